@@ -28899,9 +28899,9 @@ struct input_table;
 template <class... Inputs>
 struct input_rows {
  static constexpr int count = sizeof...(Inputs);
- static constexpr input_spec rows[count + 1]{{Inputs::name, dtype_of<typename Inputs::spec_type::element_type>,
+ static inline const input_spec rows[count + 1]{{Inputs::name, dtype_of<typename Inputs::spec_type::element_type>,
             Inputs::spec_type::rank, Inputs::spec_type::extents,
-            [] { return Inputs::spec_type::text(); }}...};
+            &Inputs::spec_type::text}...};
 };
 template <class Spec>
 struct only_input {
@@ -30396,39 +30396,48 @@ constexpr void require_trace() {
  if constexpr (!ir::well_formed<ir::traced_stage<Trace>>) ir::refuse<ir::traced_stage<Trace>>();
 }
 template <class Mode, class Model, class Spec, class Loss, class Optimizer>
-compiled_model<Mode, Model, Spec, Loss, Optimizer> compiled_by_nvcc(const compile_options& options,
+compiled_model<Mode, Model, Spec, Loss, Optimizer> compiled_by_nvcc(const compile_options& options, const Loss& loss,
                  const Optimizer& optimizer) {
  require_trace<ir::prediction_trace<Model, Spec, true>>();
- if constexpr (!std::is_same_v<Optimizer, none>)
-  require_trace<ir::training_trace<Model, Spec, Loss, Optimizer>>();
- return {options, optimizer};
+ if constexpr (!std::is_same_v<Optimizer, none>) require_trace<ir::training_trace<Model, Spec, Loss, Optimizer>>();
+ return {options, loss, optimizer};
 }
 }
 
-template <class Model, class T, auto... Extents>
-model_summary summarize(const Model&, spec<T, Extents...>) {
- using trace = ir::prediction_trace<detail::model_type<Model>, spec<T, Extents...>, true>;
+template <class Model, detail::input_spec_like Spec>
+model_summary summarize(const Model&, Spec) {
+ using trace = ir::prediction_trace<detail::model_type<Model>, Spec, true>;
  detail::require_trace<trace>();
  return detail::describe_model(ir::stage_view<ir::traced_stage<trace>>());
 }
-template <class Mode, class Model, class T, auto... Extents, class Loss, class Optimizer>
-auto compile(const Model&, spec<T, Extents...>, const Loss&, const Optimizer& optimizer,
+template <class Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer>
+auto compile(const Model&, Spec, const Loss& loss, const Optimizer& optimizer, const compile_options& options = {}) {
+ return detail::compiled_by_nvcc<Mode, detail::model_type<Model>, Spec>(options, loss, optimizer);
+}
+template <class Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer, class... Metrics>
+auto compile(const Model&, Spec, const Loss& loss, const Optimizer& optimizer, const metrics<Metrics...>& measured_by,
    const compile_options& options = {}) {
- return detail::compiled_by_nvcc<Mode, detail::model_type<Model>, spec<T, Extents...>, Loss>(options, optimizer);
+ return detail::compiled_by_nvcc<Mode, detail::model_type<Model>, Spec>(
+  options, measured<Loss, Metrics...>{loss, measured_by}, optimizer);
 }
-template <class Mode, auto Model, class T, auto... Extents, class Loss, class Optimizer>
-auto compile(spec<T, Extents...>, const Loss&, const Optimizer& optimizer, const compile_options& options = {}) {
- return detail::compiled_by_nvcc<Mode, detail::model_constant<Model>, spec<T, Extents...>, Loss>(options, optimizer);
+template <class Mode, class Model, detail::input_spec_like Spec>
+auto compile(const Model&, Spec, const compile_options& options = {}) {
+ return detail::compiled_by_nvcc<Mode, detail::model_type<Model>, Spec>(options, sigmoid_cross_entropy{}, none{});
 }
-template <class Mode, auto Model, class T, auto... Extents>
-auto compile(spec<T, Extents...>, const compile_options& options = {}) {
- return detail::compiled_by_nvcc<Mode, detail::model_constant<Model>, spec<T, Extents...>, sigmoid_cross_entropy>(
-  options, none{});
+template <class Mode, auto Model, detail::input_spec_like Spec, class Loss, class Optimizer>
+auto compile(Spec, const Loss& loss, const Optimizer& optimizer, const compile_options& options = {}) {
+ return detail::compiled_by_nvcc<Mode, detail::model_constant<Model>, Spec>(options, loss, optimizer);
 }
-template <class Mode, class Model, class T, auto... Extents>
-auto compile(const Model&, spec<T, Extents...>, const compile_options& options = {}) {
- return detail::compiled_by_nvcc<Mode, detail::model_type<Model>, spec<T, Extents...>, sigmoid_cross_entropy>(
-  options, none{});
+template <class Mode, auto Model, detail::input_spec_like Spec, class Loss, class Optimizer, class... Metrics>
+auto compile(Spec, const Loss& loss, const Optimizer& optimizer, const metrics<Metrics...>& measured_by,
+   const compile_options& options = {}) {
+ return detail::compiled_by_nvcc<Mode, detail::model_constant<Model>, Spec>(
+  options, measured<Loss, Metrics...>{loss, measured_by}, optimizer);
+}
+template <class Mode, auto Model, detail::input_spec_like Spec>
+auto compile(Spec, const compile_options& options = {}) {
+ return detail::compiled_by_nvcc<Mode, detail::model_constant<Model>, Spec>(options, sigmoid_cross_entropy{},
+                   none{});
 }
 
 }
@@ -31533,7 +31542,11 @@ constexpr graph_operation<Optimizer> apply_gradients(const list<gradient_pair>& 
 }
 
 /// All variables take their first values again, before anything else of the run.
-constexpr graph_operation<> initialize_variables() { return {{}, {}, {}, true}; }
+constexpr graph_operation<> initialize_variables() {
+ graph_operation<> operation;
+ operation.initializes = true;
+ return operation;
+}
 
 namespace detail {
 constexpr void add_updates(list<ir::assignment_entry>& to, const list<ir::assignment_entry>& from) {
@@ -31740,14 +31753,14 @@ struct parts_table<Whole, std::integer_sequence<int, Part...>> {
  static constexpr auto places = places_of<Whole>();
  static constexpr bool whole = places.size() == 1 && places[0] == place::anywhere;
  template <int K>
- static constexpr const ir::program_view& program() {
+ static constexpr const ir::program_view* program() {
   if constexpr (whole)
-   return ir::compile_program<Whole>();
+   return &ir::compile_program<Whole>();
   else
-   return ir::compile_program<part_trace<Whole, K>>();
+   return &ir::compile_program<part_trace<Whole, K>>();
  }
  static constexpr std::array<compiled_part, sizeof...(Part)> all{
-  compiled_part{&program<Part>(), places[static_cast<std::size_t>(Part)], whole}...};
+  compiled_part{program<Part>(), places[static_cast<std::size_t>(Part)], whole}...};
 };
 template <class Whole>
 using parts_of = parts_table<Whole, std::make_integer_sequence<int, static_cast<int>(places_of<Whole>().size())>>;
@@ -32257,9 +32270,9 @@ private:
   if constexpr (is_operation<T>)
    for (const ir::assignment_entry& update : item.value.updates) add_update(t, update);
   if constexpr (std::is_same_v<T, graph_assignment>)
-   t.outputs.push_back({item.name, item.value.value.id()});
+   t.outputs.push_back(ir::output_entry{item.name, item.value.value.id()});
   else if constexpr (!is_operation<T>)
-   t.outputs.push_back({item.name, eval(item.value).id()});
+   t.outputs.push_back(ir::output_entry{item.name, eval(item.value).id()});
  }
  static constexpr void add_update(ir::trace& t, const ir::assignment_entry& update) {
   for (const ir::assignment_entry& known : t.assignments) {

@@ -24,9 +24,9 @@ template <class... Inputs>
 struct input_rows {
     static constexpr int count = sizeof...(Inputs);
     // What is asked of batches; the last one is none.
-    static constexpr input_spec rows[count + 1]{{Inputs::name, dtype_of<typename Inputs::spec_type::element_type>,
+    static inline const input_spec rows[count + 1]{{Inputs::name, dtype_of<typename Inputs::spec_type::element_type>,
                                                  Inputs::spec_type::rank, Inputs::spec_type::extents,
-                                                 [] { return Inputs::spec_type::text(); }}...};
+                                                 &Inputs::spec_type::text}...};
 };
 template <class Spec>
 struct only_input {

@@ -226,7 +226,11 @@ constexpr graph_operation<Optimizer> apply_gradients(const list<gradient_pair>& 
 }
 
 /// All variables take their first values again, before anything else of the run.
-constexpr graph_operation<> initialize_variables() { return {{}, {}, {}, true}; }
+constexpr graph_operation<> initialize_variables() {
+    graph_operation<> operation;
+    operation.initializes = true;
+    return operation;
+}
 
 namespace detail {
 constexpr void add_updates(list<ir::assignment_entry>& to, const list<ir::assignment_entry>& from) {

@@ -133,14 +133,14 @@ struct parts_table<Whole, std::integer_sequence<int, Part...>> {
     static constexpr auto places = places_of<Whole>();
     static constexpr bool whole = places.size() == 1 && places[0] == place::anywhere;
     template <int K>
-    static constexpr const ir::program_view& program() {
+    static constexpr const ir::program_view* program() { // a pointer: of a reference nvcc takes no address here
         if constexpr (whole)
-            return ir::compile_program<Whole>();
+            return &ir::compile_program<Whole>();
         else
-            return ir::compile_program<part_trace<Whole, K>>();
+            return &ir::compile_program<part_trace<Whole, K>>();
     }
     static constexpr std::array<compiled_part, sizeof...(Part)> all{
-        compiled_part{&program<Part>(), places[static_cast<std::size_t>(Part)], whole}...};
+        compiled_part{program<Part>(), places[static_cast<std::size_t>(Part)], whole}...};
 };
 template <class Whole>
 using parts_of = parts_table<Whole, std::make_integer_sequence<int, static_cast<int>(places_of<Whole>().size())>>;

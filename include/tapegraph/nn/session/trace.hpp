@@ -201,9 +201,9 @@ private:
         if constexpr (is_operation<T>)
             for (const ir::assignment_entry& update : item.value.updates) add_update(t, update);
         if constexpr (std::is_same_v<T, graph_assignment>)
-            t.outputs.push_back({item.name, item.value.value.id()});
+            t.outputs.push_back(ir::output_entry{item.name, item.value.value.id()});
         else if constexpr (!is_operation<T>)
-            t.outputs.push_back({item.name, eval(item.value).id()});
+            t.outputs.push_back(ir::output_entry{item.name, eval(item.value).id()});
     }
     static constexpr void add_update(ir::trace& t, const ir::assignment_entry& update) {
         for (const ir::assignment_entry& known : t.assignments) {
