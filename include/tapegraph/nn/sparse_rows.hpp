@@ -4,6 +4,7 @@
 #include <tapegraph/nn/scope.hpp>
 #include <tapegraph/nn/shared_terms.hpp>
 #include <tapegraph/ops/gather/rows.hpp>
+#include <tapegraph/ops/movement/fill.hpp>
 
 /// What optimizers see of a variable in graph mode: all of it, or the rows that a step has gathered. Rows that it has not keep
 /// their weights and their optimizer state.
