@@ -13609,7 +13609,7 @@ private:
   char buffer[48];
   std::string text(
    buffer, std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::scientific, digits).ptr);
-  if (digits == 0) text.insert(text.find('e'), ".");
+  if (digits == 0) text.insert(text.find('e'), 1, '.');
   return text;
  }
  static std::string shortest(const element_text& e) {
@@ -13636,7 +13636,7 @@ private:
    return trimmed({buffer, end});
   }
   if (exponent < 0) digits.insert(0, static_cast<std::size_t>(-exponent), '0');
-  digits.insert(static_cast<std::size_t>(std::max(exponent, 0)) + 1, ".");
+  digits.insert(static_cast<std::size_t>(std::max(exponent, 0)) + 1, 1, '.');
   return trimmed((text[0] == '-' ? "-" : "") + digits);
  }
  static std::string trimmed(std::string text) {
