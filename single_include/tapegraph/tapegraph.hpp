@@ -29402,18 +29402,10 @@ any_tensor output_copy(const ir::program& p, int index) {
 
 template <class T>
 tensor<T> output_tensor(const ir::program& p, int index) {
- const device_scope on(p.device());
- const buffer_view& from = p.device_output(index);
- if (from.type != dtype_of<T>)
-  throw dtype_error(std::string("the output is ") + name_of(from.type) + ", asked for as " +
-      name_of(dtype_of<T>));
- auto result = tensor<T>::uninitialized(shape(from.rank, from.extents));
- const buffer_view to = result.view();
- if (p.device() == nullptr)
-  std::memcpy(to.data, from.data, from.bytes());
- else
-  p.device()->copy(to.data, from.data, from.bytes());
- return result;
+ const dtype type = p.device_output(index).type;
+ if (type != dtype_of<T>)
+  throw dtype_error(std::string("the output is ") + name_of(type) + ", asked for as " + name_of(dtype_of<T>));
+ return tensor<T>(output_copy(p, index));
 }
 
 template <class Stage, std::size_t I>
