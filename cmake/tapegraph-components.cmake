@@ -3,6 +3,9 @@
 #   tapegraph::images  JPEG and PNG, <stb/stb_image.h>
 #   tapegraph::zlib    .gz files, <zlib.h>
 #   tapegraph::json    <nlohmann/json.hpp>
+#   tapegraph::jpeg    JPEG by libjpeg-turbo, <turbojpeg.h>
+#   tapegraph::proto   protobuf's wire format (TensorBoard, ONNX, TFRecord), <protozero/pbf_writer.hpp>
+#   tapegraph::hdf5    Keras's files, <hdf5.h>
 #   tapegraph::blas    CBLAS, only looked for with TAPEGRAPH_BLAS
 #
 # Used by this project and installed for find_package(tapegraph), so that both find them in the same way.
@@ -48,6 +51,38 @@ if(NOT TARGET tapegraph::images)
         add_library(tapegraph::images INTERFACE IMPORTED GLOBAL)
         target_include_directories(tapegraph::images INTERFACE "${TAPEGRAPH_STB_INCLUDE_DIR}")
         target_link_libraries(tapegraph::images INTERFACE "${TAPEGRAPH_STB_LIBRARY}")
+    endif()
+endif()
+
+if(NOT TARGET tapegraph::jpeg)
+    find_path(TAPEGRAPH_TURBOJPEG_INCLUDE_DIR turbojpeg.h)
+    find_library(TAPEGRAPH_TURBOJPEG_LIBRARY turbojpeg)
+    mark_as_advanced(TAPEGRAPH_TURBOJPEG_INCLUDE_DIR TAPEGRAPH_TURBOJPEG_LIBRARY)
+    if(TAPEGRAPH_TURBOJPEG_INCLUDE_DIR AND TAPEGRAPH_TURBOJPEG_LIBRARY)
+        add_library(tapegraph::jpeg INTERFACE IMPORTED GLOBAL)
+        target_include_directories(tapegraph::jpeg INTERFACE "${TAPEGRAPH_TURBOJPEG_INCLUDE_DIR}")
+        target_link_libraries(tapegraph::jpeg INTERFACE "${TAPEGRAPH_TURBOJPEG_LIBRARY}")
+    endif()
+endif()
+
+if(NOT TARGET tapegraph::proto)
+    find_path(TAPEGRAPH_PROTOZERO_INCLUDE_DIR protozero/pbf_writer.hpp)
+    mark_as_advanced(TAPEGRAPH_PROTOZERO_INCLUDE_DIR)
+    if(TAPEGRAPH_PROTOZERO_INCLUDE_DIR)
+        add_library(tapegraph::proto INTERFACE IMPORTED GLOBAL)
+        target_include_directories(tapegraph::proto INTERFACE "${TAPEGRAPH_PROTOZERO_INCLUDE_DIR}")
+    endif()
+endif()
+
+if(NOT TARGET tapegraph::hdf5)
+    # Not by find_package(HDF5): it runs the compiler's wrapper, and fails a project without the language C.
+    find_path(TAPEGRAPH_HDF5_INCLUDE_DIR hdf5.h PATH_SUFFIXES hdf5/serial)
+    find_library(TAPEGRAPH_HDF5_LIBRARY NAMES hdf5_serial hdf5 PATH_SUFFIXES hdf5/serial)
+    mark_as_advanced(TAPEGRAPH_HDF5_INCLUDE_DIR TAPEGRAPH_HDF5_LIBRARY)
+    if(TAPEGRAPH_HDF5_INCLUDE_DIR AND TAPEGRAPH_HDF5_LIBRARY)
+        add_library(tapegraph::hdf5 INTERFACE IMPORTED GLOBAL)
+        target_include_directories(tapegraph::hdf5 INTERFACE "${TAPEGRAPH_HDF5_INCLUDE_DIR}")
+        target_link_libraries(tapegraph::hdf5 INTERFACE "${TAPEGRAPH_HDF5_LIBRARY}")
     endif()
 endif()
 

@@ -18,7 +18,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 # A folder of include/tapegraph (or cuda/tapegraph) and the folders its headers may include; always itself, too.
 # "" is the umbrella. Read it as the picture in docs/design.md: core <- expr <- ops, and so on. In a room of ops/ the files
 # that KERNEL_FILE matches are the operations' kernels; no operation includes them.
-EVERYTHING = {"core", "expr", "cpu", "runtime", "ops", "ops kernels", "ir", "graph", "eager", "cuda", "nn", "data", "io"}
+EVERYTHING = {"core", "expr", "cpu", "runtime", "ops", "ops kernels", "ir", "graph", "eager", "cuda", "nn", "data", "io",
+              "profile"}
 DIRECTIONS = {
     "core": set(),
     "expr": {"core"},
@@ -33,6 +34,7 @@ DIRECTIONS = {
     "nn": EVERYTHING,
     "data": EVERYTHING,
     "io": EVERYTHING,
+    "profile": EVERYTHING,
     "": EVERYTHING,
 }
 KERNEL_FILE = re.compile(r"tapegraph/ops/(kernels\.hpp|\w+/(cpu\w*|\w*kernel\w*|blas|\w*geometry)\.hpp)")

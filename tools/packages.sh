@@ -39,6 +39,9 @@ present() {
     libstb-dev) has_header stb/stb_image.h ;;
     zlib1g-dev) has_header zlib.h ;;
     libbenchmark-dev) has_header benchmark/benchmark.h ;;
+    libturbojpeg0-dev) has_header turbojpeg.h ;;
+    libprotozero-dev) has_header protozero/pbf_writer.hpp ;;
+    libhdf5-dev) has_header hdf5.h || has_header hdf5/serial/hdf5.h ;;
     *) note "no rule tells whether $1 is present"; return 1 ;;
     esac
 }

@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-#include "../tapegraph.hpp" // which has everything
+#include "../all.hpp" // which has this

@@ -1,0 +1,29 @@
+#pragma once
+
+/// All of data sets: what they come from and what becomes of them on the way to a model. What needs a library of somebody else comes
+/// in where its header is found; who uses it links that library (in CMake tapegraph::images, tapegraph::zlib).
+///
+/// Define TG_NO_THIRD_PARTY to leave out what needs libraries.
+
+#include <tapegraph/data/dataset.hpp>
+
+#include <tapegraph/data/loader.hpp>
+#include <tapegraph/data/readers/cifar10.hpp>
+#include <tapegraph/data/readers/image.hpp>
+#include <tapegraph/data/readers/table.hpp>
+#include <tapegraph/data/readers/text_table.hpp>
+#include <tapegraph/data/synthetic.hpp>
+#include <tapegraph/data/text/grammar.hpp>
+#include <tapegraph/data/text/labelled_texts.hpp>
+#include <tapegraph/data/text/vectorizer.hpp>
+#include <tapegraph/data/text/vocabulary.hpp>
+#include <tapegraph/data/text/windows.hpp>
+
+#if !defined(TG_NO_THIRD_PARTY)
+#if __has_include(<zlib.h>)
+#include <tapegraph/data/readers/idx.hpp>
+#endif
+#if __has_include(<stb/stb_image.h>) || __has_include(<stb_image.h>)
+#include <tapegraph/data/readers/image_folder.hpp>
+#endif
+#endif

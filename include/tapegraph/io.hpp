@@ -1,0 +1,22 @@
+#pragma once
+
+/// All of files, and of what shows what a run does. What needs a library of somebody else comes in where its header is found; who uses
+/// it links that library (in CMake tapegraph::json).
+///
+/// Define TG_NO_THIRD_PARTY to leave out what needs libraries.
+
+#include <tapegraph/tensor.hpp>
+
+#include <tapegraph/io/csv.hpp>
+#include <tapegraph/io/csv_reader.hpp>
+#include <tapegraph/io/host_array.hpp>
+#include <tapegraph/io/progress.hpp>
+#include <tapegraph/io/svg_chart.hpp>
+
+#if !defined(TG_NO_THIRD_PARTY)
+#if __has_include(<nlohmann/json.hpp>)
+#include <tapegraph/io/weights.hpp>
+#include <tapegraph/nn/callbacks/saving.hpp>
+#include <tapegraph/nn/estimator.hpp>
+#endif
+#endif

@@ -1,0 +1,39 @@
+#pragma once
+
+/// All of models and training: the umbrella header, and what programs otherwise include by name. It needs no library of anybody else.
+
+#include <tapegraph/core/shown_errors.hpp>
+#include <tapegraph/tapegraph.hpp>
+
+#include <tapegraph/nn/all_optimizers.hpp>
+#include <tapegraph/nn/callbacks.hpp>
+#include <tapegraph/nn/constraint.hpp>
+#include <tapegraph/nn/features.hpp>
+#include <tapegraph/nn/instance.hpp>
+#include <tapegraph/nn/layers/activation.hpp>
+#include <tapegraph/nn/layers/affine_augmentation.hpp>
+#include <tapegraph/nn/layers/attention.hpp>
+#include <tapegraph/nn/layers/augmentation.hpp>
+#include <tapegraph/nn/layers/depthwise_convolution.hpp>
+#include <tapegraph/nn/layers/embedding.hpp>
+#include <tapegraph/nn/layers/group_normalization.hpp>
+#include <tapegraph/nn/layers/grouped_attention.hpp>
+#include <tapegraph/nn/layers/gru.hpp>
+#include <tapegraph/nn/layers/noise.hpp>
+#include <tapegraph/nn/layers/positions.hpp>
+#include <tapegraph/nn/layers/recurrent.hpp>
+#include <tapegraph/nn/layers/resizing.hpp>
+#include <tapegraph/nn/layers/sequence.hpp>
+#include <tapegraph/nn/layers/simple_rnn.hpp>
+#include <tapegraph/nn/layers/transposed_convolution.hpp>
+#include <tapegraph/nn/layers/weight_normalization.hpp>
+#include <tapegraph/nn/losses_all.hpp>
+#include <tapegraph/nn/metrics_all.hpp>
+#include <tapegraph/nn/mixed_precision.hpp>
+#include <tapegraph/nn/regularizer.hpp>
+#include <tapegraph/nn/scan.hpp>
+#include <tapegraph/nn/sequential.hpp>
+#include <tapegraph/nn/training_step.hpp>
+
+#include <tapegraph/graph/dot.hpp>
+#include <tapegraph/graph/explain.hpp>
