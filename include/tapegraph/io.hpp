@@ -7,10 +7,12 @@
 
 #include <tapegraph/tensor.hpp>
 
+#include <tapegraph/io/crc32c.hpp>
 #include <tapegraph/io/csv.hpp>
 #include <tapegraph/io/csv_reader.hpp>
 #include <tapegraph/io/host_array.hpp>
 #include <tapegraph/io/progress.hpp>
+#include <tapegraph/io/record_framing.hpp>
 #include <tapegraph/io/svg_chart.hpp>
 
 #if !defined(TG_NO_THIRD_PARTY)
@@ -18,5 +20,8 @@
 #include <tapegraph/io/weights.hpp>
 #include <tapegraph/nn/callbacks/saving.hpp>
 #include <tapegraph/nn/estimator.hpp>
+#endif
+#if __has_include(<zlib.h>)
+#include <tapegraph/io/png.hpp>
 #endif
 #endif
