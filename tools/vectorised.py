@@ -76,10 +76,13 @@ def chains(names, count, seed):
                 steps.append((name, element, [numbers[-1]] + [draw.choice(numbers) for _ in range(operands - 1)]))
             kinds.append(element)
         spelled = ", ".join(f"instruction<{name}, dtype::{kind}, {', '.join(map(str, at))}>" for name, kind, at in steps)
-        lines.append(f"struct chain{chain}z : cpu::region_body<region<slots<{', '.join(['dtype::' + element] * slots)}>, "
-                     f"results<{len(kinds) - 1}>, {spelled}>> {{}};")
+        # Every other one with all that it computes as its results, at once.
+        numbers = [i for i, kind in enumerate(kinds) if kind == element and i >= slots]
+        body, wanted = ("merged_region_body", numbers) if chain % 2 else ("region_body", numbers[-1:])
+        lines.append(f"struct chain{chain}z : cpu::{body}<region<slots<{', '.join(['dtype::' + element] * slots)}>, "
+                     f"results<{', '.join(map(str, wanted))}>, {spelled}>> {{}};")
         lines.append(f"template void cpu::on<cpu::avx512>::run<chain{chain}z>(const cpu::tile*);")
-        described.append(f"{element}, {slots} operands: " + "; ".join(f"{name} {at}" for name, _, at in steps))
+        described.append(f"{element}, {slots} operands, {len(wanted)} results: " + "; ".join(f"{name} {at}" for name, _, at in steps))
     return "\n".join(lines) + "\n", described
 
 

@@ -9381,6 +9381,10 @@ private:
 
 // ---- tapegraph/graph/passes/schedule.hpp ----
 
+// ---- tapegraph/graph/passes/merge_updates.hpp ----
+
+// ---- tapegraph/graph/passes/steps.hpp ----
+
 // ---- tapegraph/ir/region_code.hpp ----
 
 // ---- tapegraph/ir/region_view.hpp ----
@@ -9619,24 +9623,20 @@ struct schedule {
  list<step_entry> steps;
  list<int> values;
  list<int> alias;
-
 };
 
 namespace detail {
 
 class schedule_index {
 public:
- constexpr explicit schedule_index(schedule& s) : s_(s), op_head_(64, -1), kernel_head_(256, -1) {}
+ constexpr explicit schedule_index(schedule& s) : s_(&s), op_head_(64, -1), kernel_head_(256, -1) {
+  for (int i = 0; i < s.ops.size(); ++i) enter(s.ops[i], i);
+ }
 
  constexpr int operation_index(const operation* op) {
-  const std::string_view name = op->name;
-  const auto hash = static_cast<unsigned>(name.size()) + 5u * static_cast<unsigned char>(name.front()) +
-      11u * static_cast<unsigned char>(name.back());
-  int& head = op_head_[static_cast<int>(hash % 64)];
-  for (int i = head; i >= 0; i = op_next_[i])
-   if (same_operation(s_.ops[i], op)) return i;
-  op_next_.push_back(head);
-  return head = s_.ops.push_back(op);
+  for (int i = head_of(op); i >= 0; i = op_next_[i])
+   if (same_operation(s_->ops[i], op)) return i;
+  return enter(op, s_->ops.push_back(op));
  }
 
  constexpr int kernel_index(kernel_kind kind, int op, dtype type, const list<int>& words) {
@@ -9644,26 +9644,189 @@ public:
   for (const int word : words) hash = hash * 31u + static_cast<unsigned>(word + 1);
   int& head = kernel_head_[static_cast<int>((hash ^ hash >> 8) % 256)];
   for (int i = head; i >= 0; i = kernel_next_[i])
-   if (same(s_.kernels[i], kind, op, type, words)) return i;
-  const int first = s_.kernel_words.size();
-  for (const int word : words) s_.kernel_words.push_back(word);
+   if (same(s_->kernels[i], kind, op, type, words)) return i;
+  const int first = s_->kernel_words.size();
+  for (const int word : words) s_->kernel_words.push_back(word);
   kernel_next_.push_back(head);
-  return head = s_.kernels.push_back({static_cast<int>(kind), op, static_cast<int>(type), first, words.size()});
+  return head = s_->kernels.push_back({static_cast<int>(kind), op, static_cast<int>(type), first, words.size()});
  }
 
 private:
+ constexpr int& head_of(const operation* op) {
+  const std::string_view name = op->name;
+  const auto hash = static_cast<unsigned>(name.size()) + 5u * static_cast<unsigned char>(name.front()) +
+      11u * static_cast<unsigned char>(name.back());
+  return op_head_[static_cast<int>(hash % 64)];
+ }
+ constexpr int enter(const operation* op, int i) {
+  int& head = head_of(op);
+  op_next_.push_back(head);
+  return head = i;
+ }
  constexpr bool same(const kernel_entry& k, kernel_kind kind, int op, dtype type, const list<int>& words) const {
   bool equal = k.kind == static_cast<int>(kind) && k.op == op && k.type == static_cast<int>(type) &&
      k.words == words.size();
-  for (int w = 0; equal && w < words.size(); ++w) equal = s_.kernel_words[k.first_word + w] == words[w];
+  for (int w = 0; equal && w < words.size(); ++w) equal = s_->kernel_words[k.first_word + w] == words[w];
   return equal;
  }
 
- schedule& s_;
+ schedule* s_;
  list<int> op_head_, op_next_, kernel_head_, kernel_next_;
 };
 
 }
+
+}
+
+namespace tapegraph::ir {
+
+inline constexpr int most_region_results = 12, most_merged_instructions = 96;
+
+namespace detail {
+
+template <class = void>
+struct update_merger {
+ trace& t;
+ const list<int>& buffered;
+ schedule& s;
+ schedule_index index;
+ region_marks marks{};
+ list<int> assigned;
+ list<int> first_use;
+ list<int> use_step{}, use_next{};
+ list<int> members;
+ list<int> moved;
+
+ constexpr update_merger(trace& source, const list<int>& buffers, schedule& target)
+  : t(source),
+  buffered(buffers),
+  s(target),
+  index(target),
+  assigned(source.nodes.size(), 0),
+  first_use(source.nodes.size(), -1),
+  members(target.steps.size(), -1),
+  moved(target.steps.size(), 0) {
+  for (const assignment_entry& update : t.assignments) assigned[update.node] = 1;
+  for (int at = s.steps.size(); at-- > 0;)
+   for (int k = 0; k < s.steps[at].inputs; ++k) {
+    const int node = s.alias[s.values[s.steps[at].first_value + k]];
+    use_next.push_back(first_use[node]);
+    first_use[node] = use_step.push_back(at);
+   }
+ }
+
+ constexpr bool is_region(int step) const {
+  return s.kernels[s.steps[step].kernel].kind == static_cast<int>(kernel_kind::region);
+ }
+
+ constexpr list<int> results_of(int step) const {
+  list<int> nodes;
+  for (int at = step; at >= 0; at = members[at]) nodes.push_back(s.steps[at].node);
+  for (int i = 1; i < nodes.size(); ++i)
+   for (int k = i; k > 0 && nodes[k - 1] > nodes[k]; --k) {
+    const int later = nodes[k - 1];
+    nodes[k - 1] = nodes[k];
+    nodes[k] = later;
+   }
+  return nodes;
+ }
+
+ constexpr int next_reader(int step, const list<int>& nodes) const {
+  int next = -1;
+  for (const int node : nodes) {
+   int use = first_use[node];
+   while (use >= 0 && use_step[use] <= step) use = use_next[use];
+   if (use >= 0 && (next < 0 || use_step[use] < next)) next = use_step[use];
+  }
+  return next;
+ }
+
+ constexpr region_code together(const list<int>& nodes) {
+  const auto slot = [&](int node) {
+   for (const int result : nodes)
+    if (result == node) return false;
+   return buffered[node] != 0;
+  };
+  const auto op_index = [&](const operation* op) { return index.operation_index(op); };
+  return encode_region(t, nodes, slot, op_index, marks);
+ }
+
+ constexpr bool fits(const list<int>& nodes) {
+  if (nodes.size() > most_region_results) return false;
+  const region_code code = together(nodes);
+  return code.slots.size() <= most_region_slots && code.instructions <= most_merged_instructions;
+ }
+
+ constexpr bool find() {
+  bool any = false;
+  for (int step = 0; step < s.steps.size(); ++step) {
+   if (!is_region(step) || assigned[s.steps[step].node] == 0) continue;
+   list<int> nodes = results_of(step);
+   const int reader = next_reader(step, nodes);
+   if (reader < 0 || !is_region(reader) || !t.same_shape(s.steps[step].node, s.steps[reader].node)) continue;
+   for (const int node : results_of(reader)) nodes.push_back(node);
+   if (!fits(nodes)) continue;
+   int last = step;
+   while (members[last] >= 0) last = members[last];
+   members[last] = members[reader];
+   members[reader] = step;
+   moved[step] = 1;
+   any = true;
+  }
+  return any;
+ }
+
+ constexpr void rewrite() {
+  const schedule old = s;
+  list<int> kernel(old.kernels.size(), -1);
+  s.kernels.clear();
+  s.kernel_words.clear();
+  s.steps.clear();
+  s.values.clear();
+  index = schedule_index(s);
+  for (int at = 0; at < old.steps.size(); ++at) {
+   if (moved[at] != 0) continue;
+   step_entry step = old.steps[at];
+   const kernel_entry k = old.kernels[step.kernel];
+   list<int> words;
+   const int first_value = step.first_value;
+   step.first_value = s.values.size();
+   if (members[at] < 0) {
+    for (int v = 0; v < step.inputs + step.outputs; ++v)
+     s.values.push_back(int{old.values[first_value + v]});
+    int& number = kernel[step.kernel];
+    if (number < 0) {
+     for (int w = 0; w < k.words; ++w) words.push_back(int{old.kernel_words[k.first_word + w]});
+     number =
+      index.kernel_index(static_cast<kernel_kind>(k.kind), k.op, static_cast<dtype>(k.type), words);
+    }
+    step.kernel = number;
+   } else {
+    const list<int> nodes = results_of(at);
+    const region_code code = together(nodes);
+    for (const int node : code.slots) s.values.push_back(node);
+    for (const int node : nodes) s.values.push_back(node);
+    step.node = nodes[0];
+    step.inputs = code.slots.size();
+    step.outputs = nodes.size();
+    step.kernel = index.kernel_index(kernel_kind::region, -1, static_cast<dtype>(k.type), code.words);
+   }
+   s.steps.push_back(step);
+  }
+ }
+};
+
+}
+
+template <class = void>
+constexpr void merge_updates(trace& t, const list<int>& buffered, schedule& s) {
+ detail::update_merger<> merger(t, buffered, s);
+ if (merger.find()) merger.rewrite();
+}
+
+}
+
+namespace tapegraph::ir {
 
 namespace detail {
 
@@ -9761,8 +9924,9 @@ struct scheduler {
    step.inputs = r.slots.size();
    step.first_value = s.values.size();
    for (int node : r.slots) s.values.push_back(node);
-   step.kernel = reduce ? index.kernel_index(kernel_kind::reduction, index.operation_index(e.op), e.type, r.words)
-        : index.kernel_index(kernel_kind::region, -1, e.type, r.words);
+   step.kernel = reduce
+       ? index.kernel_index(kernel_kind::reduction, index.operation_index(e.op), e.type, r.words)
+       : index.kernel_index(kernel_kind::region, -1, e.type, r.words);
   } else {
    step.first_value = s.values.size();
    int instead = 0;
@@ -9797,6 +9961,7 @@ constexpr schedule make_schedule(trace& t, bool fuse = true) {
   else
    run.emit(i);
  }
+ if (fuse) merge_updates(t, buffered, s);
  return s;
 }
 
@@ -11731,8 +11896,52 @@ struct region_body<region<slots<Slots...>, results<Results...>, Instructions...>
 };
 
 template <class Region>
+struct merged_region_body;
+
+template <dtype... Slots, int... Results, class... Instructions>
+struct merged_region_body<region<slots<Slots...>, results<Results...>, Instructions...>> {
+ using evaluator = machine::evaluator<region<slots<Slots...>, results<Results...>, Instructions...>>;
+
+ template <int... S>
+ struct pointers : machine::reg<S, const machine::word_t<Slots>*>... {};
+ template <int... R>
+ struct targets : machine::reg<R, typename evaluator::template word<Results>*>... {};
+
+ template <int... S, int... R>
+ TG_INLINE static void element(const pointers<S...>& p, const targets<R...>& to, std::int64_t i) {
+  typename evaluator::file f;
+  (machine::reg_at<S>(f).load(static_cast<const machine::reg<S, const machine::word_t<Slots>*>&>(p).value[i]),
+  ...);
+  evaluator::run(f);
+  ((static_cast<const machine::reg<R, typename evaluator::template word<Results>*>&>(to).value[i] =
+   machine::reg_at<Results>(f).stored()),
+  ...);
+ }
+
+ template <int... S, int... R>
+ TG_INLINE static void loop(const tile& t, std::integer_sequence<int, S...>, std::integer_sequence<int, R...>) {
+  const pointers<S...> p{{static_cast<const machine::word_t<Slots>*>(t.in[S])}...};
+  const targets<R...> to{{static_cast<typename evaluator::template word<Results>*>(t.out[R])}...};
+  const std::int64_t count = t.count;
+#pragma omp simd
+  for (std::int64_t i = 0; i < count; ++i) element(p, to, i);
+ }
+
+ template <class Isa>
+ TG_INLINE static void run(const tile* t) {
+  loop(*t, std::make_integer_sequence<int, evaluator::slot_count>{},
+   std::make_integer_sequence<int, int(sizeof...(Results))>{});
+ }
+};
+
+template <class Region>
 void evaluate_tile(const tile& t) {
  dispatch<region_body<Region>>(&t);
+}
+
+template <class Region>
+void evaluate_merged_tile(const tile& t) {
+ dispatch<merged_region_body<Region>>(&t);
 }
 
 }
@@ -13015,6 +13224,12 @@ template <class Region>
 struct region_kernel {
  static void run(const kernel_call& call) { cpu::run_map(&cpu::evaluate_tile<Region>, call); }
 };
+template <class Slots, int First, int Second, int... Others, class... Instructions>
+struct region_kernel<region<Slots, results<First, Second, Others...>, Instructions...>> {
+ static void run(const kernel_call& call) {
+  cpu::run_map(&cpu::evaluate_merged_tile<region<Slots, results<First, Second, Others...>, Instructions...>>, call);
+ }
+};
 
 template <class Op, class T>
 struct reduced_element {
@@ -13096,8 +13311,12 @@ struct reduction_kernel {
 };
 
 template <class Region, class Backend = backend>
+constexpr kernel_functions map_on_device() {
+ return Backend::template map<Region>();
+}
+template <class Region, class Backend = backend>
 constexpr kernel_pair map_kernel_for() {
- return {{&region_kernel<Region>::run, &no_workspace}, Backend::template map<Region>()};
+ return {{&region_kernel<Region>::run, &no_workspace}, map_on_device<Region, Backend>()};
 }
 template <class Op, class Region, class T, class Backend = backend>
 constexpr kernel_pair reduction_kernel_for() {
@@ -21891,10 +22110,10 @@ template <class E, class Reduce>
 constexpr formula_view make_formula_view() {
  using f = formula<E, Reduce>;
  formula_view v{&f::code, &cpu::evaluate_tile<typename f::forward>, nullptr, {}, {}, {}, false, {}, nullptr};
- v.forward_on_device = runtime::map_kernel_for<typename f::forward>().on_device;
+ v.forward_on_device = runtime::map_on_device<typename f::forward>();
  if constexpr (f::value.results > 0) {
   v.backward = &cpu::evaluate_tile<typename f::backward>;
-  v.backward_on_device = runtime::map_kernel_for<typename f::backward>().on_device;
+  v.backward_on_device = runtime::map_on_device<typename f::backward>();
   v.sums_tensor = sums_tensor<f, Reduce>;
   v.sum_on_device = sum_on_device_for<f, Reduce>();
  }
@@ -22804,7 +23023,7 @@ Tensor unrecorded_sum(const Tensor& a, const Tensor& b) {
  call.in = in, call.inputs = 2;
  call.out = &out, call.outputs = 1;
  call.domain = out;
- run_region(&cpu::evaluate_tile<sum>, runtime::map_kernel_for<sum>().on_device, call);
+ run_region(&cpu::evaluate_tile<sum>, runtime::map_on_device<sum>(), call);
  check_finite("add", result, {});
  return result;
 }

@@ -19,7 +19,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 HEADER = ROOT / "include/tapegraph/eager/compiled_regions.hpp"
 TYPES = ["f32", "f64", "f16", "bf16", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "boolean"]
-SYMBOL = re.compile(r" void tapegraph::cpu::on<tapegraph::cpu::baseline>::run<tapegraph::cpu::region_body<"
+SYMBOL = re.compile(r" void tapegraph::cpu::on<tapegraph::cpu::baseline>::run<tapegraph::cpu::(merged_|)region_body<"
                     r"(tapegraph::region<.*?>) *>, tapegraph::cpu::tile const\*>")
 
 BEGIN = """#pragma once
@@ -36,10 +36,12 @@ namespace tapegraph::cpu {
 #ifdef TG_COMPONENT
 // clang-format off
 #define TG_REGION(...) TG_COMPILED(regions, void evaluate_tile<region<__VA_ARGS__>>(const tile&))
+#define TG_MERGED_REGION(...) TG_COMPILED(regions, void evaluate_merged_tile<region<__VA_ARGS__>>(const tile&))
 #define TG_F32(operation, ...) instruction<operation, dtype::f32, __VA_ARGS__>
 #define TG_BOOL(operation, ...) instruction<operation, dtype::boolean, __VA_ARGS__>
 """
 END = """#undef TG_REGION
+#undef TG_MERGED_REGION
 #undef TG_F32
 #undef TG_BOOL
 // clang-format on
@@ -50,6 +52,7 @@ END = """#undef TG_REGION
 
 
 def regions(compiler):
+    """The lines of the header."""
     with tempfile.TemporaryDirectory() as folder:
         program = pathlib.Path(folder) / "vocabulary.o"
         subprocess.run([compiler, "-std=c++20", "-O1", "-fopenmp", "-DTG_INSTRUCTION_SETS=1", f"-I{ROOT / 'include'}", "-c",
@@ -57,15 +60,16 @@ def regions(compiler):
         symbols = subprocess.run(["nm", "-C", str(program)], check=True, capture_output=True, text=True).stdout
     found = set()
     for match in SYMBOL.finditer(symbols):
-        text = match[1].replace("tapegraph::", "")
+        text = match[2].replace("tapegraph::", "")
         text = re.sub(r"\(dtype\)(\d+)", lambda m: "dtype::" + TYPES[int(m[1])], text)
         text = text.removeprefix("region<")[:-1].rstrip()
         text = re.sub(r"(, -1)+>", ">", text)  # what operands default to
         text = re.sub(r"instruction<([\w:]+(?:<\w+>)?), dtype::f32, ([\d, ]+)>", r"TG_F32(\1, \2)", text)
         text = re.sub(r"instruction<([\w:]+(?:<\w+>)?), dtype::boolean, ([\d, ]+)>", r"TG_BOOL(\1, \2)", text)
         text = text.replace("detail::", "tapegraph::detail::")
-        found.add(text)
-    return sorted(found, key=lambda text: (len(text), text))
+        found.add((bool(match[1]), text))
+    lines = sorted(found, key=lambda region: (region[0], len(region[1]), region[1]))
+    return [f"TG_{'MERGED_' if merged else ''}REGION({text})\n" for merged, text in lines]
 
 
 def main():
@@ -73,7 +77,7 @@ def main():
     parser.add_argument("--compiler", default="g++")
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
-    text = BEGIN + "".join(f"TG_REGION({r})\n" for r in regions(options.compiler)) + END
+    text = BEGIN + "".join(regions(options.compiler)) + END
     if not options.check:
         HEADER.write_text(text)
         return 0

@@ -67,10 +67,56 @@ struct region_body<region<slots<Slots...>, results<Results...>, Instructions...>
     }
 };
 
+/// All results of an element at once: what they share is computed once, and each may lie where an operand does.
+template <class Region>
+struct merged_region_body;
+
+template <dtype... Slots, int... Results, class... Instructions>
+struct merged_region_body<region<slots<Slots...>, results<Results...>, Instructions...>> {
+    using evaluator = machine::evaluator<region<slots<Slots...>, results<Results...>, Instructions...>>;
+
+    template <int... S>
+    struct pointers : machine::reg<S, const machine::word_t<Slots>*>... {};
+    template <int... R>
+    struct targets : machine::reg<R, typename evaluator::template word<Results>*>... {};
+
+    template <int... S, int... R>
+    TG_INLINE static void element(const pointers<S...>& p, const targets<R...>& to, std::int64_t i) {
+        typename evaluator::file f;
+        (machine::reg_at<S>(f).load(static_cast<const machine::reg<S, const machine::word_t<Slots>*>&>(p).value[i]),
+         ...);
+        evaluator::run(f);
+        ((static_cast<const machine::reg<R, typename evaluator::template word<Results>*>&>(to).value[i] =
+              machine::reg_at<Results>(f).stored()),
+         ...);
+    }
+
+    template <int... S, int... R>
+    TG_INLINE static void loop(const tile& t, std::integer_sequence<int, S...>, std::integer_sequence<int, R...>) {
+        const pointers<S...> p{{static_cast<const machine::word_t<Slots>*>(t.in[S])}...};
+        const targets<R...> to{{static_cast<typename evaluator::template word<Results>*>(t.out[R])}...};
+        const std::int64_t count = t.count;
+#pragma omp simd
+        for (std::int64_t i = 0; i < count; ++i) element(p, to, i);
+    }
+
+    template <class Isa>
+    TG_INLINE static void run(const tile* t) {
+        loop(*t, std::make_integer_sequence<int, evaluator::slot_count>{},
+             std::make_integer_sequence<int, int(sizeof...(Results))>{});
+    }
+};
+
 /// Evaluates a region over one tile with the active instruction set.
 template <class Region>
 void evaluate_tile(const tile& t) {
     dispatch<region_body<Region>>(&t);
+}
+
+/// The same for a merged region, none of whose results is null.
+template <class Region>
+void evaluate_merged_tile(const tile& t) {
+    dispatch<merged_region_body<Region>>(&t);
 }
 
 } // namespace tapegraph::cpu

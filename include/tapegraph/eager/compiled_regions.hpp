@@ -12,6 +12,7 @@ namespace tapegraph::cpu {
 #ifdef TG_COMPONENT
 // clang-format off
 #define TG_REGION(...) TG_COMPILED(regions, void evaluate_tile<region<__VA_ARGS__>>(const tile&))
+#define TG_MERGED_REGION(...) TG_COMPILED(regions, void evaluate_merged_tile<region<__VA_ARGS__>>(const tile&))
 #define TG_F32(operation, ...) instruction<operation, dtype::f32, __VA_ARGS__>
 #define TG_BOOL(operation, ...) instruction<operation, dtype::boolean, __VA_ARGS__>
 TG_REGION(slots<dtype::f32>, results<0>)
@@ -81,7 +82,6 @@ TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32>, results<5>, TG_F32(add_op, 
 TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32>, results<5>, TG_F32(add_op, 0, 1), TG_F32(subtract_op, 3, 2), TG_F32(square_op, 4))
 TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32>, results<5>, TG_F32(multiply_op, 0, 1), TG_F32(negate_op, 3), TG_F32(divide_op, 4, 2))
 TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32>, results<5, 5>, TG_F32(add_op, 1, 2), TG_F32(sigmoid_op, 3), TG_F32(multiply_op, 0, 4))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32>, results<5>, TG_F32(subtract_op, 2, 0), TG_F32(multiply_op, 1, 3), TG_F32(add_op, 0, 4))
 TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32>, results<3, 5>, TG_F32(multiply_op, 0, 1), TG_F32(negate_op, 0), TG_F32(multiply_op, 4, 2))
 TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32>, results<5>, TG_F32(multiply_op, 2, 2), TG_F32(subtract_op, 1, 3), TG_F32(multiply_op, 0, 4))
 TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32>, results<5>, TG_F32(subtract_op, 2, 1), TG_F32(multiply_op, 1, 3), TG_F32(multiply_op, 0, 4))
@@ -94,7 +94,6 @@ TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<6>, TG_
 TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<6>, TG_F32(multiply_op, 0, 1), TG_F32(multiply_op, 2, 3), TG_F32(subtract_op, 4, 5))
 TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<6>, TG_F32(subtract_op, 1, 2), TG_F32(multiply_op, 0, 4), TG_F32(multiply_op, 5, 3))
 TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<6>, TG_F32(subtract_op, 2, 3), TG_F32(multiply_op, 1, 4), TG_F32(multiply_op, 0, 5))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32>, results<6>, TG_F32(square_op, 2), TG_F32(subtract_op, 3, 0), TG_F32(multiply_op, 1, 4), TG_F32(add_op, 0, 5))
 TG_REGION(slots<dtype::boolean, dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<7>, TG_F32(add_op, 2, 3), TG_F32(where_op, 0, 1, 5), TG_F32(divide_op, 6, 4))
 TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32>, results<3, 6>, TG_F32(divide_op, 0, 1), TG_F32(multiply_op, 0, 2), TG_F32(negate_op, 4), TG_F32(divide_op, 5, 1))
 TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<7>, TG_BOOL(greater_op, 1, 2), TG_F32(where_op, 5, 3, 4), TG_F32(multiply_op, 0, 6))
@@ -111,7 +110,6 @@ TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<6, 7, 0
 TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<4, 5, 7, 0>, TG_F32(multiply_op, 0, 1), TG_F32(negate_op, 4), TG_F32(subtract_op, 2, 3), TG_F32(multiply_op, 0, 6))
 TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<8>, TG_F32(multiply_op, 1, 2), TG_F32(add_op, 0, 5), TG_F32(multiply_op, 3, 4), TG_F32(subtract_op, 6, 7))
 TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<8>, TG_F32(subtract_op, 0, 1), TG_F32(multiply_op, 2, 3), TG_F32(multiply_op, 5, 6), TG_F32(add_op, 7, 4))
-TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<8>, TG_F32(multiply_op, 0, 1), TG_F32(multiply_op, 3, 4), TG_F32(multiply_op, 2, 6), TG_F32(subtract_op, 5, 7))
 TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<9, 9>, TG_F32(add_op, 1, 2), TG_BOOL(greater_op, 6, 3), TG_F32(where_op, 7, 4, 5), TG_F32(multiply_op, 0, 8))
 TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<9>, TG_F32(add_op, 0, 1), TG_F32(sigmoid_op, 5), TG_F32(subtract_op, 6, 2), TG_F32(multiply_op, 7, 3), TG_F32(add_op, 8, 4))
 TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<9>, TG_F32(multiply_op, 1, 2), TG_F32(sqrt_op, 3), TG_F32(add_op, 6, 4), TG_F32(divide_op, 5, 7), TG_F32(subtract_op, 0, 8))
@@ -141,7 +139,12 @@ TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtyp
 TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<22>, TG_BOOL(greater_op, 0, 1), TG_BOOL(equal_op, 0, 1), TG_F32(where_op, 8, 3, 1), TG_F32(where_op, 7, 2, 9), TG_F32(multiply_op, 4, 5), TG_F32(add_op, 10, 11), TG_F32(abs_op, 0), TG_F32(negate_op, 13), TG_F32(exp_op, 14), TG_F32(add_op, 6, 15), TG_F32(divide_op, 2, 16), TG_F32(multiply_op, 17, 15), TG_F32(negate_op, 18), TG_F32(sign_op, 0), TG_F32(multiply_op, 19, 20), TG_F32(add_op, 12, 21))
 TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<13, 15, 16, 25>, TG_BOOL(greater_op, 0, 1), TG_BOOL(equal_op, 0, 1), TG_F32(multiply_op, 2, 3), TG_F32(where_op, 10, 11, 4), TG_F32(where_op, 9, 2, 12), TG_F32(negate_op, 2), TG_F32(multiply_op, 14, 5), TG_F32(multiply_op, 14, 6), TG_F32(abs_op, 8), TG_F32(negate_op, 17), TG_F32(exp_op, 18), TG_F32(add_op, 7, 19), TG_F32(divide_op, 2, 20), TG_F32(multiply_op, 21, 19), TG_F32(negate_op, 22), TG_F32(sign_op, 8), TG_F32(multiply_op, 23, 24))
 TG_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<27>, TG_BOOL(greater_op, 0, 1), TG_F32(maximum_op, 0, 1), TG_BOOL(less_op, 10, 2), TG_F32(multiply_op, 3, 4), TG_F32(divide_op, 12, 5), TG_F32(subtract_op, 6, 4), TG_F32(multiply_op, 3, 14), TG_F32(subtract_op, 6, 5), TG_F32(divide_op, 15, 16), TG_F32(negate_op, 17), TG_F32(add_op, 13, 18), TG_BOOL(equal_op, 10, 2), TG_F32(multiply_op, 19, 7), TG_F32(where_op, 20, 21, 8), TG_F32(where_op, 11, 19, 22), TG_BOOL(equal_op, 0, 1), TG_F32(multiply_op, 23, 7), TG_F32(where_op, 24, 25, 8), TG_F32(where_op, 9, 23, 26))
+TG_MERGED_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<7, 8>, TG_F32(multiply_op, 0, 1), TG_F32(multiply_op, 2, 3), TG_F32(subtract_op, 5, 6), TG_F32(add_op, 4, 7))
+TG_MERGED_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<9, 10>, TG_F32(multiply_op, 0, 1), TG_F32(multiply_op, 3, 4), TG_F32(multiply_op, 2, 7), TG_F32(subtract_op, 6, 8), TG_F32(add_op, 5, 9))
+TG_MERGED_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<7, 10>, TG_F32(multiply_op, 0, 1), TG_F32(multiply_op, 2, 3), TG_F32(subtract_op, 5, 6), TG_F32(multiply_op, 0, 7), TG_F32(add_op, 4, 8), TG_F32(subtract_op, 9, 6))
+TG_MERGED_REGION(slots<dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32, dtype::f32>, results<10, 14, 19>, TG_F32(subtract_op, 2, 0), TG_F32(multiply_op, 1, 8), TG_F32(add_op, 0, 9), TG_F32(square_op, 2), TG_F32(subtract_op, 11, 3), TG_F32(multiply_op, 4, 12), TG_F32(add_op, 3, 13), TG_F32(multiply_op, 6, 10), TG_F32(sqrt_op, 14), TG_F32(add_op, 16, 7), TG_F32(divide_op, 15, 17), TG_F32(subtract_op, 5, 18))
 #undef TG_REGION
+#undef TG_MERGED_REGION
 #undef TG_F32
 #undef TG_BOOL
 // clang-format on

@@ -230,10 +230,10 @@ template <class E, class Reduce>
 constexpr formula_view make_formula_view() {
     using f = formula<E, Reduce>;
     formula_view v{&f::code, &cpu::evaluate_tile<typename f::forward>, nullptr, {}, {}, {}, false, {}, nullptr};
-    v.forward_on_device = runtime::map_kernel_for<typename f::forward>().on_device;
+    v.forward_on_device = runtime::map_on_device<typename f::forward>();
     if constexpr (f::value.results > 0) {
         v.backward = &cpu::evaluate_tile<typename f::backward>;
-        v.backward_on_device = runtime::map_kernel_for<typename f::backward>().on_device;
+        v.backward_on_device = runtime::map_on_device<typename f::backward>();
         v.sums_tensor = sums_tensor<f, Reduce>;
         v.sum_on_device = sum_on_device_for<f, Reduce>();
     }

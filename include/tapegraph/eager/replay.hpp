@@ -86,7 +86,7 @@ Tensor unrecorded_sum(const Tensor& a, const Tensor& b) {
     call.in = in, call.inputs = 2;
     call.out = &out, call.outputs = 1;
     call.domain = out;
-    run_region(&cpu::evaluate_tile<sum>, runtime::map_kernel_for<sum>().on_device, call);
+    run_region(&cpu::evaluate_tile<sum>, runtime::map_on_device<sum>(), call);
     check_finite("add", result, {});
     return result;
 }

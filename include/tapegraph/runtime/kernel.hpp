@@ -183,6 +183,13 @@ template <class Region>
 struct region_kernel {
     static void run(const kernel_call& call) { cpu::run_map(&cpu::evaluate_tile<Region>, call); }
 };
+/// One of several results, as graph/passes/merge_updates.hpp makes them: all are wanted.
+template <class Slots, int First, int Second, int... Others, class... Instructions>
+struct region_kernel<region<Slots, results<First, Second, Others...>, Instructions...>> {
+    static void run(const kernel_call& call) {
+        cpu::run_map(&cpu::evaluate_merged_tile<region<Slots, results<First, Second, Others...>, Instructions...>>, call);
+    }
+};
 
 /// The type a reduction computes in: bool as bytes, sums and products of integers unsigned.
 template <class Op, class T>
@@ -266,9 +273,14 @@ struct reduction_kernel {
     }
 };
 
+/// A region's kernel on a device, for whoever runs it on the CPU in a way of its own.
+template <class Region, class Backend = backend>
+constexpr kernel_functions map_on_device() {
+    return Backend::template map<Region>();
+}
 template <class Region, class Backend = backend>
 constexpr kernel_pair map_kernel_for() {
-    return {{&region_kernel<Region>::run, &no_workspace}, Backend::template map<Region>()};
+    return {{&region_kernel<Region>::run, &no_workspace}, map_on_device<Region, Backend>()};
 }
 template <class Op, class Region, class T, class Backend = backend>
 constexpr kernel_pair reduction_kernel_for() {

@@ -1,87 +1,12 @@
 #pragma once
 
-#include <tapegraph/ir/region_code.hpp>
-#include <tapegraph/ir/rewrite.hpp>
+#include <tapegraph/graph/passes/merge_updates.hpp>
+#include <tapegraph/graph/passes/steps.hpp>
 
 /// Fusion and scheduling: which nodes get buffers, and the straight line of kernel calls that fills them. Templates, so
 /// that programs without graphs do not compile them.
 
 namespace tapegraph::ir {
-
-enum class kernel_kind : int { operation, region, reduction };
-
-struct kernel_entry {
-    int kind; // kernel_kind
-    int op;   // index in schedule::ops (operation and reduction)
-    int type; // dtype the kernel is instantiated for
-    int first_word, words; // a region's code; the node of an operation that has a kernel for each node
-};
-
-struct step_entry {
-    int kernel;
-    int node;         // the (first) result
-    int domain;       // a node of the shape over which a region or reduction runs
-    int first_value;  // in schedule::values: inputs, then results
-    int inputs, outputs;
-};
-
-/// How many operands a fused kernel reads at most (cpu::most_slots).
-inline constexpr int most_region_slots = 24;
-
-struct schedule {
-    list<const operation*> ops;
-    list<kernel_entry> kernels;
-    list<int> kernel_words;
-    list<step_entry> steps;
-    list<int> values;
-    list<int> alias; // per node: the node whose buffer it views, or itself
-
-};
-
-namespace detail {
-
-/// Finds what a schedule already holds. Chains of hash buckets: a schedule has thousands of steps, and searching its
-/// operations and kernels from the front each time is what would exceed the compiler's budget.
-class schedule_index {
-public:
-    constexpr explicit schedule_index(schedule& s) : s_(s), op_head_(64, -1), kernel_head_(256, -1) {}
-
-    constexpr int operation_index(const operation* op) {
-        const std::string_view name = op->name; // addresses cannot be hashed in constant evaluation
-        const auto hash = static_cast<unsigned>(name.size()) + 5u * static_cast<unsigned char>(name.front()) +
-                          11u * static_cast<unsigned char>(name.back());
-        int& head = op_head_[static_cast<int>(hash % 64)];
-        for (int i = head; i >= 0; i = op_next_[i])
-            if (same_operation(s_.ops[i], op)) return i;
-        op_next_.push_back(head);
-        return head = s_.ops.push_back(op);
-    }
-
-    constexpr int kernel_index(kernel_kind kind, int op, dtype type, const list<int>& words) {
-        auto hash = static_cast<unsigned>(op + 1) * 31u + static_cast<unsigned>(type);
-        for (const int word : words) hash = hash * 31u + static_cast<unsigned>(word + 1);
-        int& head = kernel_head_[static_cast<int>((hash ^ hash >> 8) % 256)];
-        for (int i = head; i >= 0; i = kernel_next_[i])
-            if (same(s_.kernels[i], kind, op, type, words)) return i;
-        const int first = s_.kernel_words.size();
-        for (const int word : words) s_.kernel_words.push_back(word);
-        kernel_next_.push_back(head);
-        return head = s_.kernels.push_back({static_cast<int>(kind), op, static_cast<int>(type), first, words.size()});
-    }
-
-private:
-    constexpr bool same(const kernel_entry& k, kernel_kind kind, int op, dtype type, const list<int>& words) const {
-        bool equal = k.kind == static_cast<int>(kind) && k.op == op && k.type == static_cast<int>(type) &&
-                     k.words == words.size();
-        for (int w = 0; equal && w < words.size(); ++w) equal = s_.kernel_words[k.first_word + w] == words[w];
-        return equal;
-    }
-
-    schedule& s_;
-    list<int> op_head_, op_next_, kernel_head_, kernel_next_;
-};
-
-} // namespace detail
 
 namespace detail {
 
@@ -186,8 +111,9 @@ struct scheduler {
             step.inputs = r.slots.size();
             step.first_value = s.values.size();
             for (int node : r.slots) s.values.push_back(node);
-            step.kernel = reduce ? index.kernel_index(kernel_kind::reduction, index.operation_index(e.op), e.type, r.words)
-                                 : index.kernel_index(kernel_kind::region, -1, e.type, r.words);
+            step.kernel = reduce
+                              ? index.kernel_index(kernel_kind::reduction, index.operation_index(e.op), e.type, r.words)
+                              : index.kernel_index(kernel_kind::region, -1, e.type, r.words);
         } else {
             step.first_value = s.values.size();
             // An operand that the kernel does not read is replaced by one that it reads, so that its buffer need not live longer.
@@ -225,6 +151,7 @@ constexpr schedule make_schedule(trace& t, bool fuse = true) {
         else
             run.emit(i);
     }
+    if (fuse) merge_updates(t, buffered, s);
     return s;
 }
 

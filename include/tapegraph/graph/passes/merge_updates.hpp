@@ -1,0 +1,162 @@
+#pragma once
+
+#include <tapegraph/graph/passes/steps.hpp>
+
+/// Updates in one kernel: an optimizer's moments, the variable and a moving average of it are computed from one another, element
+/// by element, so one pass can read and write each of them once. Rounding is that of single kernels, since regions are compiled
+/// without contraction.
+
+namespace tapegraph::ir {
+
+/// How many results a fused kernel writes at most (cpu::most_results), and how many instructions a merged one may have.
+inline constexpr int most_region_results = 12, most_merged_instructions = 96;
+
+namespace detail {
+
+/// A step that computes what a variable becomes moves into the first step that reads it, if that is elementwise and over the same
+/// shape. What it reads lives longer for it; but updates stand at the end of a step, behind all gradients.
+template <class = void> // as in schedule.hpp
+struct update_merger {
+    trace& t;
+    const list<int>& buffered;
+    schedule& s;
+    schedule_index index;
+    region_marks marks{};
+    list<int> assigned;               // per node: whether a variable becomes it
+    list<int> first_use;              // per node: in use_step, whose entries ascend; -1: none
+    list<int> use_step{}, use_next{}; // which step reads it, and the next use
+    list<int> members;                // per step: the last of those that moved into it, or -1; of those: the one before
+    list<int> moved;                  // per step: whether another one computes its result
+
+    constexpr update_merger(trace& source, const list<int>& buffers, schedule& target)
+        : t(source),
+          buffered(buffers),
+          s(target),
+          index(target),
+          assigned(source.nodes.size(), 0),
+          first_use(source.nodes.size(), -1),
+          members(target.steps.size(), -1),
+          moved(target.steps.size(), 0) {
+        for (const assignment_entry& update : t.assignments) assigned[update.node] = 1;
+        for (int at = s.steps.size(); at-- > 0;)
+            for (int k = 0; k < s.steps[at].inputs; ++k) {
+                const int node = s.alias[s.values[s.steps[at].first_value + k]];
+                use_next.push_back(first_use[node]);
+                first_use[node] = use_step.push_back(at);
+            }
+    }
+
+    constexpr bool is_region(int step) const {
+        return s.kernels[s.steps[step].kernel].kind == static_cast<int>(kernel_kind::region);
+    }
+
+    /// What a step and those that moved into it compute, in the order of the trace.
+    constexpr list<int> results_of(int step) const {
+        list<int> nodes;
+        for (int at = step; at >= 0; at = members[at]) nodes.push_back(s.steps[at].node);
+        for (int i = 1; i < nodes.size(); ++i)
+            for (int k = i; k > 0 && nodes[k - 1] > nodes[k]; --k) {
+                const int later = nodes[k - 1];
+                nodes[k - 1] = nodes[k];
+                nodes[k] = later;
+            }
+        return nodes;
+    }
+
+    /// The first step behind `step` that reads one of the nodes, or -1.
+    constexpr int next_reader(int step, const list<int>& nodes) const {
+        int next = -1;
+        for (const int node : nodes) {
+            int use = first_use[node];
+            while (use >= 0 && use_step[use] <= step) use = use_next[use];
+            if (use >= 0 && (next < 0 || use_step[use] < next)) next = use_step[use];
+        }
+        return next;
+    }
+
+    constexpr region_code together(const list<int>& nodes) {
+        const auto slot = [&](int node) {
+            for (const int result : nodes)
+                if (result == node) return false;
+            return buffered[node] != 0;
+        };
+        const auto op_index = [&](const operation* op) { return index.operation_index(op); };
+        return encode_region(t, nodes, slot, op_index, marks);
+    }
+
+    /// Whether a step may be part of a merged one.
+    constexpr bool fits(const list<int>& nodes) {
+        if (nodes.size() > most_region_results) return false;
+        const region_code code = together(nodes);
+        return code.slots.size() <= most_region_slots && code.instructions <= most_merged_instructions;
+    }
+
+    constexpr bool find() {
+        bool any = false;
+        for (int step = 0; step < s.steps.size(); ++step) {
+            if (!is_region(step) || assigned[s.steps[step].node] == 0) continue;
+            list<int> nodes = results_of(step);
+            const int reader = next_reader(step, nodes);
+            if (reader < 0 || !is_region(reader) || !t.same_shape(s.steps[step].node, s.steps[reader].node)) continue;
+            for (const int node : results_of(reader)) nodes.push_back(node);
+            if (!fits(nodes)) continue;
+            int last = step;
+            while (members[last] >= 0) last = members[last];
+            members[last] = members[reader];
+            members[reader] = step;
+            moved[step] = 1;
+            any = true;
+        }
+        return any;
+    }
+
+    /// The schedule with merged steps; kernels that nobody calls any more are left out, for each would be compiled.
+    constexpr void rewrite() {
+        const schedule old = s;
+        list<int> kernel(old.kernels.size(), -1);
+        s.kernels.clear();
+        s.kernel_words.clear();
+        s.steps.clear();
+        s.values.clear();
+        index = schedule_index(s);
+        for (int at = 0; at < old.steps.size(); ++at) {
+            if (moved[at] != 0) continue;
+            step_entry step = old.steps[at];
+            const kernel_entry k = old.kernels[step.kernel];
+            list<int> words;
+            const int first_value = step.first_value;
+            step.first_value = s.values.size();
+            if (members[at] < 0) {
+                for (int v = 0; v < step.inputs + step.outputs; ++v)
+                    s.values.push_back(int{old.values[first_value + v]});
+                int& number = kernel[step.kernel];
+                if (number < 0) {
+                    for (int w = 0; w < k.words; ++w) words.push_back(int{old.kernel_words[k.first_word + w]});
+                    number =
+                        index.kernel_index(static_cast<kernel_kind>(k.kind), k.op, static_cast<dtype>(k.type), words);
+                }
+                step.kernel = number;
+            } else {
+                const list<int> nodes = results_of(at);
+                const region_code code = together(nodes);
+                for (const int node : code.slots) s.values.push_back(node);
+                for (const int node : nodes) s.values.push_back(node);
+                step.node = nodes[0];
+                step.inputs = code.slots.size();
+                step.outputs = nodes.size();
+                step.kernel = index.kernel_index(kernel_kind::region, -1, static_cast<dtype>(k.type), code.words);
+            }
+            s.steps.push_back(step);
+        }
+    }
+};
+
+} // namespace detail
+
+template <class = void>
+constexpr void merge_updates(trace& t, const list<int>& buffered, schedule& s) {
+    detail::update_merger<> merger(t, buffered, s);
+    if (merger.find()) merger.rewrite();
+}
+
+} // namespace tapegraph::ir
