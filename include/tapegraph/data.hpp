@@ -1,12 +1,13 @@
 #pragma once
 
 /// All of data sets: what they come from and what becomes of them on the way to a model. What needs a library of somebody else comes
-/// in where its header is found; who uses it links that library (in CMake tapegraph::images, tapegraph::zlib).
+/// in where its header is found; who uses it links that library (in CMake tapegraph::images, tapegraph::zlib, tapegraph::jpeg).
 ///
 /// Define TG_NO_THIRD_PARTY to leave out what needs libraries.
 
 #include <tapegraph/data/dataset.hpp>
 
+#include <tapegraph/data/images.hpp>
 #include <tapegraph/data/loader.hpp>
 #include <tapegraph/data/readers/cifar10.hpp>
 #include <tapegraph/data/readers/image.hpp>
@@ -25,5 +26,8 @@
 #endif
 #if __has_include(<stb/stb_image.h>) || __has_include(<stb_image.h>)
 #include <tapegraph/data/readers/image_folder.hpp>
+#endif
+#if __has_include(<turbojpeg.h>)
+#include <tapegraph/data/readers/jpeg.hpp>
 #endif
 #endif

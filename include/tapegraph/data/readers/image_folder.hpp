@@ -30,6 +30,8 @@ struct image_folder_options {
     std::int64_t height = 0, width = 0; ///< 0 and 0: as the first image; all must agree unless `resize`
     bool resize = false;                ///< bring every image to height x width instead of refusing other sizes
     file_order order = file_order::natural;
+    image_decoder decoder =
+        nullptr; ///< of JPEG files: stb_image, or another such as decode_jpeg_by_turbo (data/readers/jpeg.hpp)
 };
 
 namespace detail {
@@ -84,9 +86,12 @@ std::vector<std::string> folder_entries(const std::filesystem::path& folder, con
     return names;
 }
 
-inline rgb_image read_image_file(const std::filesystem::path& path, image_decoder decode) {
+inline rgb_image read_image_file(const std::filesystem::path& path, image_decoder decode,
+                                 image_decoder decode_jpeg = nullptr) {
     try {
         const auto bytes = io::read_file(path);
+        if (decode_jpeg != nullptr && bytes.size() >= 2 && bytes[0] == 0xFF && bytes[1] == 0xD8)
+            return decode_jpeg(bytes);
         check_image_file(bytes);
         return decode(bytes);
     } catch (const data_error& failure) {
@@ -136,7 +141,7 @@ inline labelled_images read_image_folder_with(const std::filesystem::path& folde
     result.height = options.height;
     result.width = options.width;
     if (result.height == 0) {
-        const auto first = read_image_file(files.front(), decode);
+        const auto first = read_image_file(files.front(), decode, options.decoder);
         result.height = first.height;
         result.width = first.width;
     }
@@ -147,7 +152,7 @@ inline labelled_images read_image_folder_with(const std::filesystem::path& folde
     cpu::parallel_for(result.count, true, [&](std::int64_t i) {
         const auto& file = files[static_cast<std::size_t>(i)];
         try {
-            const auto image = read_image_file(file, decode);
+            const auto image = read_image_file(file, decode, options.decoder);
             if (!options.resize && (image.height != result.height || image.width != result.width))
                 throw data_error(io::detail::quoted(file) + ": image is " + size_text(image.height, image.width) +
                                  " (height x width), expected " + size_text(result.height, result.width));
@@ -179,9 +184,11 @@ static inline rgb_image decode_with_stb(std::span<const std::uint8_t> file) {
 
 } // namespace detail
 
-/// Reads one PNG or JPEG as 8-bit RGB. Throws data_error naming the file where it is missing, truncated or corrupt.
-[[maybe_unused]] static inline rgb_image read_image(const std::filesystem::path& path) {
-    return detail::read_image_file(path, detail::decode_with_stb);
+/// Reads one PNG or JPEG as 8-bit RGB, a JPEG by `decoder` where one is named. Throws data_error naming the file where it is missing,
+/// truncated or corrupt.
+[[maybe_unused]] static inline rgb_image read_image(const std::filesystem::path& path,
+                                                    image_decoder decoder = nullptr) {
+    return detail::read_image_file(path, detail::decode_with_stb, decoder);
 }
 
 /// Reads all PNG and JPEG files of all class folders, decoding in parallel. Folders sorted by name (bytewise) are the

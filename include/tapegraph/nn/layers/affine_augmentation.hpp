@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/fill_mode.hpp>
 #include <tapegraph/nn/layers/augmentation.hpp>
 #include <tapegraph/ops/elementwise/trigonometric.hpp>
 
@@ -10,10 +11,6 @@
 /// them.
 
 namespace tapegraph {
-
-/// What stands beyond an image: `reflect` (d c b a | a b c d | d c b a), `wrap` (a b c d | a b c d), `nearest` (a a a | a b c d),
-/// `constant` a number.
-enum class fill_mode : std::uint8_t { reflect, wrap, nearest, constant };
 
 /// Shares of the image's extents; positive ones move it down and to the right. Defaults as in Keras.
 struct random_translation_options {

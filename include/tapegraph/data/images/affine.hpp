@@ -1,0 +1,154 @@
+#pragma once
+
+#include <tapegraph/core/fill_mode.hpp>
+#include <tapegraph/data/counter_random.hpp>
+#include <tapegraph/data/images/image.hpp>
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <numbers>
+#include <string>
+
+/// Images turned, shifted, zoomed and sheared, with the meanings that the layers random_rotation, random_translation and
+/// random_zoom have (nn/layers/affine_augmentation.hpp).
+
+namespace tapegraph::data::images {
+
+struct affine_options {
+    tapegraph::fill_mode fill_mode = fill_mode::reflect;
+    double fill_value = 0; ///< of `constant`
+    bool nearest = false;  ///< take the nearest pixel; otherwise bilinear between four
+};
+
+/// Where each pixel of the result comes from: with (y, x) from the image's centre, row r[0] y + r[1] x + r[2] and column
+/// c[0] y + c[1] x + c[2] from the centre.
+struct affine_places {
+    std::array<double, 3> r{1, 0, 0}, c{0, 1, 0};
+
+    /// What `first` does, then this: one sampling in place of two.
+    affine_places after(const affine_places& first) const {
+        const auto row = [&](const std::array<double, 3>& of) {
+            return std::array<double, 3>{of[0] * r[0] + of[1] * c[0], of[0] * r[1] + of[1] * c[1],
+                                         of[0] * r[2] + of[1] * c[2] + of[2]};
+        };
+        return {row(first.r), row(first.c)};
+    }
+};
+
+/// A share of a full turn, counter-clockwise.
+inline affine_places rotation(double turn) {
+    const double angle = 2 * std::numbers::pi * turn, cosine = std::cos(angle), sine = std::sin(angle);
+    return {{cosine, sine, 0}, {-sine, cosine, 0}};
+}
+/// By so many pixels down and to the right.
+inline affine_places translation(double down, double right) { return {{1, 0, -down}, {0, 1, -right}}; }
+/// Shows 1 + f times as much: a positive factor makes things smaller.
+inline affine_places zooming(double height_factor, double width_factor) {
+    return {{1 + height_factor, 0, 0}, {0, 1 + width_factor, 0}};
+}
+/// Moves rows to the right by `along` times their distance below the centre.
+inline affine_places shearing(double along) { return {{1, 0, 0}, {-along, 1, 0}}; }
+
+namespace detail {
+
+/// A place along an axis of n as one inside of it.
+inline std::int64_t place_inside(std::int64_t place, std::int64_t n, fill_mode mode) {
+    if (place >= 0 && place < n) return place;
+    if (mode == fill_mode::wrap) return (place % n + n) % n;
+    if (mode == fill_mode::reflect) {
+        const std::int64_t folded = (place % (2 * n) + 2 * n) % (2 * n);
+        return folded < n ? folded : 2 * n - 1 - folded;
+    }
+    return place < 0 ? 0 : n - 1;
+}
+
+} // namespace detail
+
+/// The image with its pixels taken from elsewhere. Throws argument_error where a place is not finite.
+template <image_like I>
+image<pixel_of<I>> affine(const I& x, const affine_places& places, const affine_options& options = {}) {
+    using T = pixel_of<I>;
+    const auto from = view_of(x);
+    for (const double number : {places.r[0], places.r[1], places.r[2], places.c[0], places.c[1], places.c[2]})
+        if (!(std::fabs(number) < 1e6)) throw argument_error("affine: numbers must be finite and below a million");
+    image<T> to(from.height, from.width, from.channels);
+    const bool constant = options.fill_mode == fill_mode::constant;
+    const auto beyond = static_cast<float>(options.fill_value);
+    const double middle_row = static_cast<double>(from.height - 1) / 2,
+                 middle_column = static_cast<double>(from.width - 1) / 2;
+    const auto value = [&](std::int64_t row, std::int64_t column, std::int64_t c) {
+        if (constant && (row < 0 || row >= from.height || column < 0 || column >= from.width)) return beyond;
+        return static_cast<float>(from.at(detail::place_inside(row, from.height, options.fill_mode),
+                                          detail::place_inside(column, from.width, options.fill_mode), c));
+    };
+    for (std::int64_t i = 0; i < to.height; ++i)
+        for (std::int64_t j = 0; j < to.width; ++j) {
+            const double y = static_cast<double>(i) - middle_row, z = static_cast<double>(j) - middle_column;
+            const double row = places.r[0] * y + places.r[1] * z + places.r[2] + middle_row;
+            const double column = places.c[0] * y + places.c[1] * z + places.c[2] + middle_column;
+            if (options.nearest) {
+                const auto r = static_cast<std::int64_t>(std::floor(row + 0.5));
+                const auto k = static_cast<std::int64_t>(std::floor(column + 0.5));
+                for (std::int64_t c = 0; c < to.channels; ++c) to.at(i, j, c) = detail::stored<T>(value(r, k, c));
+                continue;
+            }
+            const double top = std::floor(row), left = std::floor(column);
+            const auto r = static_cast<std::int64_t>(top), k = static_cast<std::int64_t>(left);
+            const auto below = static_cast<float>(row - top), right = static_cast<float>(column - left);
+            for (std::int64_t c = 0; c < to.channels; ++c) {
+                const float a = value(r, k, c), b = value(r, k + 1, c), d = value(r + 1, k, c),
+                            e = value(r + 1, k + 1, c);
+                const float upper = a + right * (b - a), lower = d + right * (e - d);
+                to.at(i, j, c) = detail::stored<T>(upper + below * (lower - upper));
+            }
+        }
+    return to;
+}
+
+/// Turned about its centre by a share of a full turn, counter-clockwise.
+template <image_like I>
+image<pixel_of<I>> rotate(const I& x, double turn, const affine_options& options = {}) {
+    return affine(x, rotation(turn), options);
+}
+/// Moved down and to the right by so many pixels.
+template <image_like I>
+image<pixel_of<I>> shift(const I& x, double down, double right, const affine_options& options = {}) {
+    return affine(x, translation(down, right), options);
+}
+/// 1 + f times as much of it, about its centre.
+template <image_like I>
+image<pixel_of<I>> zoom(const I& x, double height_factor, double width_factor, const affine_options& options = {}) {
+    return affine(x, zooming(height_factor, width_factor), options);
+}
+
+/// The ranges of Keras's ImageDataGenerator: each number is drawn from [-f, f].
+struct random_affine_options {
+    double turn = 0;                          ///< shares of a full turn
+    double height_shift = 0, width_shift = 0; ///< shares of the image's extents
+    double height_zoom = 0, width_zoom = 0;   ///< see zooming; below 1
+    bool keep_ratio = true;                   ///< one zoom for both axes, from height_zoom
+    double shear = 0;                         ///< see shearing
+    affine_options sampling{};
+};
+
+/// All of them in one sampling. Throws argument_error for a range that is not finite or a zoom of 1 and more.
+template <image_like I>
+image<pixel_of<I>> random_affine(const I& x, const random_affine_options& o, counter_random& random) {
+    for (const double range : {o.turn, o.height_shift, o.width_shift, o.height_zoom, o.width_zoom, o.shear})
+        if (!(range >= 0 && range < 1e6))
+            throw argument_error("random_affine: a range must be finite and not negative");
+    if (o.height_zoom >= 1 || o.width_zoom >= 1) throw argument_error("random_affine: a zoom must lie below 1");
+    const auto draw = [&](double range) { return random.uniform(-range, range); };
+    const double turn = draw(o.turn), down = draw(o.height_shift), right = draw(o.width_shift), shear = draw(o.shear);
+    const double height = draw(o.height_zoom), width = o.keep_ratio ? height : draw(o.width_zoom);
+    const auto from = view_of(x);
+    return affine(x,
+                  translation(down * static_cast<double>(from.height), right * static_cast<double>(from.width))
+                      .after(rotation(turn))
+                      .after(shearing(shear))
+                      .after(zooming(height, width)),
+                  o.sampling);
+}
+
+} // namespace tapegraph::data::images
