@@ -22,6 +22,8 @@
 #include <tapegraph/nn/estimator.hpp>
 #endif
 #if __has_include(<zlib.h>)
+#include <tapegraph/io/inflate.hpp>
 #include <tapegraph/io/png.hpp>
+#include <tapegraph/io/zip.hpp>
 #endif
 #endif
