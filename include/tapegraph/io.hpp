@@ -11,6 +11,7 @@
 #include <tapegraph/io/csv.hpp>
 #include <tapegraph/io/csv_reader.hpp>
 #include <tapegraph/io/host_array.hpp>
+#include <tapegraph/io/graph_nodes.hpp>
 #include <tapegraph/io/progress.hpp>
 #include <tapegraph/io/record_framing.hpp>
 #include <tapegraph/io/svg_chart.hpp>
@@ -20,6 +21,12 @@
 #include <tapegraph/io/weights.hpp>
 #include <tapegraph/nn/callbacks/saving.hpp>
 #include <tapegraph/nn/estimator.hpp>
+#endif
+#if __has_include(<protozero/pbf_writer.hpp>)
+#include <tapegraph/io/graph_def.hpp>
+#include <tapegraph/io/tensorboard.hpp>
+#include <tapegraph/io/tensorboard/event_reader.hpp>
+#include <tapegraph/nn/callbacks/tensorboard.hpp>
 #endif
 #if __has_include(<zlib.h>)
 #include <tapegraph/io/inflate.hpp>

@@ -120,6 +120,15 @@ public:
         ++place_.number;
         return true;
     }
+    /// Whether the bytes end within the next record: what is there of its length is sound, and says so. A file that somebody still writes
+    /// may end like this.
+    bool partial() const {
+        const std::string_view rest = bytes_.substr(at_);
+        if (rest.size() < record_head_bytes) return !rest.empty();
+        const std::uint64_t length = detail::load_little(rest.data(), 8), there = rest.size() - record_head_bytes;
+        return detail::load_little(rest.data() + 8, 4) == masked_crc32c(crc32c(rest.data(), 8)) &&
+               (there < record_tail_bytes || there - record_tail_bytes < length);
+    }
     /// Of the record that comes next.
     record_place place() const { return {place_.file, place_.number, place_.offset + at_}; }
 

@@ -1,0 +1,182 @@
+#pragma once
+
+#include <tapegraph/core/clock.hpp>
+#include <tapegraph/core/error.hpp>
+#include <tapegraph/io/file.hpp>
+#include <tapegraph/io/record_framing.hpp>
+
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+/// The file that events go into: whole records, written together.
+
+namespace tapegraph::io {
+
+/// Options of an event_writer.
+struct event_options {
+    /// Goes on in a folder that holds events, in a file of its own; TensorBoard shows both as one run, and drops points of the older file
+    /// from the newer one's first step on.
+    bool resume = false;
+    std::size_t buffer_bytes = 64 * 1024; ///< of events before they are written
+    double flush_seconds = 1;             ///< and the longest that an event waits for the next one, that writes it
+    double (*clock)() = nullptr;          ///< seconds since 1970; null: the system's. For tests
+};
+
+namespace detail {
+
+/// Seconds since 1970.
+inline double wall_seconds() {
+    std::timespec now{};
+    ::clock_gettime(CLOCK_REALTIME, &now);
+    return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+/// Whether TensorBoard takes a file of this name for one of events.
+inline bool is_event_file(std::string_view name) { return name.find("tfevents") != name.npos; }
+
+/// Framed records that go to disk together, by one write(2) per flush, so that a process that is killed leaves no part of one. A template,
+/// so that programs that write no events do not compile it.
+template <class = void>
+class basic_event_file {
+public:
+    /// Makes the folder where it is missing. Throws data_error where it cannot be written to, where another writer has it, and, unless
+    /// options.resume, where it holds events.
+    basic_event_file(const std::filesystem::path& folder, const event_options& options)
+        : options_(options), last_flush_(tapegraph::detail::steady_seconds()) {
+        std::error_code failure;
+        std::filesystem::create_directories(folder, failure);
+        if (failure) throw data_error(quoted(folder) + ": cannot be made: " + failure.message());
+        // Two writers in one folder are one run to TensorBoard, which then loses points of either. The lock ends with the process.
+        folder_ = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (folder_ < 0) throw data_error(quoted(folder) + ": cannot be opened: " + std::strerror(errno));
+        try {
+            if (::flock(folder_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+                throw data_error(quoted(folder) + ": another event_writer writes there; a run has a folder of its own");
+            if (!options.resume) refuse_events(folder);
+            open_file(folder);
+        } catch (...) {
+            close();
+            throw;
+        }
+        buffer_.reserve(options_.buffer_bytes + slack);
+    }
+    basic_event_file(const basic_event_file&) = delete;
+    basic_event_file& operator=(const basic_event_file&) = delete;
+    ~basic_event_file() {
+        try {
+            flush();
+        } catch (...) { // a destructor cannot say it; flush() by hand can
+        }
+        close();
+    }
+
+    const std::filesystem::path& path() const { return path_; }
+    /// For tests: what is written goes there. The file closes it.
+    void replace_descriptor(int file) { ::close(std::exchange(file_, file)); }
+    double now() const { return options_.clock != nullptr ? options_.clock() : wall_seconds(); }
+
+    /// Adds a record that `write(std::string&)` appends the data of. Where that throws, nothing is added.
+    template <class Write>
+    void add(const Write& write) {
+        const std::size_t at = open_record(buffer_);
+        try {
+            write(buffer_);
+        } catch (...) {
+            buffer_.resize(at);
+            throw;
+        }
+        close_record(buffer_, at);
+        ++waiting_;
+        if (buffer_.size() >= options_.buffer_bytes)
+            flush();
+        else
+            flush_if_due();
+    }
+    void flush_if_due() {
+        if (waiting_ > 0 && tapegraph::detail::steady_seconds() - last_flush_ >= options_.flush_seconds) flush();
+    }
+    /// Hands all records over to the system. Throws data_error where it does not take them; they are then lost, and the file ends with
+    /// the last whole record before them.
+    void flush() {
+        last_flush_ = tapegraph::detail::steady_seconds();
+        if (buffer_.empty()) return;
+        std::size_t done = 0;
+        while (done < buffer_.size()) {
+            const auto count = ::write(file_, buffer_.data() + done, buffer_.size() - done);
+            if (count < 0 && errno == EINTR) continue;
+            if (count < 0) {
+                const int why = errno;
+                const auto lost = std::exchange(waiting_, 0);
+                buffer_.clear();
+                if (done > 0 && ::ftruncate(file_, static_cast<off_t>(size_)) == 0) ::lseek(file_, 0, SEEK_END);
+                throw data_error(quoted(path_) + ": writing failed, " + std::to_string(lost) +
+                                 " events are lost: " + std::strerror(why));
+            }
+            done += static_cast<std::size_t>(count);
+        }
+        size_ += done;
+        waiting_ = 0;
+        buffer_.clear();
+        if (buffer_.capacity() > 4 * (options_.buffer_bytes + slack)) { // after a large picture
+            buffer_ = std::string();
+            buffer_.reserve(options_.buffer_bytes + slack);
+        }
+    }
+
+private:
+    static constexpr std::size_t slack = 4096; // so that the event which fills the buffer does not make it grow
+
+    static void refuse_events(const std::filesystem::path& folder) {
+        std::error_code failure;
+        for (std::filesystem::directory_iterator at(folder, failure), end; !failure && at != end; at.increment(failure))
+            if (is_event_file(at->path().filename().string()))
+                throw data_error(quoted(folder) + ": holds the events of another run ('" +
+                                 at->path().filename().string() + "'); give each run a folder of its own, or .resume");
+    }
+    // TensorBoard reads files of a folder in the order of their names, which is that of the seconds.
+    void open_file(const std::filesystem::path& folder) {
+        static std::atomic<unsigned> serial{0};
+        char host[256] = "localhost";
+        if (::gethostname(host, sizeof host) != 0) std::strcpy(host, "localhost");
+        host[sizeof host - 1] = '\0';
+        for (char* c = host; *c != '\0'; ++c)
+            if (*c == '/') *c = '_';
+        char name[400];
+        for (;;) {
+            std::snprintf(name, sizeof name, "events.out.tfevents.%010lld.%s.%ld.%u", static_cast<long long>(now()),
+                          host, static_cast<long>(::getpid()), serial++);
+            path_ = folder / name;
+            file_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
+            if (file_ >= 0) return;
+            if (errno != EEXIST) throw data_error(quoted(path_) + ": cannot be written: " + std::strerror(errno));
+        }
+    }
+    void close() {
+        if (file_ >= 0) ::close(std::exchange(file_, -1));
+        if (folder_ >= 0) ::close(std::exchange(folder_, -1));
+    }
+
+    event_options options_;
+    std::filesystem::path path_;
+    std::string buffer_;
+    std::uint64_t size_ = 0;   // of the file
+    std::int64_t waiting_ = 0; // records in the buffer
+    double last_flush_;
+    int folder_ = -1, file_ = -1;
+};
+
+} // namespace detail
+} // namespace tapegraph::io

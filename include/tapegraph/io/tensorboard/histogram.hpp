@@ -1,0 +1,119 @@
+#pragma once
+
+#include <tapegraph/core/error.hpp>
+#include <tapegraph/core/half.hpp>
+#include <tapegraph/eager/any_tensor.hpp>
+#include <tapegraph/io/tensorboard/wire.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+/// Histograms as TensorBoard's plugin draws them.
+
+namespace tapegraph::io {
+
+/// A bucket of a histogram: values in [left, right), in the last one also `right`.
+struct histogram_bucket {
+    double left = 0, right = 0, count = 0;
+};
+
+namespace detail {
+
+/// Calls f(data, count) with a pointer of the elements' type.
+template <class F>
+void visit_elements(const any_tensor& t, const F& f) {
+    const void* const data = t.read();
+    const auto with = [&]<class T>(const T*) { f(static_cast<const T*>(data), static_cast<std::size_t>(t.size())); };
+    switch (t.type()) {
+    case dtype::f32: return with(static_cast<const float*>(nullptr));
+    case dtype::f64: return with(static_cast<const double*>(nullptr));
+    case dtype::f16: return with(static_cast<const half*>(nullptr));
+    case dtype::bf16: return with(static_cast<const bfloat16*>(nullptr));
+    case dtype::i8: return with(static_cast<const std::int8_t*>(nullptr));
+    case dtype::i16: return with(static_cast<const std::int16_t*>(nullptr));
+    case dtype::i32: return with(static_cast<const std::int32_t*>(nullptr));
+    case dtype::i64: return with(static_cast<const std::int64_t*>(nullptr));
+    case dtype::u8: return with(static_cast<const std::uint8_t*>(nullptr));
+    case dtype::u16: return with(static_cast<const std::uint16_t*>(nullptr));
+    case dtype::u32: return with(static_cast<const std::uint32_t*>(nullptr));
+    case dtype::u64: return with(static_cast<const std::uint64_t*>(nullptr));
+    case dtype::boolean: return with(static_cast<const bool*>(nullptr));
+    }
+}
+
+} // namespace detail
+
+/// `count` buckets of equal width from the least to the largest value, as TensorBoard's own writer makes them: if all values are equal,
+/// the last bucket alone counts; of no values, zeros. What is not finite is in no bucket. Throws argument_error for count < 1.
+template <class T>
+std::vector<histogram_bucket> histogram_buckets(std::span<const T> values, int count = 30) {
+    if (count < 1) throw argument_error("histogram: " + std::to_string(count) + " buckets");
+    std::vector<histogram_bucket> buckets(static_cast<std::size_t>(count));
+    double low = HUGE_VAL, high = -HUGE_VAL, finite = 0;
+    for (const T each : values) {
+        const auto x = static_cast<double>(each);
+        if (!std::isfinite(x)) continue;
+        low = x < low ? x : low;
+        high = x > high ? x : high;
+        finite += 1;
+    }
+    if (finite == 0) return buckets;
+    if (low == high) {
+        for (histogram_bucket& b : buckets) b.left = b.right = low;
+        buckets.back().count = finite;
+        return buckets;
+    }
+    // The range of two doubles may be no double; halves of them always are.
+    const double width = high / count - low / count;
+    for (int i = 0; i < count; ++i) {
+        buckets[static_cast<std::size_t>(i)].left = low + width * i;
+        buckets[static_cast<std::size_t>(i)].right = i + 1 == count ? high : low + width * (i + 1);
+    }
+    for (const T each : values) {
+        const auto x = static_cast<double>(each);
+        if (!std::isfinite(x)) continue;
+        const double place = std::floor(x / width - low / width);
+        buckets[static_cast<std::size_t>(std::clamp(place, 0.0, static_cast<double>(count - 1)))].count += 1;
+    }
+    return buckets;
+}
+template <class = void>
+std::vector<histogram_bucket> histogram_buckets(const any_tensor& values, int count = 30) {
+    std::vector<histogram_bucket> buckets;
+    detail::visit_elements(values, [&]<class T>(const T* data, std::size_t n) {
+        buckets = histogram_buckets(std::span<const T>(data, n), count);
+    });
+    return buckets;
+}
+
+namespace detail::wire {
+
+inline void histogram_event(std::string& buffer, double wall_time, std::int64_t step, std::string_view tag,
+                            std::span<const histogram_bucket> buckets) {
+    summary_event(buffer, wall_time, step, tag, [&](writer& value) {
+        {
+            writer tensor(value, 8);
+            tensor.add_enum(1, dt_double);
+            const std::int64_t extents[]{static_cast<std::int64_t>(buckets.size()), 3};
+            shape(tensor, 2, extents);
+            writer content(tensor, 4);
+            for (const histogram_bucket& b : buckets)
+                for (const double number : {b.left, b.right, b.count}) {
+                    char bytes[8];
+                    auto bits = std::bit_cast<std::uint64_t>(number);
+                    for (char& c : bytes) c = static_cast<char>(bits & 0xff), bits >>= 8;
+                    buffer.append(bytes, sizeof bytes);
+                }
+        }
+        metadata(value, "histograms", class_tensor);
+    });
+}
+
+} // namespace detail::wire
+} // namespace tapegraph::io
