@@ -9,6 +9,7 @@
 
 #include <tapegraph/data/images.hpp>
 #include <tapegraph/data/loader.hpp>
+#include <tapegraph/data/pipeline.hpp>
 #include <tapegraph/data/readers/cifar10.hpp>
 #include <tapegraph/data/readers/image.hpp>
 #include <tapegraph/data/readers/table.hpp>

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/component.hpp>
+#include <tapegraph/data/batch_source.hpp>
 #include <tapegraph/data/counter_random.hpp>
 #include <tapegraph/data/source.hpp>
 
@@ -38,6 +39,12 @@ public:
     explicit basic_dataset(std::shared_ptr<const source> records) : source_(std::move(records)) {
         if (!source_) throw argument_error("data set: null source");
     }
+    /// Batches, or records that batch() puts together, in an order of their own (data/pipeline.hpp): shuffle, subset, take and split
+    /// are the pipeline's.
+    explicit basic_dataset(std::shared_ptr<const batch_source> batches) : basic_dataset() {
+        batches_ = std::move(batches);
+        if (!batches_) throw argument_error("data set: null source");
+    }
 
     /// Records made on demand: `generate(std::int64_t record, const record_writer& out)` writes one. It runs on the
     /// loader's thread; what it throws reaches whoever asks for the batch.
@@ -68,6 +75,7 @@ public:
 
     /// Visits the records of epoch e in a random order that depends on (seed, e) alone.
     dataset shuffle(std::uint64_t seed) const {
+        check_records("shuffle");
         dataset result = *this;
         result.shuffle_seed_ = seed;
         return result;
@@ -79,6 +87,8 @@ public:
         dataset result = *this;
         result.batch_size_ = size;
         result.drop_remainder_ = options.drop_remainder;
+        if (!batches_) return result;
+        if (auto batched = batches_->batched(size, options.drop_remainder)) result.batches_ = std::move(batched);
         return result;
     }
 
@@ -93,6 +103,7 @@ public:
 
     /// The records of the given numbers, in this order. Throws range_error for one that does not exist.
     dataset subset(std::span<const std::int64_t> records) const {
+        check_records("subset");
         auto indices = std::make_shared<std::vector<std::int64_t>>();
         indices->reserve(records.size());
         for (const auto record : records) {
@@ -108,14 +119,20 @@ public:
     /// The first `count` records, or all where there are fewer.
     dataset take(std::int64_t count) const {
         if (count < 0) throw argument_error("dataset.take: " + std::to_string(count) + " records");
+        check_records("take");
         std::vector<std::int64_t> records(static_cast<std::size_t>(count < size() ? count : size()));
         for (std::size_t i = 0; i < records.size(); ++i) records[i] = static_cast<std::int64_t>(i);
         return subset(records);
     }
 
-    /// Number of records.
-    std::int64_t size() const { return indices_ ? static_cast<std::int64_t>(indices_->size()) : source_->size(); }
-    const std::vector<column_spec>& columns() const { return source_->columns(); }
+    /// Number of records; below 0 where a pipeline does not know.
+    std::int64_t size() const {
+        if (batches_) return batches_->size();
+        return indices_ ? static_cast<std::int64_t>(indices_->size()) : source_->size();
+    }
+    const std::vector<column_spec>& columns() const { return batches_ ? batches_->columns() : source_->columns(); }
+    /// What makes whole batches; null where records have numbers.
+    const std::shared_ptr<const batch_source>& batches() const { return batches_; }
     const source& records() const { return *source_; }
     /// The source's number of this set's record `position`.
     std::int64_t record_at(std::int64_t position) const {
@@ -128,16 +145,22 @@ public:
     bool drop_remainder() const { return drop_remainder_; }
     std::int64_t prefetch_depth() const { return prefetch_depth_; }
     std::optional<std::uint64_t> shuffle_seed() const { return shuffle_seed_; }
-    /// Batches of one epoch. Throws argument_error while batch() was not called.
+    /// Batches of one epoch; below 0 where a pipeline does not know. Throws argument_error while batch() was not called.
     std::int64_t batches_per_epoch() const {
+        if (batches_) return batches_->batches();
         if (batch_size_ < 1) throw argument_error("data set: no batch size; call batch(n)");
         return drop_remainder_ ? size() / batch_size_ : size() / batch_size_ + (size() % batch_size_ != 0);
     }
 
 private:
+    void check_records(const char* what) const {
+        if (batches_)
+            throw argument_error(std::string("dataset.") + what +
+                                 ": the set is a pipeline, whose records have no numbers; say it in the pipeline");
+    }
     dataset& add_column(column_spec column, std::shared_ptr<const std::byte> data, std::int64_t values) {
         const auto* arrays = dynamic_cast<const array_source*>(source_.get());
-        if (arrays == nullptr || indices_)
+        if (arrays == nullptr || indices_ || batches_)
             throw argument_error("dataset.add: column '" + column.name +
                                  "': columns are added to arrays only, before subset, take and split");
         auto grown = std::make_shared<array_source>(*arrays); // copies share the columns, so the old one stays as it is
@@ -147,6 +170,7 @@ private:
     }
 
     std::shared_ptr<const source> source_;
+    std::shared_ptr<const batch_source> batches_; ///< in place of the records
     std::shared_ptr<const std::vector<std::int64_t>> indices_;
     std::optional<std::uint64_t> shuffle_seed_;
     std::int64_t batch_size_ = 0;

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <exception>
 #include <iterator>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <string>
@@ -43,7 +44,7 @@ public:
         if (column >= columns_->size())
             throw argument_error("data set: column " + std::to_string(column) + " of " +
                                  std::to_string(columns_->size()));
-        return reinterpret_cast<const std::byte*>(memory_[column].data());
+        return data_[column];
     }
     /// The values of a column, [count, record shape...]. Throws dtype_error, argument_error.
     template <class T>
@@ -73,7 +74,8 @@ private:
         std::byte bytes[64];
     };
     const std::vector<column_spec>* columns_ = nullptr;
-    std::vector<std::vector<line>> memory_;
+    std::vector<std::vector<line>> memory_; ///< none where it stands somewhere else
+    std::vector<const std::byte*> data_;
     std::int64_t count_ = 0;
     std::int64_t index_ = 0;
 };
@@ -84,6 +86,11 @@ public:
     /// Takes all memory and starts the thread. Throws argument_error where the set is empty, has no batch size, or has
     /// fewer records than one batch while the remainder is dropped.
     explicit basic_loader(dataset data) : data_(std::move(data)), batches_(data_.batches_per_epoch()) {
+        if (data_.batches()) {
+            walk_ = data_.batches()->walk(data_.prefetch_depth());
+            ring_.resize(1);
+            return;
+        }
         if (data_.columns().empty()) throw argument_error("data set: no columns");
         if (data_.size() == 0)
             throw argument_error("data set: no records in column '" + data_.columns().front().name + "'");
@@ -98,8 +105,10 @@ public:
         ring_.resize(static_cast<std::size_t>(slots));
         for (auto& slot : ring_) {
             slot.columns_ = &data_.columns();
-            for (const auto& column : data_.columns())
+            for (const auto& column : data_.columns()) {
                 slot.memory_.emplace_back((records * column.record_bytes() + 63) / 64);
+                slot.data_.push_back(reinterpret_cast<const std::byte*>(slot.memory_.back().data()));
+            }
         }
         if (data_.prefetch_depth() > 0) thread_ = std::jthread([this] { work(); });
     }
@@ -118,9 +127,16 @@ public:
     /// Begins epoch `epoch` at batch `first`, giving up one that is under way. Batches before it are not assembled. Throws
     /// argument_error where the epoch has not so many.
     void begin_epoch(std::uint64_t epoch, std::int64_t first = 0) {
-        if (first < 0 || first > batches_)
+        if (first < 0 || (first > batches_ && batches_ >= 0))
             throw argument_error("data::loader: batch " + std::to_string(first) + " of an epoch of " +
                                  std::to_string(batches_));
+        if (walk_) {
+            walk_->begin_epoch(epoch, first);
+            taken_ = first;
+            started_ = true;
+            wait_seconds_ = 0;
+            return;
+        }
         std::unique_lock lock(mutex_);
         cancel_ = true;
         work_.notify_one();
@@ -143,13 +159,14 @@ public:
     /// the batches that were complete. Throws argument_error before begin_epoch().
     const batch* next() {
         const double asked = tapegraph::detail::steady_seconds();
-        const batch* result = thread_.joinable() ? take() : assemble();
+        const batch* result = walk_ ? walked() : thread_.joinable() ? take() : assemble();
         wait_seconds_ += tapegraph::detail::steady_seconds() - asked;
         return result;
     }
 
     /// Time the consumer spent in next() since begin_epoch(): what ingestion cost training.
     double wait_seconds() const { return wait_seconds_; }
+    /// Below 0 where a pipeline does not know.
     std::int64_t batches_per_epoch() const { return batches_; }
     const dataset& data() const { return data_; }
 
@@ -215,6 +232,18 @@ private:
         to.index_ = index;
     }
 
+    const batch* walked() {
+        check_started();
+        batch_view view;
+        if (!walk_->next(view)) return nullptr;
+        batch& b = ring_.front();
+        b.columns_ = view.columns;
+        b.data_ = *view.data;
+        b.count_ = view.count;
+        b.index_ = taken_++;
+        return &b;
+    }
+
     const batch* assemble() {
         check_started();
         if (taken_ == batches_) return nullptr;
@@ -274,6 +303,7 @@ private:
 
     dataset data_;
     std::int64_t batches_;
+    std::unique_ptr<batch_walk> walk_; ///< of a set that makes batches by itself
     std::vector<std::int64_t> order_;
     std::vector<std::byte*> places_;
     std::vector<batch> ring_;

@@ -63,11 +63,14 @@ public:
         if (steps == 0) return sum;
         data::loader batches(input_fn());
         const std::int64_t per_epoch = batches.batches_per_epoch(), last = model_.step() + steps;
-        const auto first_epoch = static_cast<std::uint64_t>(model_.step() / per_epoch);
-        std::int64_t passed = model_.step() % per_epoch;
+        // Of a pipeline that does not know its size, epochs are counted by going through them.
+        const auto first_epoch = static_cast<std::uint64_t>(per_epoch > 0 ? model_.step() / per_epoch : 0);
+        std::int64_t passed = per_epoch > 0 ? model_.step() % per_epoch : model_.step();
         for (std::uint64_t epoch = first_epoch; model_.step() < last; ++epoch) {
             batches.begin_epoch(epoch);
+            bool any = false;
             while (const data::batch* b = model_.step() < last ? batches.next() : nullptr) {
+                any = true;
                 if (passed > 0) { // seen before the checkpoint
                     --passed;
                     continue;
@@ -77,6 +80,8 @@ public:
                 sum.accuracy += r.accuracy;
                 if (checkpoints_.due(model_.step())) save();
             }
+            if (!any && model_.step() < last)
+                throw argument_error("estimator: the data set has no records in epoch " + std::to_string(epoch));
         }
         if (const auto known = checkpoints_.steps(); known.empty() || known.back() != model_.step()) save();
         return {sum.loss / static_cast<double>(steps), sum.accuracy / static_cast<double>(steps)};

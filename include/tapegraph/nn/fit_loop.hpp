@@ -42,8 +42,9 @@ history basic_trainer<X>::fit_with(const mode_calls& calls, const data::dataset&
     state.epoch = run.next_epoch = options.initial_epoch;
     state.epochs = options.epochs;
     state.step = step_;
-    state.batches = loader.batches_per_epoch();
-    if (options.steps_per_epoch > 0) state.batches = std::min(state.batches, options.steps_per_epoch);
+    state.batches = std::max<std::int64_t>(loader.batches_per_epoch(), 0); // 0: as many as there will be
+    if (options.steps_per_epoch > 0)
+        state.batches = state.batches > 0 ? std::min(state.batches, options.steps_per_epoch) : options.steps_per_epoch;
     state.validates = run.validation != nullptr;
     if (options.stop_on_interrupt) state.stop_on_interrupt();
     run.call(&callback_hooks::train_begin);
@@ -78,6 +79,7 @@ void basic_trainer<X>::run_epoch(fit_run& run) {
     }
     run.progress.begin_epoch(s.epoch + 1, s.epochs, s.batches);
     run.loader.begin_epoch(static_cast<std::uint64_t>(s.epoch), s.batch);
+    run.ended = false;
     if (!run.inside) run.call(&callback_hooks::epoch_begin);
     run_steps(run);
     if (s.history.interrupted || s.batch == 0) {
@@ -120,18 +122,21 @@ template <class X>
 void basic_trainer<X>::run_steps(fit_run& run) {
     training_state& s = run.state;
     const bool ahead = run.calls.launch != nullptr && device_ != nullptr && !options_.check_finite;
-    while (s.batch < s.batches && !s.ends()) {
+    while (run.has_steps(s.batch) && !s.ends()) {
         if (ahead) {
             run_ahead(run);
         } else {
             const data::batch* b = run.loader.next();
-            if (b == nullptr) return;
+            run.ended = b == nullptr;
+            if (run.ended) break;
             s.next_step = step_ + 1;
             run.call(&callback_hooks::batch_begin);
             run.finish_step(step_with(run.calls, run.match.of(*b)), b->count());
         }
         if (run.wants_checkpoint()) checkpoint(run);
     }
+    if (run.ended && s.batch == 0)
+        throw argument_error("fit: the data set has no records in epoch " + std::to_string(s.epoch + 1));
 }
 
 // On a device the host does not wait for a step's loss before it sends the next batch: it reads the losses of steps that lie
@@ -153,10 +158,11 @@ void basic_trainer<X>::run_ahead(fit_run& run) {
         --count;
         run.finish_step(run.calls.result_of(*this, oldest.step), oldest.records);
     };
-    for (std::int64_t sent_steps = s.batch; sent_steps < s.batches && !s.ends() && !s.checkpoint_requested();
+    for (std::int64_t sent_steps = s.batch; run.has_steps(sent_steps) && !s.ends() && !s.checkpoint_requested();
          ++sent_steps) {
         const data::batch* b = run.loader.next();
-        if (b == nullptr) break;
+        run.ended = b == nullptr;
+        if (run.ended) break;
         s.next_step = step_ + 1;
         run.call(&callback_hooks::batch_begin);
         const batch_columns columns = run.match.of(*b);

@@ -78,7 +78,7 @@ void basic_trainer<X>::restore_position(fit_run& run) {
     same("a number of records of", p.set_size, run.loader.data().size());
     same("steps per epoch", p.batches, s.batches);
     same("shuffle", p.shuffle ? 1 : 0, run.options.shuffle ? 1 : 0);
-    if (p.inside && (p.batch < 1 || p.batch > p.batches))
+    if (p.inside && (p.batch < 1 || (p.batch > p.batches && p.batches > 0)))
         throw data_error("fit: the state of the run says batch " + std::to_string(p.batch) + " of " +
                          std::to_string(p.batches));
     refuse_missing_callbacks(run.hooks, run_);

@@ -45,6 +45,7 @@ struct fit_run {
     io::progress_line& progress;
 
     measured_sums sums{};        ///< of this epoch
+    bool ended = false;          ///< the set gave no further batch in this epoch
     bool inside = false;         ///< between two steps of an epoch
     std::int64_t next_epoch = 0; ///< where the run goes on, at step state.batch if it is inside
 
@@ -74,6 +75,7 @@ struct fit_run {
     void look_for_interrupt() {
         if (state.interrupts_watched() && interrupt_guard::pending()) state.interrupt("Ctrl-C");
     }
+    bool has_steps(std::int64_t done) const { return !ended && (state.batches == 0 || done < state.batches); }
     bool wants_checkpoint() const { return state.checkpoint_requested() || state.history.interrupted; }
 };
 
@@ -87,6 +89,8 @@ struct fit_sets {
 template <class = void>
 void weigh_by_class(fit_sets& sets, const fit_options& o, const mode_calls& calls, dtype type) {
     if (o.class_weight.empty()) return;
+    if (sets.train.batches() || (sets.validation && sets.validation->batches()))
+        throw argument_error("fit: class_weight of a pipeline; let it have a column 'sample_weight'");
     bool weighted = false;
     for (const std::string_view name : calls.labels) weighted = weighted || name == "sample_weight";
     if (!weighted)
@@ -120,6 +124,8 @@ fit_sets sets_of(const data::dataset& all, const fit_options& o, const mode_call
     if (!(o.validation_split >= 0 && o.validation_split < 1))
         refuse("validation_split", o.validation_split, ", not at least 0 and below 1");
     fit_sets sets{all, o.validation_data};
+    if (all.batches() && o.validation_split > 0)
+        throw argument_error("fit: validation_split of a pipeline, which has no last records; give validation_data");
     if (o.validation_split > 0) {
         if (o.validation_data)
             throw argument_error(
@@ -138,7 +144,7 @@ fit_sets sets_of(const data::dataset& all, const fit_options& o, const mode_call
     }
     weigh_by_class(sets, o, calls, weights);
     sets.train = sets.train.batch(o.batch_size).prefetch(o.prefetch);
-    if (o.shuffle) sets.train = sets.train.shuffle(seed);
+    if (o.shuffle && !all.batches()) sets.train = sets.train.shuffle(seed);
     if (sets.validation)
         sets.validation = sets.validation->batch(o.validation_batch_size > 0 ? o.validation_batch_size : o.batch_size)
                               .prefetch(o.prefetch);

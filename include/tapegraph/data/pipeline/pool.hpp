@@ -1,0 +1,257 @@
+#pragma once
+
+#include <tapegraph/core/error.hpp>
+#include <tapegraph/eager/storage.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+/// The threads of a pipeline. Rows are drawn in order by whichever thread has its turn, and made by that thread while the next one
+/// draws; slots are handed out in order, or as they become ready. All that may be ahead of the consumer are the slots.
+
+namespace tapegraph::data::detail {
+
+/// What a pool works on.
+class pool_work {
+public:
+    /// Slot `slot` is filled anew.
+    virtual void open(std::size_t slot) = 0;
+    /// Draws the ticket of row `row`; false at the end. One thread at a time, in order.
+    virtual bool draw(std::size_t slot, std::int64_t row) = 0;
+    /// Makes a row that was drawn. Any thread.
+    virtual void make(std::size_t slot, std::int64_t row) = 0;
+
+protected:
+    ~pool_work() = default;
+};
+
+struct pool_options {
+    int threads = 0;       ///< 0: take() does the work
+    std::size_t slots = 1; ///< the consumer keeps one of them
+    std::int64_t rows = 1; ///< of a slot
+    bool drop = false;     ///< a last slot that is not full
+    bool ordered = true;   ///< false: slots as they become ready
+};
+
+template <class = void>
+class basic_worker_pool {
+public:
+    basic_worker_pool(pool_work& work, const pool_options& options)
+        : work_(work),
+          options_(options),
+          chunk_(options.threads < 2 ? options.rows
+                                     : std::clamp<std::int64_t>(options.rows / (4 * options.threads), 1, 16)),
+          slots_(options.slots) {}
+    basic_worker_pool(const basic_worker_pool&) = delete;
+    basic_worker_pool& operator=(const basic_worker_pool&) = delete;
+    ~basic_worker_pool() { stop(); }
+
+    /// Begins, with nothing drawn. stop() comes first.
+    void start() {
+        for (slot& s : slots_) s = {};
+        opened_ = taken_ = 0;
+        current_ = held_ = none;
+        filled_ = 0;
+        ended_ = drawing_ = false;
+        stop_ = false;
+        try {
+            for (int i = 0; i < options_.threads; ++i) threads_.emplace_back([this] { run(); });
+        } catch (...) {
+            stop();
+            throw;
+        }
+    }
+    /// Ends all threads; what they are making is finished and dropped.
+    void stop() {
+        {
+            const std::lock_guard lock(mutex_);
+            stop_ = true;
+        }
+        turn_.notify_all();
+        for (std::thread& t : threads_) t.join();
+        threads_.clear();
+    }
+
+    /// The next slot and how many rows it has; false at the end. The one before is free from now on. Throws what a row threw, of
+    /// several the first by number, behind the slots before it.
+    bool take(std::size_t& which, std::int64_t& count) {
+        std::unique_lock lock(mutex_);
+        release();
+        std::size_t found = none;
+        const auto settled = [&] { return (found = ready_slot()) != none || over(); };
+        if (options_.threads == 0) {
+            while (!settled()) turn(lock);
+        } else {
+            if (!settled()) ready_.wait(lock, settled);
+        }
+        if (found == none) return false;
+        slot& s = slots_[found];
+        if (s.failure) std::rethrow_exception(s.failure);
+        if (s.count == 0) return false;
+        held_ = which = found;
+        count = s.count;
+        ++taken_;
+        return true;
+    }
+
+private:
+    static constexpr std::size_t none = ~std::size_t{0};
+    struct slot {
+        std::int64_t number = 0, count = 0, pending = 0, failed_row = 0;
+        bool used = false, sealed = false;
+        std::exception_ptr failure;
+    };
+
+    void release() {
+        if (held_ == none) return;
+        slots_[held_] = {};
+        held_ = none;
+        turn_.notify_one();
+    }
+    static bool ready(const slot& s) { return s.used && s.sealed && s.pending == 0; }
+    // With nothing lost where slots come out of order: those with rows before the empty one at the end, and before failures.
+    std::size_t ready_slot() const {
+        if (options_.ordered) {
+            const auto next = static_cast<std::size_t>(taken_) % slots_.size();
+            return ready(slots_[next]) && slots_[next].number == taken_ ? next : none;
+        }
+        std::size_t best = none;
+        bool waiting = false;
+        for (std::size_t i = 0; i < slots_.size(); ++i) {
+            const slot& s = slots_[i];
+            if (!s.used || i == held_) continue;
+            if (!ready(s)) {
+                waiting = true;
+                continue;
+            }
+            const auto rank = [](const slot& x) { return x.failure ? 1 : x.count == 0 ? 2 : 0; };
+            if (best == none || rank(s) < rank(slots_[best]) ||
+                (rank(s) == rank(slots_[best]) && s.number < slots_[best].number))
+                best = i;
+        }
+        if (best != none && waiting && (slots_[best].failure || slots_[best].count == 0)) return none;
+        return best;
+    }
+    bool over() const {
+        if (!ended_) return false;
+        for (const slot& s : slots_)
+            if (s.used) return false;
+        return true;
+    }
+    std::size_t free_slot() const {
+        if (options_.ordered) {
+            const auto next = static_cast<std::size_t>(opened_) % slots_.size();
+            return slots_[next].used ? none : next;
+        }
+        for (std::size_t i = 0; i < slots_.size(); ++i)
+            if (!slots_[i].used) return i;
+        return none;
+    }
+    bool may_draw() const { return !ended_ && !drawing_ && (current_ != none || free_slot() != none); }
+
+    void note(slot& s, std::int64_t row, std::exception_ptr failure) {
+        if (!s.failure || row < s.failed_row) {
+            s.failed_row = row;
+            s.failure = std::move(failure);
+        }
+        ended_ = true; // what is drawn already is made; rows before this one may still fail
+        if (!drawing_) seal();
+    }
+    void seal() {
+        if (current_ == none) return;
+        slot& s = slots_[current_];
+        s.sealed = true;
+        s.count = options_.drop && filled_ < options_.rows ? 0 : filled_;
+        current_ = none;
+        filled_ = 0;
+    }
+
+    // Draws some rows and makes them.
+    void turn(std::unique_lock<std::mutex>& lock) {
+        const bool fresh = current_ == none;
+        if (fresh) {
+            current_ = free_slot();
+            slots_[current_] = {};
+            slots_[current_].used = true;
+            slots_[current_].number = opened_++;
+        }
+        const std::size_t at = current_;
+        slot& s = slots_[at];
+        const std::int64_t first = filled_, most = std::min(chunk_, options_.rows - filled_);
+        drawing_ = true;
+        lock.unlock();
+        std::int64_t drawn = 0;
+        std::exception_ptr failure;
+        try {
+            if (fresh) work_.open(at);
+            while (drawn < most && !stop_.load(std::memory_order_relaxed) && work_.draw(at, first + drawn)) ++drawn;
+        } catch (...) {
+            failure = std::current_exception();
+        }
+        lock.lock();
+        filled_ += drawn;
+        s.pending += drawn;
+        if (failure) note(s, first + drawn, std::move(failure));
+        drawing_ = false;
+        if (drawn < most) ended_ = true;
+        if (ended_ || filled_ == options_.rows) seal();
+        if (ended_)
+            turn_.notify_all();
+        else
+            turn_.notify_one();
+        lock.unlock();
+        for (std::int64_t i = 0; i < drawn && !stop_.load(std::memory_order_relaxed); ++i) {
+            try {
+                work_.make(at, first + i);
+            } catch (...) {
+                failure = std::current_exception();
+                lock.lock();
+                note(s, first + i, std::move(failure));
+                lock.unlock();
+                break; // the rows behind it do not matter any more
+            }
+        }
+        lock.lock();
+        s.pending -= drawn;
+        if (s.sealed && s.pending == 0) ready_.notify_one();
+    }
+
+    void run() {
+        std::unique_lock lock(mutex_);
+        for (int turns = 0;; ++turns) {
+            turn_.wait(lock, [this] { return stop_ || ended_ || may_draw(); });
+            if (stop_ || ended_) return;
+            turn(lock);
+            // Elements made by one thread and let go by another would pile up in the other's cache of buffers.
+            if (turns % 32 == 31) {
+                lock.unlock();
+                trim_memory();
+                lock.lock();
+            }
+        }
+    }
+
+    pool_work& work_;
+    pool_options options_;
+    std::int64_t chunk_;
+    std::vector<slot> slots_;
+    std::mutex mutex_;
+    std::condition_variable ready_, turn_;
+    std::int64_t opened_ = 0, taken_ = 0, filled_ = 0;
+    std::size_t current_ = none, held_ = none; ///< being filled; with the consumer
+    bool ended_ = false, drawing_ = false;
+    std::atomic<bool> stop_{false};
+    std::vector<std::thread> threads_;
+};
+using worker_pool = basic_worker_pool<>;
+
+} // namespace tapegraph::data::detail

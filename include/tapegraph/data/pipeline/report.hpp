@@ -1,0 +1,117 @@
+#pragma once
+
+#include <tapegraph/core/clock.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+/// What the stages of a pipeline did and how long it took.
+
+namespace tapegraph::data {
+
+/// One stage, from the source on; the last row is who took the elements: a training step, or a loop.
+struct stage_report {
+    std::string name;
+    std::int64_t elements = 0; ///< made so far
+    double busy_seconds = 0;   ///< in this stage's own work, of all threads together
+    double wait_seconds = 0;   ///< for elements that were not ready
+    /// Elements per second of one thread that does nothing else; 0 where nothing was measured.
+    double rate() const { return busy_seconds > 0 ? static_cast<double>(elements) / busy_seconds : 0; }
+};
+
+namespace detail {
+
+struct stage_counters {
+    std::atomic<const char*> name{nullptr};
+    std::atomic<std::int64_t> elements{0}, busy{0}, waiting{0}; // nanoseconds
+
+    void add(double seconds, std::int64_t count = 1) {
+        busy.fetch_add(static_cast<std::int64_t>(seconds * 1e9), std::memory_order_relaxed);
+        elements.fetch_add(count, std::memory_order_relaxed);
+    }
+    void add_waiting(double seconds) {
+        waiting.fetch_add(static_cast<std::int64_t>(seconds * 1e9), std::memory_order_relaxed);
+    }
+};
+
+/// Room for a number of stages, kept by the set and by all walks through it.
+struct report_store {
+    explicit report_store(int count)
+        : size(count), stages(std::make_unique<stage_counters[]>(static_cast<std::size_t>(count))) {}
+    int size;
+    std::unique_ptr<stage_counters[]> stages;
+};
+
+/// Counts one element and the time until the end of the scope.
+class busy_scope {
+public:
+    explicit busy_scope(stage_counters* to) : to_(to), start_(to != nullptr ? steady_seconds() : 0) {}
+    busy_scope(const busy_scope&) = delete;
+    busy_scope& operator=(const busy_scope&) = delete;
+    ~busy_scope() {
+        if (to_ != nullptr) to_->add(steady_seconds() - start_);
+    }
+
+private:
+    static double steady_seconds() { return tapegraph::detail::steady_seconds(); }
+    stage_counters* to_;
+    double start_;
+};
+
+template <class = void>
+std::vector<stage_report> report_of(const report_store& store) {
+    std::vector<stage_report> rows;
+    for (int i = 0; i < store.size; ++i) {
+        const stage_counters& c = store.stages[static_cast<std::size_t>(i)];
+        if (const char* const name = c.name.load())
+            rows.push_back({name, c.elements.load(), 1e-9 * static_cast<double>(c.busy.load()),
+                            1e-9 * static_cast<double>(c.waiting.load())});
+    }
+    return rows;
+}
+
+} // namespace detail
+
+/// What a pipeline's stages have done since the set was made.
+struct pipeline_report {
+    std::vector<stage_report> stages;
+
+    /// The stage that is busy longest; "step" where that is who takes the elements, so that nothing would be gained by more threads.
+    std::string bottleneck() const {
+        if (stages.empty()) return {};
+        const stage_report& last = stages.back();
+        if (last.wait_seconds <= 0.02 * (last.wait_seconds + last.busy_seconds)) return last.name;
+        const stage_report* most = stages.data();
+        for (const stage_report& s : stages)
+            if (&s != &last && s.busy_seconds > most->busy_seconds) most = &s;
+        return most->name;
+    }
+    /// Share of the time that who takes the elements has waited for them.
+    double wait_share() const {
+        if (stages.empty()) return 0;
+        const stage_report& last = stages.back();
+        const double all = last.wait_seconds + last.busy_seconds;
+        return all > 0 ? last.wait_seconds / all : 0;
+    }
+    /// A table, a line per stage, and what it says.
+    template <class = void>
+    std::string text() const {
+        std::string table = "stage                elements      busy s   elements/s      wait s\n";
+        char line[160];
+        for (const stage_report& s : stages) {
+            std::snprintf(line, sizeof line, "%-18s %10lld %11.3f %12.0f %11.3f\n", s.name.c_str(),
+                          static_cast<long long>(s.elements), s.busy_seconds, s.rate(), s.wait_seconds);
+            table += line;
+        }
+        if (stages.empty()) return table;
+        std::snprintf(line, sizeof line, "bottleneck: %s; %s waited %.1f%% of its time\n", bottleneck().c_str(),
+                      stages.back().name.c_str(), 100 * wait_share());
+        return table += line;
+    }
+};
+
+} // namespace tapegraph::data

@@ -1,0 +1,198 @@
+#pragma once
+
+#include <tapegraph/core/fixed_string.hpp>
+#include <tapegraph/data/pipeline/as_dataset.hpp>
+#include <tapegraph/data/pipeline/batch.hpp>
+#include <tapegraph/data/pipeline/map.hpp>
+#include <tapegraph/data/pipeline/order.hpp>
+#include <tapegraph/data/pipeline/prefetch.hpp>
+#include <tapegraph/data/pipeline/source.hpp>
+#include <tapegraph/data/pipeline/walk.hpp>
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+/// Sets of typed elements that are made when they are asked for:
+///
+///     auto train = data::slices(paths, labels)
+///                      .shuffle(seed)
+///                      .map([](const std::string& path, int label) { return std::tuple(decode(path), label); }, {.threads = 2})
+///                      .batch(32)
+///                      .prefetch(2);
+///     for (auto [images, labels] : train) step(images, labels);   // tensors [32, ...]
+///     model.fit(train, {.epochs = 10});
+
+namespace tapegraph::data {
+
+struct shuffle_options {
+    std::int64_t buffer = 0; ///< elements to choose from; 0: all, read before the first one is given
+    bool each_epoch = true;  ///< another order in every epoch
+};
+
+struct batch_layout {
+    bool drop_remainder = false;                            ///< leave out a last batch that is not full
+    std::vector<std::vector<std::int64_t>> record_shapes{}; ///< of each column; empty: as the first record
+};
+
+/// A value; copies are independent. Nothing runs before somebody iterates.
+template <class Stage>
+class set {
+public:
+    using element = typename Stage::element;
+    static constexpr bool batched = Stage::batched;
+
+    explicit set(Stage stage)
+        : stage_(std::move(stage)), report_(std::make_shared<detail::report_store>(Stage::stages + 2)) {}
+
+    /// f(element), or f of its fields where it is a tuple; with a data::counter_random& behind them if it takes one, which is good for
+    /// this element of this epoch alone, so that any number of threads gives the same bits. Tuples that f returns are fields again.
+    template <class F>
+    auto map(F f, const map_options& options = {}) const {
+        map_options o = options;
+        o.threads = detail::checked_threads(options.threads, "map");
+        return over(detail::map_stage<Stage, F>{stage_, std::move(f), o});
+    }
+    /// The elements for which f is true; it takes what map's function takes.
+    template <class F>
+    auto filter(F f) const {
+        return over(detail::filter_stage<Stage, F>{stage_, std::move(f)});
+    }
+    /// In random order, which depends on seed and epoch alone. With a buffer each is chosen from the next `buffer` ones. Where elements
+    /// are mapped below, it is the unmapped ones that wait.
+    auto shuffle(std::uint64_t seed, const shuffle_options& options = {}) const {
+        if (options.buffer < 0) refuse("shuffle", options.buffer, "elements in the buffer");
+        return over(detail::shuffle_stage<Stage>(stage_, options.buffer, seed, options.each_epoch));
+    }
+    /// So many times; below 0, without end. Each time is an epoch to the stages before.
+    auto repeat(std::int64_t times = -1) const { return over(detail::repeat_stage<Stage>(stage_, times)); }
+    /// The first `count`.
+    auto take(std::int64_t count) const {
+        if (count < 0) refuse("take", count, "elements");
+        return over(detail::every_stage<Stage>(stage_, 0, 1, count));
+    }
+    /// All but the first `count`.
+    auto skip(std::int64_t count) const {
+        if (count < 0) refuse("skip", count, "elements");
+        return over(detail::every_stage<Stage>(stage_, count, 1, -1));
+    }
+    /// Elements `index`, `index + shards`, ...: one of `shards` parts.
+    auto shard(std::int64_t shards, std::int64_t index) const {
+        if (shards < 1) refuse("shard", shards, "shards");
+        if (index < 0 || index >= shards)
+            throw range_error("data::set.shard: shard " + std::to_string(index) + " of " + std::to_string(shards));
+        return over(detail::every_stage<Stage>(stage_, index, shards, -1));
+    }
+    /// `rows` elements at a time, field by field: numbers, std::array, std::vector, tensors and data::written as a tensor [rows, ...], all
+    /// else as a std::vector. Threads of a map before it write their records straight into the batch.
+    auto batch(std::int64_t rows, const batch_layout& layout = {}) const {
+        if (rows < 1) refuse("batch", rows, "records");
+        return over(detail::batch_stage<Stage>{stage_, rows, layout.drop_remainder,
+                                               detail::checked_layout<element>(layout.record_shapes)});
+    }
+    /// Up to `depth` elements are made ahead, by the threads of the maps before it, at least by one.
+    auto prefetch(std::int64_t depth) const {
+        if (depth < 0 || depth > 4096)
+            throw argument_error("data::set.prefetch: depth must be 0 to 4096, got " + std::to_string(depth));
+        return over(detail::prefetch_stage<Stage>{stage_, depth});
+    }
+    /// Names of the columns, for fit, evaluate and predict.
+    auto named(std::vector<std::string> names) const {
+        return over(detail::named_stage<Stage>{{stage_}, std::move(names)});
+    }
+    template <fixed_string... Names>
+    auto as() const {
+        return named({std::string(Names.view())...});
+    }
+
+    /// Elements of an epoch; unknown_size, endless.
+    std::int64_t size() const { return stage_.size(); }
+
+    /// Goes through epoch 0, and whatever initialize() says.
+    walk<Stage> iterator() const { return walk<Stage>(stage_, report_); }
+    /// Goes through one epoch.
+    walk<Stage> one_shot(std::uint64_t epoch = 0) const { return walk<Stage>(stage_, report_, epoch, true); }
+    /// for (auto [x, y] : set.epoch(3))
+    epoch_range<Stage> epoch(std::uint64_t number) const { return epoch_range<Stage>(one_shot(number)); }
+    /// Each loop over a set is its next epoch, 0 first.
+    auto begin() const { return epoch(loops_++).begin(); }
+    std::default_sentinel_t end() const { return {}; }
+
+    /// What the stages have done since this set was made.
+    pipeline_report report() const { return {detail::report_of(*report_)}; }
+
+    /// For fit, evaluate and predict. NOLINTNEXTLINE: model.fit(set)
+    operator dataset() const { return dataset(detail::batches_of(stage_, report_)); }
+
+    const Stage& stage() const { return stage_; }
+
+    set(const set& other) : set(other.stage_) {}
+    set(set&&) noexcept = default;
+    set& operator=(set other) noexcept {
+        stage_ = std::move(other.stage_);
+        report_ = std::move(other.report_);
+        loops_ = 0;
+        return *this;
+    }
+
+private:
+    template <class Next>
+    static set<Next> over(Next next) {
+        return set<Next>(std::move(next));
+    }
+    [[noreturn]] static void refuse(const char* what, std::int64_t count, const char* of) {
+        throw argument_error(std::string("data::set.") + what + ": " + std::to_string(count) + ' ' + of);
+    }
+
+    Stage stage_;
+    std::shared_ptr<detail::report_store> report_;
+    mutable std::uint64_t loops_ = 0;
+};
+
+/// A set of a source: data/pipeline/source.hpp says what that is.
+template <pipeline_source S>
+auto from(S source) {
+    return set(detail::source_stage<S>{std::move(source)});
+}
+
+/// first, first + step, ... before `end`.
+inline auto range(std::int64_t first, std::int64_t end, std::int64_t step = 1) {
+    if (step == 0) throw argument_error("data::range: the step is 0");
+    const std::int64_t far = step > 0 ? end - first : first - end, stride = step > 0 ? step : -step;
+    return from(detail::range_source{first, far <= 0 ? 0 : (far + stride - 1) / stride, step});
+}
+inline auto range(std::int64_t end) { return range(0, end); }
+
+/// Records: element i holds what stands at i of every vector, or along the first axis of every tensor. Throws shape_error where they are
+/// not of equal length.
+template <class First, class... More>
+auto slices(First first, More... more) {
+    return from(detail::slices_source<First, More...>(std::move(first), std::move(more)...));
+}
+
+/// The values as one element: a number, a tensor, a tuple of them.
+template <class T>
+auto whole(T value) {
+    return from(detail::slices_source<std::vector<T>>(std::vector<T>{std::move(value)}));
+}
+
+/// The elements of a range: a container is kept; a view is gone through again in every epoch.
+template <std::ranges::input_range Range>
+    requires(!detail::is_set<std::remove_cvref_t<Range>>)
+auto elements(Range&& r) {
+    using kept = std::remove_cvref_t<Range>;
+    return from(detail::range_of_elements<kept>(kept(std::forward<Range>(r))));
+}
+
+/// Elements that a function returns until it returns nullopt. `make` returns such a function for each epoch:
+///     data::generator([] { return [i = 0]() mutable { return i < 10 ? std::optional(i++) : std::nullopt; }; })
+template <class Make>
+auto generator(Make make, std::int64_t size = unknown_size) {
+    return from(detail::generator_source<Make>{std::move(make), size});
+}
+
+} // namespace tapegraph::data

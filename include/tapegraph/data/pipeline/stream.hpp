@@ -1,0 +1,134 @@
+#pragma once
+
+#include <tapegraph/data/pipeline/pool.hpp>
+#include <tapegraph/data/pipeline/stage.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+/// Elements of a stage, made, one after the other: by who asks for them, or ahead by threads.
+
+namespace tapegraph::data::detail {
+
+/// An element and what it was made of.
+template <class Stage>
+struct made_item {
+    typename Stage::ticket ticket{};
+    std::optional<typename Stage::element> element;
+};
+
+template <class Stage>
+class element_stream final : pool_work {
+public:
+    using element = typename Stage::element;
+
+    /// `plan`: what the stages above ask for besides.
+    element_stream(const Stage& stage, const walk_context& context, work_plan plan = {})
+        : stage_(stage), context_(context), plan_(together(stage.plan(), plan)) {
+        if (plan_.depth > 0) plan_.threads = std::max(plan_.threads, 1);
+        if (plan_.threads == 0) return;
+        const auto slots = static_cast<std::size_t>(std::max<std::int64_t>(plan_.depth, plan_.threads)) + 1;
+        slots_.resize(slots);
+        numbers_.resize(slots);
+        pool_ = std::make_unique<worker_pool>(static_cast<pool_work&>(*this),
+                                              pool_options{plan_.threads, slots, 1, false, plan_.ordered});
+    }
+    element_stream(const element_stream&) = delete;
+    element_stream& operator=(const element_stream&) = delete;
+    ~element_stream() { end(); }
+
+    /// From the start of an epoch, without its first `skip` elements; these are drawn, and not made.
+    void begin(std::uint64_t epoch, std::int64_t skip = 0) {
+        end();
+        context_.epoch = epoch;
+        number_ = 0;
+        cursor_.emplace(stage_, context_);
+        typename Stage::ticket passed{};
+        while (number_ < skip && cursor_->draw(passed)) ++number_;
+        if (pool_) pool_->start();
+    }
+    /// No thread works on it any more.
+    void end() {
+        if (pool_) pool_->stop();
+        cursor_.reset();
+    }
+    bool ordered() const { return plan_.ordered || plan_.threads < 2; }
+    int threads() const { return plan_.threads; }
+
+    /// False at the end. What `item` held goes. Throws record_error.
+    bool next(made_item<Stage>& item) {
+        if (!pool_) {
+            item.element.reset();
+            try {
+                if (!cursor_->draw(item.ticket)) return false;
+            } catch (...) {
+                rethrow_with_origin(context_.epoch, number_, {});
+            }
+            make(item, number_++);
+            return true;
+        }
+        // The element goes back to the slot that it came from: the thread that fills it next lets it go, so that buffers return to
+        // the cache that they are taken from.
+        if (given_) slots_[last_] = std::move(item);
+        std::int64_t count = 0;
+        given_ = pool_->take(last_, count);
+        if (given_) item = std::move(slots_[last_]);
+        return given_;
+    }
+
+private:
+    void make(made_item<Stage>& item, std::int64_t number) {
+        try {
+            item.element.emplace(stage_.make(item.ticket, context_));
+        } catch (...) {
+            rethrow_with_origin(context_.epoch, number, stage_.origin(item.ticket));
+        }
+    }
+    void open(std::size_t slot) override { slots_[slot].element.reset(); }
+    bool draw(std::size_t slot, std::int64_t) override {
+        try {
+            if (!cursor_->draw(slots_[slot].ticket)) return false;
+        } catch (...) {
+            rethrow_with_origin(context_.epoch, number_, {});
+        }
+        numbers_[slot] = number_++;
+        return true;
+    }
+    void make(std::size_t slot, std::int64_t) override { make(slots_[slot], numbers_[slot]); }
+
+    const Stage& stage_;
+    walk_context context_;
+    work_plan plan_;
+    std::optional<typename Stage::cursor> cursor_;
+    std::int64_t number_ = 0;
+    std::vector<made_item<Stage>> slots_;
+    std::vector<std::int64_t> numbers_;
+    std::size_t last_ = 0;
+    bool given_ = false;
+    std::unique_ptr<worker_pool> pool_; // last: its threads end before what they work on
+};
+
+/// Who walks through a stage's elements, where it is not element_stream: specialised for batches, which are made in place.
+template <class Stage>
+struct stream_of {
+    using type = element_stream<Stage>;
+};
+
+/// For cursors of stages that have to see elements: they pull them from below.
+template <class Up>
+class pulled {
+public:
+    pulled(const Up& up, const walk_context& context)
+        : stream_(std::make_unique<typename stream_of<Up>::type>(up, context)) {
+        stream_->begin(context.epoch);
+    }
+    bool next(made_item<Up>& item) { return stream_->next(item); }
+
+private:
+    std::unique_ptr<typename stream_of<Up>::type> stream_; // its place must not change
+};
+
+} // namespace tapegraph::data::detail

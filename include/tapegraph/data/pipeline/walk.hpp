@@ -1,0 +1,196 @@
+#pragma once
+
+#include <tapegraph/data/pipeline/stream.hpp>
+
+#include <charconv>
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+/// Walking through a set.
+
+namespace tapegraph::data {
+
+/// Where a walk stands: behind `element` elements of epoch `epoch`. Good for a set made in the same way, in any process.
+struct pipeline_position {
+    std::uint64_t epoch = 0;
+    std::int64_t element = 0;
+
+    bool operator==(const pipeline_position&) const = default;
+    std::string text() const { return "epoch " + std::to_string(epoch) + " element " + std::to_string(element); }
+    /// Of text(). Throws data_error for any other.
+    static pipeline_position parse(std::string_view text) {
+        pipeline_position p;
+        const auto refuse = [&] {
+            throw data_error("data pipeline: '" + std::string(text.substr(0, 60)) +
+                             "' is no position, which is 'epoch 3 element 17'");
+        };
+        const auto number = [&](std::string_view& rest, std::string_view word, auto& to) {
+            if (!rest.starts_with(word)) refuse();
+            rest.remove_prefix(word.size());
+            const auto [end, failure] = std::from_chars(rest.data(), rest.data() + rest.size(), to);
+            if (failure != std::errc()) refuse();
+            rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
+        };
+        std::string_view rest = text;
+        number(rest, "epoch ", p.epoch);
+        number(rest, " element ", p.element);
+        if (!rest.empty() || p.element < 0) refuse();
+        return p;
+    }
+};
+
+/// Goes through the elements of a set, as tf.compat.v1's iterators do: next() until it gives none; initialize() starts over. Threads
+/// that work ahead end with it.
+template <class Stage>
+class walk {
+public:
+    using element = typename Stage::element;
+
+    /// `once`: initialize() is refused. Begins with epoch `epoch`.
+    walk(Stage stage, std::shared_ptr<detail::report_store> report, std::uint64_t epoch = 0, bool once = false,
+         detail::work_plan plan = {})
+        : stage_(std::make_unique<const Stage>(std::move(stage))),
+          report_(std::move(report)),
+          taker_(report_ ? &report_->stages[static_cast<std::size_t>(report_->size - 1)] : nullptr),
+          stream_(std::make_unique<stream>(*stage_, detail::walk_context{epoch, report_.get(), 0}, plan)),
+          once_(once) {
+        if (taker_ != nullptr) taker_->name = "step";
+        position_.epoch = epoch;
+    }
+    walk(walk&&) noexcept = default;
+    walk& operator=(walk&& other) noexcept {
+        item_ = {}; // its buffers, its ring, its stage: in this order
+        stream_ = nullptr;
+        stage_ = std::move(other.stage_);
+        report_ = std::move(other.report_);
+        taker_ = other.taker_;
+        stream_ = std::move(other.stream_);
+        item_ = std::move(other.item_);
+        position_ = other.position_;
+        begun_ = other.begun_, once_ = other.once_, over_ = other.over_;
+        return *this;
+    }
+
+    /// The next element; nullopt at the end of the epoch, and from there on. Throws record_error for an element that cannot be made.
+    std::optional<element> next() {
+        element* const e = advance();
+        if (e == nullptr) return std::nullopt;
+        return std::move(*e);
+    }
+    /// The same, but throws range_error at the end, as get_next() of TensorFlow 1 does.
+    element get_next() {
+        element* const e = advance();
+        if (e == nullptr)
+            throw range_error("data pipeline: end of sequence, epoch " + std::to_string(position_.epoch) + " has " +
+                              std::to_string(position_.element) + " elements");
+        return std::move(*e);
+    }
+    /// The same, where it stays until the next call: null at the end.
+    element* advance() {
+        if (over_) return nullptr;
+        const double asked = tapegraph::detail::steady_seconds();
+        if (taker_ != nullptr && left_ > 0)
+            taker_->busy.fetch_add(nanoseconds(asked - left_), std::memory_order_relaxed);
+        if (!begun_) begin();
+        over_ = !stream_->next(item_);
+        left_ = tapegraph::detail::steady_seconds();
+        if (taker_ != nullptr) {
+            taker_->add_waiting(left_ - asked);
+            if (!over_) taker_->elements.fetch_add(1, std::memory_order_relaxed);
+        }
+        waited_ += left_ - asked;
+        if (over_) return nullptr;
+        ++position_.element;
+        return &*item_.element;
+    }
+
+    /// Starts over at the beginning of epoch `epoch`. Throws argument_error for a one-shot walk that has begun.
+    void initialize(std::uint64_t epoch) { go_to({epoch, 0}); }
+    /// The same, of the epoch behind this one.
+    void initialize() { initialize(position_.epoch + 1); }
+
+    /// What will come next. Throws argument_error where elements come in free order, which no number tells.
+    pipeline_position position() const {
+        if (!stream_->ordered())
+            throw argument_error("data pipeline: no position, elements come in the order in which they get ready");
+        return position_;
+    }
+    /// Goes on as from where position() was asked. Elements before it are drawn, and made only where a stage has to see them (filter,
+    /// flat_map, bucket_by_length, window, unbatch, cache). Throws argument_error for a one-shot walk that has begun.
+    void restore(const pipeline_position& p) { go_to(p); }
+
+    std::uint64_t epoch() const { return position_.epoch; }
+    /// Time spent in next() since the epoch began.
+    double wait_seconds() const { return waited_; }
+    const Stage& stage() const { return *stage_; }
+
+private:
+    using stream = typename detail::stream_of<Stage>::type;
+    static std::int64_t nanoseconds(double seconds) { return static_cast<std::int64_t>(seconds * 1e9); }
+
+    void go_to(const pipeline_position& p) {
+        if (once_ && begun_)
+            throw argument_error("data pipeline: a one-shot iterator has begun and cannot start over; take iterator()");
+        item_ = {};
+        position_ = p;
+        begun_ = over_ = false;
+        waited_ = left_ = 0;
+    }
+    void begin() {
+        stream_->begin(position_.epoch, position_.element);
+        begun_ = true;
+    }
+
+    std::unique_ptr<const Stage> stage_;
+    std::shared_ptr<detail::report_store> report_;
+    detail::stage_counters* taker_;
+    std::unique_ptr<stream> stream_; // threads end before the stage goes
+    detail::made_item<Stage> item_;
+    pipeline_position position_;
+    double waited_ = 0, left_ = 0;
+    bool begun_ = false, once_ = false, over_ = false;
+};
+
+/// Elements of a walk that the iterator keeps: for a loop.
+template <class Stage>
+class walk_iterator {
+public:
+    using element = typename Stage::element;
+    using value_type = element;
+    using difference_type = std::ptrdiff_t;
+    using iterator_concept = std::input_iterator_tag;
+
+    walk_iterator() = default;
+    explicit walk_iterator(std::shared_ptr<walk<Stage>> from) : from_(std::move(from)), current_(from_->advance()) {}
+    element& operator*() const { return *current_; }
+    element* operator->() const { return current_; }
+    walk_iterator& operator++() {
+        current_ = from_->advance();
+        return *this;
+    }
+    void operator++(int) { ++*this; }
+    bool operator==(std::default_sentinel_t) const { return current_ == nullptr; }
+
+private:
+    std::shared_ptr<walk<Stage>> from_;
+    element* current_ = nullptr;
+};
+
+/// The rest of a walk's epoch as a range.
+template <class Stage>
+class epoch_range {
+public:
+    explicit epoch_range(walk<Stage> w) : walk_(std::make_shared<walk<Stage>>(std::move(w))) {}
+    walk_iterator<Stage> begin() const { return walk_iterator<Stage>(walk_); }
+    std::default_sentinel_t end() const { return {}; }
+
+private:
+    std::shared_ptr<walk<Stage>> walk_;
+};
+
+} // namespace tapegraph::data
