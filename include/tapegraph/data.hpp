@@ -12,6 +12,7 @@
 #include <tapegraph/data/pipeline.hpp>
 #include <tapegraph/data/readers/cifar10.hpp>
 #include <tapegraph/data/readers/image.hpp>
+#include <tapegraph/data/readers/npy.hpp>
 #include <tapegraph/data/readers/table.hpp>
 #include <tapegraph/data/readers/text_table.hpp>
 #include <tapegraph/data/synthetic.hpp>
@@ -24,6 +25,7 @@
 #if !defined(TG_NO_THIRD_PARTY)
 #if __has_include(<zlib.h>)
 #include <tapegraph/data/readers/idx.hpp>
+#include <tapegraph/data/readers/npz.hpp>
 #endif
 #if __has_include(<stb/stb_image.h>) || __has_include(<stb_image.h>)
 #include <tapegraph/data/readers/image_folder.hpp>

@@ -10,8 +10,9 @@
 #include <tapegraph/io/crc32c.hpp>
 #include <tapegraph/io/csv.hpp>
 #include <tapegraph/io/csv_reader.hpp>
-#include <tapegraph/io/host_array.hpp>
 #include <tapegraph/io/graph_nodes.hpp>
+#include <tapegraph/io/host_array.hpp>
+#include <tapegraph/io/npy.hpp>
 #include <tapegraph/io/progress.hpp>
 #include <tapegraph/io/record_framing.hpp>
 #include <tapegraph/io/svg_chart.hpp>
@@ -30,6 +31,7 @@
 #endif
 #if __has_include(<zlib.h>)
 #include <tapegraph/io/inflate.hpp>
+#include <tapegraph/io/npz.hpp>
 #include <tapegraph/io/png.hpp>
 #include <tapegraph/io/zip.hpp>
 #endif

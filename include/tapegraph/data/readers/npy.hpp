@@ -1,0 +1,40 @@
+#pragma once
+
+#include <tapegraph/data/dataset.hpp>
+#include <tapegraph/io/npy.hpp>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+/// NumPy's arrays as data sets: the first axis counts the records.
+
+namespace tapegraph::data {
+
+namespace detail {
+
+/// Adds an array as a column; `what` names it in errors.
+template <class = void>
+void add_array(array_source& to, const std::string& name, io::host_array array, const std::string& what) {
+    if (array.shape.empty()) throw shape_error(what + ": a single value, records need an axis");
+    if (array.size() == 0) throw shape_error(what + ": shape " + io::shape_text(array.shape) + " holds no records");
+    const auto values = array.size();
+    column_spec column{name, array.type, {array.shape.begin() + 1, array.shape.end()}};
+    auto owner = std::make_shared<const std::vector<std::byte>>(std::move(array.bytes));
+    std::shared_ptr<const std::byte> data(owner, owner->data());
+    to.add(std::move(column), std::move(data), values);
+}
+
+} // namespace detail
+
+/// A data set of one column, the rows of the array in an .npy. Throws as io::read_npy_array, and shape_error for an array without records.
+template <class = void>
+dataset from_npy(const std::filesystem::path& path, const std::string& column = "x") {
+    auto source = std::make_shared<array_source>();
+    detail::add_array(*source, column, io::read_npy_array(path), io::detail::quoted(path));
+    return dataset(std::move(source));
+}
+
+} // namespace tapegraph::data

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <tapegraph/io/file.hpp>
+#include <tapegraph/io/npy_format.hpp>
+#include <tapegraph/io/tensor_of_array.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+/// NumPy's .npy files, one array each, both ways. Several in one archive: io/npz.hpp.
+
+namespace tapegraph::io {
+
+/// The array that the bytes of an .npy hold; `what` names them in errors.
+template <class = void>
+host_array npy_from_bytes(std::span<const std::byte> file, const std::string& what) {
+    auto header = detail::parse_npy_header(file, file.size(), what);
+    const auto values = file.subspan(header.bytes);
+    return detail::npy_array(std::move(header), {values.begin(), values.end()}, what);
+}
+
+/// The bytes of an .npy, as numpy.save would write them. Throws dtype_error for bf16, which NumPy has not.
+template <class = void>
+std::vector<std::byte> npy_to_bytes(const host_array& array) {
+    const std::string begin = detail::npy_begin(array.type, array.shape, "write_npy");
+    const auto head = std::as_bytes(std::span(begin.data(), begin.size()));
+    std::vector<std::byte> bytes(head.begin(), head.end());
+    bytes.insert(bytes.end(), array.bytes.begin(), array.bytes.end());
+    return bytes;
+}
+
+/// Reads an .npy of versions 1 to 3, either byte order, in rows or (fortran_order) columns; the result is in rows. Throws
+/// data_error naming the file where it is missing, truncated, longer than its shape says or no .npy, dtype_error for elements that
+/// are no numbers (texts, objects, records). Nothing is allocated on the word of a header that the file's size contradicts.
+template <class = void>
+host_array read_npy_array(const std::filesystem::path& path) {
+    const std::string what = detail::quoted(path);
+    const std::uint64_t bytes = detail::file_size_of(path);
+    std::ifstream in(path, std::ios::binary);
+    if (!in) throw data_error(what + ": cannot be opened");
+    const auto read = [&](std::uint64_t offset, std::vector<std::byte>& to) {
+        in.seekg(static_cast<std::streamoff>(offset));
+        in.read(reinterpret_cast<char*>(to.data()), static_cast<std::streamsize>(to.size()));
+        if (static_cast<std::uint64_t>(in.gcount()) != to.size()) throw data_error(what + ": cannot be read");
+    };
+    constexpr std::uint64_t longest = 1 << 20; // of a header; numpy itself stops at 10,000 bytes
+    std::vector<std::byte> begin(static_cast<std::size_t>(std::min(bytes, longest)));
+    read(0, begin);
+    auto header = detail::parse_npy_header(begin, bytes, what);
+    std::vector<std::byte> values(static_cast<std::size_t>(bytes - header.bytes));
+    read(header.bytes, values);
+    return detail::npy_array(std::move(header), std::move(values), what);
+}
+
+/// Reads an .npy as a tensor: `const tg::tensor<float> x(tg::io::read_npy("x.npy"))`. Errors as of read_npy_array, and shape_error for more
+/// than 8 axes.
+template <class = void>
+any_tensor read_npy(const std::filesystem::path& path) {
+    return tensor_of_array(read_npy_array(path), detail::quoted(path));
+}
+
+/// Writes what numpy.save would, byte for byte; the file replaces an older one only when complete. Throws dtype_error for bf16, which
+/// NumPy has not, data_error where writing fails.
+template <class = void>
+void write_npy_array(const std::filesystem::path& path, const host_array& array) {
+    const std::string begin = detail::npy_begin(array.type, array.shape, "write_npy(" + detail::quoted(path) + ")");
+    atomic_file out(path);
+    out.write(begin);
+    out.write(array.bytes.data(), array.bytes.size());
+    out.commit();
+}
+
+/// The same of a tensor; a `tensor<T>` converts.
+template <class = void>
+void write_npy(const std::filesystem::path& path, const any_tensor& value) {
+    write_npy_array(path, array_of_tensor(value));
+}
+
+} // namespace tapegraph::io

@@ -1,0 +1,106 @@
+#pragma once
+
+#include <tapegraph/io/npy.hpp>
+#include <tapegraph/io/zip.hpp>
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+/// NumPy's .npz: a zip archive of .npy members, stored (numpy.savez) or deflated (numpy.savez_compressed).
+
+namespace tapegraph::io {
+
+/// An .npz whose arrays are read when they are asked for.
+template <class = void>
+class basic_npz_reader {
+public:
+    /// Reads what is in it. Throws data_error where it is missing, no zip archive or corrupt.
+    explicit basic_npz_reader(const std::filesystem::path& path) : archive_(path) {}
+
+    /// The names that numpy.load shows, in the archive's order: members without ".npy".
+    std::vector<std::string> names() const {
+        std::vector<std::string> result;
+        for (const zip_member& member : archive_.members()) result.push_back(shown(member.name));
+        return result;
+    }
+    bool contains(std::string_view name) const { return find(name) != nullptr; }
+    /// The array of a name. Throws data_error where there is none, with those that there are; else as read_npy_array.
+    host_array array(std::string_view name) const {
+        const zip_member* const member = find(name);
+        if (member == nullptr) {
+            std::string known;
+            for (const std::string& other : names())
+                known.append(known.empty() ? "'" : ", '").append(other).append("'");
+            throw data_error(archive_.name() + ": no array " + detail::shown_name(name) + ", there are " +
+                             (known.empty() ? "none" : known));
+        }
+        std::vector<std::byte> bytes = archive_.read(*member);
+        const std::string what = archive_.name() + ", array " + detail::shown_name(name);
+        auto header = detail::parse_npy_header(bytes, bytes.size(), what);
+        bytes.erase(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(header.bytes));
+        return detail::npy_array(std::move(header), std::move(bytes), what);
+    }
+    /// The same as a tensor.
+    any_tensor tensor(std::string_view name) const {
+        return tensor_of_array(array(name), archive_.name() + ", array " + detail::shown_name(name));
+    }
+
+private:
+    static std::string shown(const std::string& member) {
+        return member.ends_with(".npy") ? member.substr(0, member.size() - 4) : member;
+    }
+    const zip_member* find(std::string_view name) const {
+        const zip_member* const found = archive_.find(std::string(name) + ".npy");
+        return found != nullptr ? found : archive_.find(name);
+    }
+
+    zip_reader archive_;
+};
+using npz_reader = basic_npz_reader<>;
+
+/// All arrays of an .npz by name. Errors as of npz_reader.
+template <class = void>
+std::map<std::string, host_array> read_npz_arrays(const std::filesystem::path& path) {
+    const npz_reader reader(path);
+    std::map<std::string, host_array> result;
+    for (const std::string& name : reader.names()) result.emplace(name, reader.array(name));
+    return result;
+}
+
+/// All arrays of an .npz as tensors: `tg::tensor<float> x(read_npz("a.npz").at("x"))`.
+template <class = void>
+std::map<std::string, any_tensor> read_npz(const std::filesystem::path& path) {
+    const npz_reader reader(path);
+    std::map<std::string, any_tensor> result;
+    for (const std::string& name : reader.names()) result.emplace(name, reader.tensor(name));
+    return result;
+}
+
+struct npz_options {
+    bool compressed = false; ///< as numpy.savez_compressed
+};
+
+/// Writes arrays by name, for numpy.load. The file replaces an older one only when complete; the same arrays give the same bytes.
+/// Throws argument_error for a name that cannot be one, dtype_error for bf16, data_error where writing fails.
+template <class = void>
+void write_npz_arrays(const std::filesystem::path& path, const std::map<std::string, host_array>& arrays,
+                      const npz_options& options = {}) {
+    zip_writer writer(path, {.level = options.compressed ? 6 : 0});
+    for (const auto& [name, array] : arrays) writer.add(name + ".npy", npy_to_bytes(array));
+    writer.commit();
+}
+
+/// The same of tensors; a `tensor<T>` converts.
+template <class = void>
+void write_npz(const std::filesystem::path& path, const std::map<std::string, any_tensor>& tensors,
+               const npz_options& options = {}) {
+    zip_writer writer(path, {.level = options.compressed ? 6 : 0});
+    for (const auto& [name, value] : tensors) writer.add(name + ".npy", npy_to_bytes(array_of_tensor(value)));
+    writer.commit();
+}
+
+} // namespace tapegraph::io
