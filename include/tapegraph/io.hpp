@@ -18,6 +18,9 @@
 #include <tapegraph/io/svg_chart.hpp>
 
 #if !defined(TG_NO_THIRD_PARTY)
+#if __has_include(<protozero/pbf_writer.hpp>)
+#include <tapegraph/io/onnx.hpp>
+#endif
 #if __has_include(<nlohmann/json.hpp>)
 #include <tapegraph/io/weights.hpp>
 #include <tapegraph/nn/callbacks/saving.hpp>

@@ -1,0 +1,141 @@
+#pragma once
+
+#include <tapegraph/io/onnx/file.hpp>
+#include <tapegraph/io/onnx/rules.hpp>
+#include <tapegraph/ir/eliminate.hpp>
+#include <tapegraph/ir/simplify.hpp>
+#include <tapegraph/nn/compile.hpp>
+#include <tapegraph/nn/instance.hpp>
+
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+/// Models as ONNX files (opset 17, IR version 8), for onnxruntime and others: `tg::io::export_onnx(model, "m.onnx")`. Not part of
+/// tapegraph.hpp; needs protozero.
+
+namespace tapegraph::onnx {
+
+namespace detail {
+
+template <class Op>
+concept has_rule = requires(call& c) {
+    rule<Op>::write(c, typename Op::attributes{});
+};
+
+/// Nodes whose operations the library has no rule for, each operation once.
+template <class Stage>
+constexpr auto unknown_nodes() {
+    constexpr int count = Stage::value.used.nodes;
+    constexpr auto all = [] {
+        struct {
+            int at[count > 0 ? count : 1]{};
+            int size = 0;
+        } found;
+        const auto& f = Stage::value;
+        list<int> live(count, 0);
+        for (int i = 0; i < f.used.outputs; ++i) live[f.outputs[i].node] = 1;
+        for (int i = count - 1; i >= 0; --i) {
+            if (live[i] == 0) continue;
+            const ir::entry& e = f.nodes[i];
+            for (int k = 0; k < e.arguments; ++k) live[f.arguments[e.first_argument + k]] = 1;
+            bool known = known_operation(e.op->name);
+            for (int k = 0; k < found.size; ++k) known = known || ir::same_operation(f.nodes[found.at[k]].op, e.op);
+            if (!known) found.at[found.size++] = i;
+        }
+        return found;
+    }();
+    return all;
+}
+
+template <class Op>
+void write_by_rule(graph& g, int node) {
+    const auto settings = attributes_from_words<Op>(g.t.words_of(node));
+    if constexpr (Op::kind == operation_kind::map) {
+        write_elementwise(g, node, [&](call& c) { return rule<Op>::write(c, settings); });
+    } else {
+        std::vector<std::string> operands;
+        for (int k = 0; k < g.at(node).arguments; ++k) operands.push_back(g.plain(g.t.argument(node, k)));
+        call c(g, node, std::move(operands));
+        g.define(node, rule<Op>::write(c, settings));
+    }
+}
+
+/// The operation of the k-th of those nodes.
+template <class Stage, int K>
+using unknown_operation = ir::operation_type<Stage::value.nodes[unknown_nodes<Stage>().at[K]].op>;
+
+template <class Stage>
+constexpr bool all_have_rules() {
+    return []<int... K>(std::integer_sequence<int, K...>) { return (has_rule<unknown_operation<Stage, K>> && ...); }
+    (std::make_integer_sequence<int, unknown_nodes<Stage>().size>{});
+}
+template <class Stage>
+std::vector<user_rule> rules_of() {
+    std::vector<user_rule> all;
+    [&]<int... K>(std::integer_sequence<int, K...>) {
+        [[maybe_unused]] const auto add = [&]<class Op>(std::type_identity<Op>) {
+            if constexpr (has_rule<Op>) all.push_back({&ir::descriptor_of<Op>, &write_by_rule<Op>});
+        };
+        (add(std::type_identity<unknown_operation<Stage, K>>{}), ...);
+    }
+    (std::make_integer_sequence<int, unknown_nodes<Stage>().size>{});
+    return all;
+}
+
+/// What a model of each kind predicts by.
+template <class Model>
+struct prediction_of;
+template <class Mode, class Model, class Spec, class Loss, class Optimizer>
+struct prediction_of<compiled_model<Mode, Model, Spec, Loss, Optimizer>> {
+    using stage = ir::traced_stage<ir::prediction_trace<Model, Spec>>;
+};
+template <class Model, class Spec, class Elements>
+struct prediction_of<model_instance<Model, Spec, Elements>> {
+    using stage = ir::traced_stage<ir::prediction_trace<Model, Spec>>;
+};
+
+/// The graph of a trace, of which `t` is a copy.
+inline void fill(graph& g, ir::trace& t) {
+    for (const ir::input_entry& input : t.inputs) g.add_input(std::string(input.name));
+    for (const ir::output_entry& output : t.outputs) g.name_of_output(g.plain(output.node), output.name);
+    if (g.refused().empty()) return g.finish();
+    std::string text = "export_onnx: ONNX (opset 17) has nothing for ";
+    for (std::size_t i = 0; i < g.refused().size(); ++i) text += (i > 0 ? ", " : "") + g.refused()[i];
+    throw argument_error(text + "; operations of your own: tg::onnx::rule<Op>");
+}
+
+} // namespace detail
+
+/// Whether every operation by which a model (a compiled model or an instance, given as its type) predicts has a rule. What is left for the
+/// export to find are attributes that ONNX does not know: `static_assert(tg::onnx::exportable<decltype(model)>)`.
+template <class Model>
+inline constexpr bool
+    exportable = detail::all_have_rules<typename detail::prediction_of<std::remove_cvref_t<Model>>::stage>();
+
+} // namespace tapegraph::onnx
+
+namespace tapegraph::io {
+
+/// Writes what a model predicts by, and its weights, as an ONNX file: inputs and outputs by their names ("input" and "output" of models
+/// that have one each), the run-time extents of `tg::dyn` as "batch", those of `tg::dim<"time">` as "time". The file appears when it is
+/// complete, and is the same in both modes. Throws argument_error that names every operation that ONNX does not know, and data_error
+/// where the file cannot be written.
+template <class Model>
+void export_onnx(const Model& model, const std::filesystem::path& path, const onnx_options& options = {}) {
+    using stage = typename onnx::detail::prediction_of<Model>::stage;
+    ir::trace t;
+    ir::schedule unused;
+    ir::thaw(stage::value, t, unused);
+    ir::simplify(t);
+    ir::eliminate_common_subexpressions(t);
+    ir::eliminate_dead_nodes(t);
+    const std::vector<onnx::user_rule> rules = onnx::detail::rules_of<stage>();
+    onnx::graph g(t, model.variables(), rules);
+    g.prefix_masks = options.prefix_masks;
+    onnx::detail::fill(g, t);
+    detail::write_onnx(path, g, options);
+}
+
+} // namespace tapegraph::io

@@ -1,0 +1,156 @@
+#pragma once
+
+#include <tapegraph/io/file.hpp>
+#include <tapegraph/io/onnx/graph.hpp>
+
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+/// A graph as a file: the model's message piece by piece, weights last, or in a file beside it.
+
+namespace tapegraph::io {
+
+/// Options of export_onnx.
+struct onnx_options {
+    std::string graph_name = "model";
+    /// More pairs of metadata, behind "producer".
+    std::vector<std::pair<std::string, std::string>> metadata{};
+    /// Masks of recurrent layers are true up to some step and false from there on, as those of texts padded at their ends are: then the
+    /// file has lengths alone. Otherwise steps are sorted where a mask is not one of `sequence_mask`.
+    bool prefix_masks = false;
+    /// Bytes of weights from which on they lie in a file of their own, "m.onnx.data" beside "m.onnx": protobuf's messages end at 2 GiB.
+    std::uint64_t external_above = 2'000'000'000;
+};
+
+namespace detail {
+
+/// Where weights lie in a file of their own: aligned for mapping.
+inline constexpr std::uint64_t external_alignment = 4096, smallest_external = 1024;
+
+/// The head of a TensorProto, without its data; `at` is its place in the file of weights, if it has one.
+inline std::string tensor_head(const onnx::weight& w, const std::string& location, std::uint64_t at) {
+    std::string head;
+    protozero::pbf_writer m(head);
+    m.add_packed_int64(1, w.dims.begin(), w.dims.end());
+    m.add_int32(2, onnx::type_number(w.type));
+    m.add_string(8, w.name);
+    if (!location.empty()) {
+        const std::pair<const char*, std::string> entries[]{
+            {"location", location}, {"offset", std::to_string(at)}, {"length", std::to_string(w.bytes())}};
+        for (const auto& [key, value] : entries) {
+            protozero::pbf_writer entry(m, 13);
+            entry.add_string(1, key);
+            entry.add_string(2, value);
+        }
+        m.add_enum(14, 1);
+    }
+    return head;
+}
+
+inline std::vector<onnx::dimension> dimensions_of(const onnx::graph& g, int node) {
+    std::vector<onnx::dimension> all;
+    for (int axis = 0; axis < g.rank(node); ++axis) {
+        const std::int64_t e = g.extent_of(node, axis);
+        onnx::dimension d;
+        if (!is_symbolic(e)) {
+            d.value = e;
+        } else if (const int atom = g.t.extents.symbol_of(e); atom >= 0) {
+            const std::string name(g.t.extents.atoms[atom].name);
+            d.name = name == "?" ? "extent_" + std::to_string(atom) : name;
+        }
+        all.push_back(std::move(d));
+    }
+    return all;
+}
+
+/// Nodes, name, inputs and outputs: all of the graph's message but its weights.
+inline std::string graph_head(const onnx::graph& g, const std::string& name) {
+    std::string head;
+    protozero::pbf_writer m(head);
+    for (const onnx::node_entry& node : g.nodes) node.append_to(m);
+    m.add_string(2, name);
+    for (const ir::input_entry& input : g.t.inputs)
+        onnx::append_value_info(m, 11, std::string(input.name), g.at(input.node).type, dimensions_of(g, input.node));
+    for (std::size_t i = 0; i < g.outputs.size(); ++i) {
+        const int node = g.t.outputs[static_cast<int>(i)].node;
+        onnx::append_value_info(m, 12, g.outputs[i], g.at(node).type, dimensions_of(g, node));
+    }
+    return head;
+}
+
+inline std::string version_text() {
+    return std::to_string(TAPEGRAPH_VERSION_MAJOR) + "." + std::to_string(TAPEGRAPH_VERSION_MINOR) + "." +
+           std::to_string(TAPEGRAPH_VERSION_PATCH);
+}
+
+inline void write_onnx(const std::filesystem::path& path, const onnx::graph& g, const onnx_options& options) {
+    std::uint64_t total = 0;
+    for (const onnx::weight& w : g.weights) total += w.bytes();
+    const bool apart = total > options.external_above;
+    std::filesystem::path beside = path;
+    beside += ".data";
+    const std::string location = beside.filename().string();
+
+    std::vector<std::string> heads; // each with the tag and length of its data, if they follow
+    std::vector<std::uint64_t> places;
+    std::uint64_t end = 0, length = 0;
+    const std::string head = graph_head(g, options.graph_name);
+    length = head.size();
+    for (const onnx::weight& w : g.weights) {
+        const bool external = apart && w.bytes() >= smallest_external;
+        if (external) end = (end + external_alignment - 1) / external_alignment * external_alignment;
+        places.push_back(end);
+        std::string tensor = tensor_head(w, external ? location : std::string(), end);
+        if (!external) tensor += onnx::message_head(9, w.bytes());
+        tensor = onnx::message_head(5, tensor.size() + (external ? 0 : w.bytes())) + tensor;
+        length += tensor.size() + (external ? 0 : w.bytes());
+        if (external) end += w.bytes();
+        heads.push_back(std::move(tensor));
+    }
+
+    if (apart) {
+        atomic_file data(beside);
+        std::uint64_t at = 0;
+        for (std::size_t i = 0; i < g.weights.size(); ++i) {
+            if (g.weights[i].bytes() < smallest_external) continue;
+            data.write(std::string(places[i] - at, '\0'));
+            data.write(g.weights[i].data());
+            at = places[i] + g.weights[i].bytes();
+        }
+        data.commit();
+    }
+
+    std::string front, back;
+    protozero::pbf_writer before(front);
+    before.add_int64(1, onnx::ir_version);
+    before.add_string(2, "tapegraph");
+    before.add_string(3, version_text());
+    front += onnx::message_head(7, length);
+    protozero::pbf_writer behind(back);
+    {
+        protozero::pbf_writer opset(behind, 8);
+        opset.add_string(1, "");
+        opset.add_int64(2, onnx::opset_version);
+    }
+    std::vector<std::pair<std::string, std::string>> metadata{{"producer", "tapegraph " + version_text()}};
+    metadata.insert(metadata.end(), options.metadata.begin(), options.metadata.end());
+    for (const auto& [key, value] : metadata) {
+        protozero::pbf_writer entry(behind, 14);
+        entry.add_string(1, key);
+        entry.add_string(2, value);
+    }
+    atomic_file file(path);
+    file.write(front);
+    file.write(head);
+    for (std::size_t i = 0; i < g.weights.size(); ++i) {
+        file.write(heads[i]);
+        if (!apart || g.weights[i].bytes() < smallest_external) file.write(g.weights[i].data());
+    }
+    file.write(back);
+    file.commit();
+}
+
+} // namespace detail
+} // namespace tapegraph::io

@@ -1,0 +1,353 @@
+#pragma once
+
+#include <tapegraph/io/onnx/weight.hpp>
+#include <tapegraph/ir/trace.hpp>
+#include <tapegraph/nn/variables.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+/// The ONNX graph that a trace becomes, from the outputs backwards: a rule writes what a node's value is made of when that is asked for.
+///
+/// A value need not lie in memory as the trace has it: convolutions of ONNX want channels in front, recurrent layers time. Its `axes` say
+/// how it lies, most operations keep that, and a Transpose is written only where somebody wants it otherwise.
+
+namespace tapegraph::onnx {
+
+/// Axis i in the file is axis order[i] of the trace. Empty: as in the trace.
+using order = std::vector<int>;
+
+/// How a value lies in the file.
+struct placed {
+    std::string name;
+    order axes;
+    /// Of a flattened value: the last axis has the elements of these extents, which lie in this order of their axes.
+    std::vector<std::int64_t> flat;
+    order flat_axes;
+};
+
+class graph;
+
+/// What is registered for operations of users.
+struct user_rule {
+    const ir::operation* op;
+    void (*write)(graph&, int node);
+};
+
+class graph {
+public:
+    graph(ir::trace& traced, const variable_list& variables, const std::vector<user_rule>& rules)
+        : t(traced), variables_(variables), rules_(rules), values_(static_cast<std::size_t>(traced.nodes.size())) {}
+
+    ir::trace& t;
+    std::vector<node_entry> nodes;
+    std::vector<weight> weights;
+    std::vector<std::string> outputs; ///< their names in the file
+
+    // --- the trace ---
+
+    const ir::entry& at(int node) const { return t.nodes[node]; }
+    int rank(int node) const { return at(node).rank; }
+    std::int64_t extent_of(int node, int axis) const { return t.pool[at(node).dims + axis]; }
+    std::vector<std::int64_t> dims(int node) const {
+        std::vector<std::int64_t> all;
+        for (int i = 0; i < rank(node); ++i) all.push_back(extent_of(node, i));
+        return all;
+    }
+    bool known(int node) const {
+        const auto all = dims(node);
+        return std::none_of(all.begin(), all.end(), is_symbolic);
+    }
+    bool is(int node, std::string_view op) const { return at(node).op->name == op; }
+    template <class Op>
+    typename Op::attributes attributes_of(int node) const {
+        return attributes_from_words<Op>(t.words_of(node));
+    }
+    /// The value of a constant.
+    bool number(int node, double& value) const {
+        if (!is(node, "constant")) return false;
+        value = std::bit_cast<double>(t.words_of(node)[0]);
+        if (at(node).type == dtype::f32) value = static_cast<double>(static_cast<float>(value));
+        return true;
+    }
+
+    // --- values ---
+
+    /// The value of a node as it lies.
+    const placed& get(int node);
+    /// A node's value in some order of its axes; flattened ones in theirs.
+    std::string in_order(int node, const order& wanted);
+    std::string plain(int node) { return in_order(node, {}); }
+    void define(int node, std::string name, order axes = {}) {
+        values_[static_cast<std::size_t>(node)] = {std::move(name), normal(std::move(axes)), {}, {}};
+    }
+    void define(int node, placed value) { values_[static_cast<std::size_t>(node)] = std::move(value); }
+    /// Elements that are a variable's, in some order.
+    bool backed(int node, strided_view& v) const;
+    std::string initializer(const strided_view& v, std::vector<std::int64_t> dims, std::vector<int> parts = {});
+    std::string initializer(const strided_view& v) { return initializer(v, v.dims); }
+
+    static order normal(order axes) {
+        for (std::size_t i = 0; i < axes.size(); ++i)
+            if (axes[i] != static_cast<int>(i)) return axes;
+        return {};
+    }
+    static order whole(const order& axes, int rank) {
+        if (!axes.empty()) return axes;
+        order all(static_cast<std::size_t>(rank));
+        for (int i = 0; i < rank; ++i) all[static_cast<std::size_t>(i)] = i;
+        return all;
+    }
+    /// Where an axis of the trace lies.
+    static int position(const order& axes, int axis) {
+        for (std::size_t i = 0; i < axes.size(); ++i)
+            if (axes[i] == axis) return static_cast<int>(i);
+        return axis;
+    }
+    /// [batch, channels, spatial...] of [batch, spatial..., channels].
+    static order channels_first(int rank) {
+        order axes{0, rank - 1};
+        for (int i = 1; i + 1 < rank; ++i) axes.push_back(i);
+        return axes;
+    }
+
+    // --- what rules write ---
+
+    /// Writes an operation; its first output is called as it is, the others behind it.
+    std::string emit(std::string_view op, std::vector<std::string> inputs, const attributes& settings = {},
+                     int count = 1);
+    std::string output_of(const std::string& first, int k) const { return first + ":" + std::to_string(k); }
+    std::string constant(double value, dtype type);
+    std::string integers(const std::vector<std::int64_t>& values, bool scalar = false);
+    std::string constants(std::string bytes, dtype type, std::vector<std::int64_t> dims);
+    /// An extent as a tensor [1] of int64.
+    std::string extent_tensor(std::int64_t extent);
+    /// Extents as a tensor of int64.
+    std::string shape_tensor(const std::vector<std::int64_t>& extents);
+    std::string cast(const std::string& x, dtype to) {
+        return emit("Cast", {x}, attributes().set("to", type_number(to)));
+    }
+    std::string reshape(const std::string& x, const std::vector<std::int64_t>& from,
+                        const std::vector<std::int64_t>& to);
+    std::string squeeze(const std::string& x, std::vector<std::int64_t> axes) {
+        return axes.empty() ? x : emit("Squeeze", {x, integers(axes)});
+    }
+    std::string unsqueeze(const std::string& x, std::vector<std::int64_t> axes) {
+        return axes.empty() ? x : emit("Unsqueeze", {x, integers(axes)});
+    }
+    std::string transpose(const std::string& x, const order& permutation) {
+        return normal(permutation).empty() ? x : emit("Transpose", {x}, attributes().set("perm", permutation));
+    }
+    /// This node cannot be written. Tracing goes on, so that all of them are found.
+    void refuse(int node, const std::string& why = {});
+    const std::vector<std::string>& refused() const { return refused_; }
+
+    // --- the whole ---
+
+    void write(int node); // in rules.hpp
+    void finish();
+    void add_input(const std::string& name) { names_.insert(name); }
+    std::string name_of_output(const std::string& value, std::string_view wanted);
+    bool prefix_masks = false; ///< what the user knows of masks
+    /// For values that the backward half of a bidirectional layer has in the order of time.
+    std::map<int, placed> in_time;
+
+private:
+    std::string unique(std::string name) {
+        if (names_.insert(name).second) return name;
+        for (int i = 1;; ++i)
+            if (std::string other = name + "_" + std::to_string(i); names_.insert(other).second) return other;
+    }
+    std::string scope_text(int node) const { return tapegraph::detail::path_of(t.scopes, at(node).scope); }
+
+    const variable_list& variables_;
+    const std::vector<user_rule>& rules_;
+    std::vector<placed> values_;
+    std::map<std::pair<int, order>, std::string> ordered_;
+    std::map<std::string, std::string> known_;
+    std::set<std::string> names_;
+    std::vector<std::string> refused_;
+    int node_ = -1;
+};
+
+inline const placed& graph::get(int node) {
+    placed& value = values_[static_cast<std::size_t>(node)];
+    if (!value.name.empty()) return value;
+    const int before = std::exchange(node_, node);
+    strided_view v;
+    if (backed(node, v))
+        define(node, initializer(v));
+    else
+        write(node);
+    node_ = before;
+    if (value.name.empty()) value.name = "refused"; // nothing will be written
+    return value;
+}
+
+inline bool graph::backed(int node, strided_view& v) const {
+    if (is(node, "variable")) {
+        v = strided_view::whole(
+            variables_[tapegraph::detail::path_of_variable(t, static_cast<int>(t.words_of(node)[0]))].data());
+        return true;
+    }
+    if (is(node, "reshape") && known(node) && backed(t.argument(node, 0), v) && v.is_contiguous()) {
+        v = v.reshaped(dims(node));
+        return true;
+    }
+    return false;
+}
+
+inline std::string graph::in_order(int node, const order& given) {
+    const order wanted = normal(given);
+    if (strided_view v; backed(node, v)) return initializer(wanted.empty() ? v : v.permuted(wanted));
+    const placed value = get(node);
+    if (value.flat.empty() && value.axes == wanted) return value.name;
+    std::string& name = ordered_[{node, wanted}];
+    if (!name.empty()) return name;
+    const int before = std::exchange(node_, node);
+    std::string from = value.name;
+    order axes = whole(value.axes, rank(node));
+    if (!value.flat.empty()) {
+        // [..., c h w] to [..., c, h, w], the axes in the order of the trace, and together again.
+        std::vector<std::int64_t> apart = dims(node), together = apart;
+        const int fixed = rank(node) - 1;
+        apart.pop_back();
+        order back;
+        for (int i = 0; i < fixed; ++i) back.push_back(i);
+        for (const int axis : value.flat_axes) apart.push_back(value.flat[static_cast<std::size_t>(axis)]);
+        for (std::size_t i = 0; i < value.flat.size(); ++i)
+            back.push_back(fixed + position(value.flat_axes, static_cast<int>(i)));
+        std::vector<std::int64_t> moved;
+        for (const int axis : back) moved.push_back(apart[static_cast<std::size_t>(axis)]);
+        from = reshape(transpose(reshape(from, together, apart), back), moved, together);
+    }
+    order permutation;
+    for (const int axis : whole(wanted, rank(node))) permutation.push_back(position(axes, axis));
+    name = transpose(from, permutation);
+    node_ = before;
+    return name;
+}
+
+inline std::string graph::initializer(const strided_view& v, std::vector<std::int64_t> dims, std::vector<int> parts) {
+    std::string path;
+    for (int i = 0; path.empty() && i < variables_.size(); ++i)
+        if (&variables_.at(i).data() == v.source) path = variables_.at(i).path();
+    std::string key = path;
+    for (const std::vector<std::int64_t>* list :
+         {static_cast<const std::vector<std::int64_t>*>(&dims), &v.dims, &v.strides}) {
+        key += '|';
+        for (const std::int64_t each : *list) key += std::to_string(each) + ",";
+    }
+    for (const int part : parts) key += "/" + std::to_string(part);
+    std::string& name = known_[key];
+    if (!name.empty()) return name;
+    name = unique(path);
+    weights.push_back({name, v.source->type(), std::move(dims), v, std::move(parts), {}});
+    return name;
+}
+
+inline std::string graph::emit(std::string_view op, std::vector<std::string> inputs, const attributes& settings,
+                               int count) {
+    std::string scope = node_ >= 0 ? scope_text(node_) : std::string();
+    if (!scope.empty()) scope += '/';
+    const std::string name = unique(scope + std::string(op));
+    node_entry node{name, std::string(op), std::move(inputs), {name}, settings};
+    for (int k = 1; k < count; ++k) node.outputs.push_back(output_of(name, k));
+    nodes.push_back(std::move(node));
+    return name;
+}
+
+inline std::string graph::constants(std::string bytes, dtype type, std::vector<std::int64_t> dims) {
+    std::string key = "=" + std::to_string(type_number(type));
+    for (const std::int64_t d : dims) key += "," + std::to_string(d);
+    key += "=" + bytes;
+    std::string& name = known_[key];
+    if (!name.empty()) return name;
+    name = unique("constant");
+    weights.push_back({name, type, std::move(dims), {}, {}, std::move(bytes)});
+    return name;
+}
+
+inline std::string graph::constant(double value, dtype type) {
+    std::string bytes;
+    const auto put = [&](const auto v) { bytes.assign(reinterpret_cast<const char*>(&v), sizeof v); };
+    switch (type) {
+    case dtype::f64: put(value); break;
+    case dtype::f16: put(half(value)); break;
+    case dtype::bf16: put(bfloat16(value)); break;
+    case dtype::i64: put(static_cast<std::int64_t>(value)); break;
+    case dtype::i32: put(static_cast<std::int32_t>(value)); break;
+    case dtype::u8: put(static_cast<std::uint8_t>(value)); break;
+    case dtype::boolean: put(static_cast<std::uint8_t>(value != 0)); break;
+    default:
+        put(static_cast<float>(value));
+        type = dtype::f32;
+        break;
+    }
+    return constants(std::move(bytes), type, {});
+}
+
+inline std::string graph::integers(const std::vector<std::int64_t>& values, bool scalar) {
+    std::string bytes(values.size() * 8, '\0');
+    if (!values.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
+    return constants(std::move(bytes), dtype::i64,
+                     scalar ? std::vector<std::int64_t>{}
+                            : std::vector<std::int64_t>{static_cast<std::int64_t>(values.size())});
+}
+
+inline void graph::refuse(int node, const std::string& why) {
+    std::string text = "'" + std::string(at(node).op->name) + "'";
+    const std::string scope = scope_text(node);
+    if (!why.empty()) text += ", " + why + ",";
+    if (!scope.empty()) text += " in " + scope;
+    if (const ir::source_line& line = t.lines[at(node).line]; line.line > 0)
+        text += " (" + std::string(ir::detail::line_text(line).view()) + ")";
+    if (std::find(refused_.begin(), refused_.end(), text) == refused_.end()) refused_.push_back(text);
+    for (int k = 0; k < at(node).arguments; ++k) get(t.argument(node, k));
+}
+
+/// Gives a value the name of an output.
+inline std::string graph::name_of_output(const std::string& value, std::string_view wanted) {
+    const std::string name = unique(std::string(wanted));
+    nodes.push_back({name, "Identity", {value}, {name}, {}});
+    outputs.push_back(name);
+    return name;
+}
+
+/// Leaves out what nothing reads, and lets the operation behind an output write it itself where nobody else does.
+inline void graph::finish() {
+    std::map<std::string, std::size_t> maker;
+    for (std::size_t i = 0; i < nodes.size(); ++i)
+        for (const std::string& each : nodes[i].outputs) maker[each] = i;
+    std::map<std::string, int> uses;
+    for (const node_entry& n : nodes)
+        for (const std::string& each : n.inputs) ++uses[each];
+    for (node_entry& n : nodes) {
+        if (n.op_type != "Identity") continue;
+        const auto found = maker.find(n.inputs[0]);
+        if (found == maker.end() || uses[n.inputs[0]] != 1) continue;
+        for (std::string& each : nodes[found->second].outputs)
+            if (each == n.inputs[0]) each = n.outputs[0];
+        n.op_type.clear();
+    }
+    std::erase_if(nodes, [](const node_entry& n) { return n.op_type.empty(); });
+    std::set<std::string> read;
+    for (const std::string& each : outputs) read.insert(each);
+    std::vector<node_entry> kept;
+    for (std::size_t i = nodes.size(); i-- > 0;) {
+        const auto& made = nodes[i].outputs;
+        if (std::none_of(made.begin(), made.end(), [&](const std::string& o) { return read.count(o) > 0; })) continue;
+        for (const std::string& each : nodes[i].inputs) read.insert(each);
+        kept.push_back(std::move(nodes[i]));
+    }
+    nodes.assign(std::make_move_iterator(kept.rbegin()), std::make_move_iterator(kept.rend()));
+    std::erase_if(weights, [&](const weight& w) { return read.count(w.name) == 0; });
+}
+
+} // namespace tapegraph::onnx

@@ -1,0 +1,161 @@
+#pragma once
+
+#include <tapegraph/io/onnx/reduction.hpp>
+
+/// Layers that a trace has as several operations and ONNX as one: batch and layer normalization, softmax.
+
+namespace tapegraph::onnx::detail {
+
+/// Whether a node is op(a, b); then the operands, in either order if `match(a)` wants it so.
+template <class Match>
+bool is_pair(graph& g, int node, std::string_view op, const Match& match, int& first, int& second) {
+    if (!g.is(node, op)) return false;
+    for (int k = 0; k < 2; ++k) {
+        first = g.t.argument(node, k), second = g.t.argument(node, 1 - k);
+        if (match(first)) return true;
+    }
+    return false;
+}
+
+/// 1 / sqrt(spread + epsilon), times gamma, if there is one.
+inline bool is_factor(graph& g, int node, int& spread, int& gamma, double& epsilon) {
+    strided_view v;
+    const auto known = [&](int n) { return g.backed(n, v); };
+    int inverse = node, other = -1;
+    gamma = -1;
+    if (is_pair(g, node, "multiply", known, gamma, other))
+        inverse = other;
+    else
+        gamma = -1;
+    if (!g.is(inverse, "rsqrt")) return false;
+    const auto number = [&](int n) { return g.number(n, epsilon); };
+    return is_pair(g, g.t.argument(inverse, 0), "add", number, other, spread);
+}
+
+/// (x - centre) factor + beta.
+struct normalization {
+    int x = -1, centre = -1, spread = -1, gamma = -1, beta = -1;
+    double epsilon = 0;
+};
+inline bool is_normalization(graph& g, int node, normalization& n) {
+    strided_view v;
+    int product = node, other = -1, factor = -1;
+    const auto known = [&](int k) { return g.backed(k, v); };
+    if (g.is(node, "add")) {
+        if (!is_pair(g, node, "add", known, n.beta, product)) return false;
+    }
+    const auto distance = [&](int k) { return g.is(k, "subtract"); };
+    if (!is_pair(g, product, "multiply", distance, other, factor)) return false;
+    n.x = g.t.argument(other, 0);
+    n.centre = g.t.argument(other, 1);
+    return is_factor(g, factor, n.spread, n.gamma, n.epsilon);
+}
+
+inline std::string filled(graph& g, double value, dtype type, const std::vector<std::int64_t>& dims) {
+    std::string bytes;
+    std::int64_t count = 1;
+    for (const std::int64_t d : dims) count *= d;
+    const auto narrow = static_cast<float>(value);
+    for (std::int64_t i = 0; i < count; ++i)
+        type == dtype::f64 ? bytes.append(reinterpret_cast<const char*>(&value), 8)
+                           : bytes.append(reinterpret_cast<const char*>(&narrow), 4);
+    return g.constants(std::move(bytes), type, dims);
+}
+
+/// By averages that are variables.
+inline bool write_batch_normalization(graph& g, int node) {
+    normalization n;
+    strided_view v;
+    if (!is_normalization(g, node, n)) return false;
+    const int rank = g.rank(n.x);
+    const dtype type = g.at(node).type;
+    if (rank < 2 || rank != g.rank(node) || (type != dtype::f32 && type != dtype::f64)) return false;
+    for (const int each : {n.centre, n.spread, n.gamma, n.beta})
+        if (each >= 0 &&
+            (g.rank(each) != 1 || !g.backed(each, v) || g.extent_of(each, 0) != g.extent_of(n.x, rank - 1)))
+            return false;
+    const std::vector<std::int64_t> channels = g.dims(n.centre);
+    const std::string scale = n.gamma >= 0 ? g.plain(n.gamma) : filled(g, 1, type, channels);
+    const std::string shift = n.beta >= 0 ? g.plain(n.beta) : filled(g, 0, type, channels);
+    const order axes = rank > 2 ? graph::channels_first(rank) : order{};
+    g.define(node,
+             g.emit("BatchNormalization", {g.in_order(n.x, axes), scale, shift, g.plain(n.centre), g.plain(n.spread)},
+                    attributes().set("epsilon", n.epsilon)),
+             axes);
+    return true;
+}
+
+/// By the mean and variance of each record's last axes.
+inline bool write_layer_normalization(graph& g, int node) {
+    normalization n;
+    int sum = -1, squares = -1;
+    if (!is_normalization(g, node, n) || !is_mean(g, n.centre, sum) || !is_mean(g, n.spread, squares)) return false;
+    const int square = g.t.argument(squares, 0), rank = g.rank(n.x);
+    if (g.t.argument(sum, 0) != n.x || !g.is(square, "square")) return false;
+    const int distance = g.t.argument(square, 0);
+    if (!g.is(distance, "subtract") || g.t.argument(distance, 0) != n.x || g.t.argument(distance, 1) != n.centre)
+        return false;
+    const auto a = g.attributes_of<sum_op>(sum), b = g.attributes_of<sum_op>(squares);
+    int first = 0;
+    while (first < rank && (a.axes >> first & 1) == 0) ++first;
+    if (a.axes != b.axes || a.axes != ((std::int64_t{1} << rank) - (std::int64_t{1} << first)) || (a.keepdims & 1) == 0)
+        return false;
+    std::vector<std::int64_t> extents;
+    for (int i = first; i < rank; ++i) extents.push_back(g.extent_of(n.x, i));
+    for (const int each : {n.gamma, n.beta})
+        if (each >= 0 && g.dims(each) != extents) return false;
+    if (std::any_of(extents.begin(), extents.end(), is_symbolic)) return false;
+    order axes = g.get(n.x).axes;
+    for (int i = first; i < rank && !axes.empty(); ++i)
+        if (axes[static_cast<std::size_t>(i)] != i) axes.clear();
+    const dtype type = g.at(node).type;
+    std::vector<std::string> operands{g.in_order(n.x, axes),
+                                      n.gamma >= 0 ? g.plain(n.gamma) : filled(g, 1, type, extents)};
+    if (n.beta >= 0) operands.push_back(g.plain(n.beta));
+    g.define(node, g.emit("LayerNormalization", operands, attributes().set("axis", first).set("epsilon", n.epsilon)),
+             axes);
+    return true;
+}
+
+/// The operand and axis of `distance` = x - max(x), the first step of softmax.
+inline bool is_shifted(graph& g, int distance, int& x, std::int64_t& mask) {
+    if (!g.is(distance, "subtract")) return false;
+    x = g.t.argument(distance, 0);
+    const int largest = g.t.argument(distance, 1);
+    if (!g.is(largest, "max") || g.t.argument(largest, 0) != x) return false;
+    const auto a = g.attributes_of<sum_op>(largest);
+    mask = a.axes;
+    return (a.keepdims & 1) != 0 && std::popcount(static_cast<std::uint64_t>(mask)) == 1;
+}
+inline bool is_total(graph& g, int total, int raised, std::int64_t mask) {
+    if (!g.is(total, "sum") || g.t.argument(total, 0) != raised) return false;
+    const auto a = g.attributes_of<sum_op>(total);
+    return a.axes == mask && (a.keepdims & 1) != 0;
+}
+
+inline bool write_softmax(graph& g, int node) {
+    int x = -1;
+    std::int64_t mask = 0;
+    std::string_view op;
+    if (g.is(node, "divide")) {
+        const int raised = g.t.argument(node, 0);
+        if (!g.is(raised, "exp") || !is_shifted(g, g.t.argument(raised, 0), x, mask) ||
+            !is_total(g, g.t.argument(node, 1), raised, mask))
+            return false;
+        op = "Softmax";
+    } else {
+        const int shifted = g.t.argument(node, 0), logarithm = g.t.argument(node, 1);
+        if (!is_shifted(g, shifted, x, mask) || !g.is(logarithm, "log")) return false;
+        const int total = g.t.argument(logarithm, 0);
+        if (!g.is(total, "sum") || !g.is(g.t.argument(total, 0), "exp") ||
+            g.t.argument(g.t.argument(total, 0), 0) != shifted || !is_total(g, total, g.t.argument(total, 0), mask))
+            return false;
+        op = "LogSoftmax";
+    }
+    const placed at = g.get(x).flat.empty() ? g.get(x) : placed{g.plain(x), {}, {}, {}};
+    const int axis = graph::position(at.axes, std::countr_zero(static_cast<std::uint64_t>(mask)));
+    g.define(node, g.emit(op, {at.name}, attributes().set("axis", axis)), at.axes);
+    return true;
+}
+
+} // namespace tapegraph::onnx::detail

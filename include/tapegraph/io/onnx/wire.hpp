@@ -1,0 +1,139 @@
+#pragma once
+
+#include <tapegraph/core/dtype.hpp>
+#include <tapegraph/core/extent.hpp>
+
+#if !__has_include(<protozero/pbf_writer.hpp>)
+#error "tapegraph/io/onnx.hpp: needs protozero (Debian: libprotozero-dev; CMake: tapegraph::proto)"
+#endif
+#include <protozero/pbf_writer.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+/// The messages of an ONNX file as bytes. Fields are numbered as in onnx.proto, IR version 8.
+
+namespace tapegraph::onnx {
+
+inline constexpr std::int64_t ir_version = 8, opset_version = 17;
+
+/// ONNX's number of an element type (TensorProto.DataType).
+constexpr std::int32_t type_number(dtype type) {
+    switch (type) {
+    case dtype::f32: return 1;
+    case dtype::u8: return 2;
+    case dtype::i8: return 3;
+    case dtype::u16: return 4;
+    case dtype::i16: return 5;
+    case dtype::i32: return 6;
+    case dtype::i64: return 7;
+    case dtype::boolean: return 9;
+    case dtype::f16: return 10;
+    case dtype::f64: return 11;
+    case dtype::u32: return 12;
+    case dtype::u64: return 13;
+    case dtype::bf16: return 16;
+    }
+    return 0;
+}
+
+/// Attributes of a node: `attributes().set("axis", 1).set("mode", "edge")`.
+class attributes {
+public:
+    attributes& set(std::string_view name, std::int64_t value) {
+        return add(name, 2, [&](auto& m) { m.add_int64(3, value); });
+    }
+    attributes& set(std::string_view name, int value) { return set(name, std::int64_t{value}); }
+    attributes& set(std::string_view name, double value) {
+        return add(name, 1, [&](auto& m) { m.add_float(2, static_cast<float>(value)); });
+    }
+    attributes& set(std::string_view name, std::string_view value) {
+        return add(name, 3, [&](auto& m) { m.add_bytes(4, value.data(), value.size()); });
+    }
+    attributes& set(std::string_view name, const char* value) { return set(name, std::string_view(value)); }
+    attributes& set(std::string_view name, const std::vector<std::int64_t>& values) {
+        return add(name, 7, [&](auto& m) { m.add_packed_int64(8, values.begin(), values.end()); });
+    }
+    attributes& set(std::string_view name, const std::vector<int>& values) {
+        return set(name, std::vector<std::int64_t>(values.begin(), values.end()));
+    }
+
+    attributes& set(std::string_view name, const std::vector<double>& values) {
+        const std::vector<float> narrow(values.begin(), values.end());
+        return add(name, 6, [&](auto& m) { m.add_packed_float(7, narrow.begin(), narrow.end()); });
+    }
+    attributes& set(std::string_view name, const std::vector<std::string>& values) {
+        return add(name, 8, [&](auto& m) {
+            for (const std::string& each : values) m.add_bytes(9, each);
+        });
+    }
+
+    const std::string& bytes() const { return bytes_; }
+
+private:
+    template <class F>
+    attributes& add(std::string_view name, int type, const F& value) {
+        protozero::pbf_writer all(bytes_);
+        protozero::pbf_writer m(all, 5);
+        m.add_string(1, name.data(), name.size());
+        value(m);
+        m.add_enum(20, type);
+        return *this;
+    }
+    std::string bytes_;
+};
+
+/// One operation.
+struct node_entry {
+    std::string name, op_type;
+    std::vector<std::string> inputs, outputs;
+    attributes settings;
+
+    void append_to(protozero::pbf_writer& graph) const {
+        std::string message;
+        protozero::pbf_writer m(message);
+        for (const std::string& each : inputs) m.add_string(1, each);
+        for (const std::string& each : outputs) m.add_string(2, each);
+        m.add_string(3, name);
+        m.add_string(4, op_type);
+        message += settings.bytes(); // whole fields
+        graph.add_message(1, message);
+    }
+};
+
+/// An extent of an input or output: a number, a name, or neither.
+struct dimension {
+    std::int64_t value = -1;
+    std::string name;
+};
+
+/// An input or output of the graph: field 11 or 12.
+inline void append_value_info(protozero::pbf_writer& graph, protozero::pbf_tag_type field, const std::string& name,
+                              dtype type, const std::vector<dimension>& dims) {
+    protozero::pbf_writer info(graph, field);
+    info.add_string(1, name);
+    protozero::pbf_writer outer(info, 2);
+    protozero::pbf_writer tensor(outer, 1);
+    tensor.add_int32(1, type_number(type));
+    protozero::pbf_writer shape(tensor, 2);
+    for (const dimension& d : dims) {
+        protozero::pbf_writer dim(shape, 1);
+        if (d.value >= 0)
+            dim.add_int64(1, d.value);
+        else if (!d.name.empty())
+            dim.add_string(2, d.name);
+    }
+}
+
+/// The tag and the length of a message that is written piece by piece.
+inline std::string message_head(protozero::pbf_tag_type field, std::uint64_t length) {
+    std::string head;
+    protozero::add_varint_to_buffer(&head, (std::uint64_t{field} << 3U) | 2U);
+    protozero::add_varint_to_buffer(&head, length);
+    return head;
+}
+
+} // namespace tapegraph::onnx
