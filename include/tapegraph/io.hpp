@@ -18,9 +18,6 @@
 #include <tapegraph/io/svg_chart.hpp>
 
 #if !defined(TG_NO_THIRD_PARTY)
-#if __has_include(<protozero/pbf_writer.hpp>)
-#include <tapegraph/io/onnx.hpp>
-#endif
 #if __has_include(<nlohmann/json.hpp>)
 #include <tapegraph/io/weights.hpp>
 #include <tapegraph/nn/callbacks/saving.hpp>
@@ -28,6 +25,7 @@
 #endif
 #if __has_include(<protozero/pbf_writer.hpp>)
 #include <tapegraph/io/graph_def.hpp>
+#include <tapegraph/io/onnx.hpp>
 #include <tapegraph/io/tensorboard.hpp>
 #include <tapegraph/io/tensorboard/event_reader.hpp>
 #include <tapegraph/nn/callbacks/tensorboard.hpp>
