@@ -1,7 +1,8 @@
 #pragma once
 
 #include <tapegraph/io/onnx/weight.hpp>
-#include <tapegraph/ir/trace.hpp>
+#include <tapegraph/ir/text.hpp>
+#include <tapegraph/nn/first_values.hpp>
 #include <tapegraph/nn/variables.hpp>
 
 #include <algorithm>
