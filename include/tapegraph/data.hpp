@@ -1,7 +1,8 @@
 #pragma once
 
 /// All of data sets: what they come from and what becomes of them on the way to a model. What needs a library of somebody else comes
-/// in where its header is found; who uses it links that library (in CMake tapegraph::images, tapegraph::zlib, tapegraph::jpeg).
+/// in where its header is found; who uses it links that library (in CMake tapegraph::images, tapegraph::zlib, tapegraph::jpeg,
+/// tapegraph::proto).
 ///
 /// Define TG_NO_THIRD_PARTY to leave out what needs libraries.
 
@@ -26,9 +27,13 @@
 #if __has_include(<zlib.h>)
 #include <tapegraph/data/readers/idx.hpp>
 #include <tapegraph/data/readers/npz.hpp>
+#include <tapegraph/data/readers/record_file.hpp>
 #endif
 #if __has_include(<stb/stb_image.h>) || __has_include(<stb_image.h>)
 #include <tapegraph/data/readers/image_folder.hpp>
+#endif
+#if __has_include(<protozero/pbf_reader.hpp>)
+#include <tapegraph/data/readers/example_columns.hpp>
 #endif
 #if __has_include(<turbojpeg.h>)
 #include <tapegraph/data/readers/jpeg.hpp>

@@ -1,0 +1,234 @@
+#pragma once
+
+#include <tapegraph/data/readers/record_compression.hpp>
+#include <tapegraph/io/file.hpp>
+#include <tapegraph/io/record_framing.hpp>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+/// TFRecord files, read in any order and written. Opening one hops from length to length, so record n is one read away and a shuffle
+/// is a real one:
+///
+///     data::record_files records({"train-0.tfrecord", "train-1.tfrecord"});
+///     std::string bytes;
+///     records.read(17, bytes);               // from any thread
+///
+///     data::record_file_writer out("made.tfrecord");
+///     out.write(bytes);
+///     out.commit();                          // until here there is no file of that name
+
+namespace tapegraph::data {
+
+struct record_file_options {
+    /// Told by the content unless given. Compressed files are held in memory, inflated.
+    record_compression compression = record_compression::automatic;
+    bool check = true; ///< compare each record's data with its checksum; lengths are always compared with theirs
+};
+
+/// One file. Reading from several threads at once is fine.
+template <class = void>
+class basic_record_file {
+public:
+    /// Finds where each record begins. Throws data_error naming file, record and byte of what is damaged or not all there.
+    explicit basic_record_file(const std::filesystem::path& path, const record_file_options& options = {})
+        : name_(path.string()), check_(options.check) {
+        const std::uint64_t size = io::detail::file_size_of(path);
+        descriptor_ =
+            std::shared_ptr<const int>(new int(::open(path.c_str(), O_RDONLY | O_CLOEXEC)), [](const int* held) {
+                if (*held >= 0) ::close(*held);
+                delete held;
+            });
+        if (*descriptor_ < 0) throw data_error("'" + name_ + "': cannot be opened: " + std::strerror(errno));
+        char start[io::record_head_bytes] = {};
+        const std::size_t known = size < sizeof start ? static_cast<std::size_t>(size) : sizeof start;
+        read_at(start, known, 0);
+        const auto found = options.compression == record_compression::automatic
+                               ? detail::compression_of(std::string_view(start, known))
+                               : options.compression;
+        std::uint64_t end = size;
+        if (found != record_compression::none) {
+            const auto bytes = io::read_file(path);
+            inflated_ = std::make_shared<const std::vector<std::byte>>(
+                io::inflate_bytes(std::as_bytes(std::span(bytes)),
+                                  found == record_compression::gzip ? io::deflate_frame::gzip : io::deflate_frame::zlib,
+                                  io::detail::most_inflated(bytes.size()), "'" + name_ + "'"));
+            end = inflated_->size();
+        }
+        for (std::uint64_t at = 0; at < end;) {
+            char head[io::record_head_bytes] = {};
+            if (end - at >= sizeof head) read_at(head, sizeof head, at);
+            starts_.push_back(at);
+            at +=
+                io::record_length(head, end - at, place(size_so_far())) + io::record_head_bytes + io::record_tail_bytes;
+        }
+        starts_.push_back(end);
+    }
+
+    std::int64_t size() const { return static_cast<std::int64_t>(starts_.size()) - 1; }
+    const std::string& path() const { return name_; }
+    /// Where record n stands, for errors.
+    io::record_place place(std::int64_t record) const {
+        return {name_, static_cast<std::uint64_t>(record), starts_[static_cast<std::size_t>(record)]};
+    }
+
+    /// The data of a record, in memory that the next call uses again. Throws range_error for one that does not exist, data_error for a
+    /// wrong checksum.
+    void read(std::int64_t record, std::string& data) const {
+        if (record < 0 || record >= size())
+            throw range_error("record_file.read: record " + std::to_string(record) + " of '" + name_ + "', which has " +
+                              std::to_string(size()));
+        const auto r = static_cast<std::size_t>(record);
+        const auto bytes = static_cast<std::size_t>(starts_[r + 1] - starts_[r] - io::record_head_bytes);
+        data.resize(bytes); // with the checksum behind it, cut off below
+        read_at(data.data(), bytes, starts_[r] + io::record_head_bytes);
+        const std::size_t length = bytes - io::record_tail_bytes;
+        if (check_) io::check_record(std::string_view(data).substr(0, length), data.data() + length, place(record));
+        data.resize(length);
+    }
+    std::string read(std::int64_t record) const {
+        std::string data;
+        read(record, data);
+        return data;
+    }
+
+private:
+    std::int64_t size_so_far() const { return static_cast<std::int64_t>(starts_.size()) - 1; }
+    void read_at(char* to, std::size_t bytes, std::uint64_t at) const {
+        if (inflated_) {
+            std::memcpy(to, inflated_->data() + at, bytes);
+            return;
+        }
+        while (bytes > 0) {
+            const auto done = ::pread(*descriptor_, to, bytes, static_cast<off_t>(at));
+            if (done < 0 && errno == EINTR) continue;
+            if (done <= 0)
+                throw data_error("'" + name_ + "': cannot be read at byte " + std::to_string(at) + ": " +
+                                 (done < 0 ? std::strerror(errno) : "the file became shorter"));
+            to += done;
+            at += static_cast<std::uint64_t>(done);
+            bytes -= static_cast<std::size_t>(done);
+        }
+    }
+
+    std::string name_;
+    bool check_ = true;
+    std::shared_ptr<const int> descriptor_;
+    std::shared_ptr<const std::vector<std::byte>> inflated_;
+    std::vector<std::uint64_t> starts_; ///< of each record, and the end
+};
+using record_file = basic_record_file<>;
+
+/// Several files as one, records numbered from the first file's first to the last's last.
+template <class = void>
+class basic_record_files {
+public:
+    template <class Path>
+    explicit basic_record_files(const std::vector<Path>& paths, const record_file_options& options = {}) {
+        for (const auto& path : paths) {
+            files_.emplace_back(path, options);
+            ends_.push_back(size() + files_.back().size());
+        }
+    }
+    explicit basic_record_files(const std::filesystem::path& path, const record_file_options& options = {})
+        : basic_record_files(std::vector<std::filesystem::path>{path}, options) {}
+
+    std::int64_t size() const { return ends_.empty() ? 0 : ends_.back(); }
+    /// As record_file's.
+    void read(std::int64_t record, std::string& data) const {
+        const auto [file, number] = find(record);
+        files_[file].read(number, data);
+    }
+    std::string read(std::int64_t record) const {
+        std::string data;
+        read(record, data);
+        return data;
+    }
+    io::record_place place(std::int64_t record) const {
+        const auto [file, number] = find(record);
+        return files_[file].place(number);
+    }
+
+private:
+    struct found {
+        std::size_t file;
+        std::int64_t number;
+    };
+    found find(std::int64_t record) const {
+        if (record < 0 || record >= size())
+            throw range_error("record_files.read: record " + std::to_string(record) + " of " + std::to_string(size()) +
+                              " in " + std::to_string(files_.size()) + " files");
+        std::size_t low = 0, high = ends_.size() - 1;
+        while (low < high) {
+            const std::size_t middle = (low + high) / 2;
+            if (record < ends_[middle])
+                high = middle;
+            else
+                low = middle + 1;
+        }
+        return {low, low == 0 ? record : record - ends_[low - 1]};
+    }
+
+    std::vector<basic_record_file<>> files_;
+    std::vector<std::int64_t> ends_;
+};
+using record_files = basic_record_files<>;
+
+/// Writes a TFRecord file that appears under its name when commit() is called, whole. Destroyed before, it leaves nothing.
+template <class = void>
+class basic_record_file_writer {
+public:
+    explicit basic_record_file_writer(const std::filesystem::path& path,
+                                      record_compression compression = record_compression::none)
+        : file_(path), deflate_(compression) {}
+
+    /// Appends a record. Throws data_error where the disk is full.
+    void write(std::string_view data) {
+        if (done_) throw argument_error("record_file_writer.write: the file is committed");
+        io::append_record(buffer_, data);
+        ++written_;
+        if (buffer_.size() >= buffer_bytes) flush(false);
+    }
+    std::int64_t size() const { return written_; }
+    void commit() {
+        if (done_) throw argument_error("record_file_writer.commit: the file is committed");
+        flush(true);
+        file_.commit();
+        done_ = true;
+    }
+
+private:
+    static constexpr std::size_t buffer_bytes = 1 << 18;
+
+    void flush(bool last) {
+        if (deflate_.used()) {
+            packed_.clear();
+            deflate_.add(buffer_, last, packed_);
+            file_.write(packed_);
+        } else {
+            file_.write(buffer_);
+        }
+        buffer_.clear();
+    }
+
+    io::atomic_file file_;
+    detail::record_deflate deflate_;
+    std::string buffer_, packed_;
+    std::int64_t written_ = 0;
+    bool done_ = false;
+};
+using record_file_writer = basic_record_file_writer<>;
+
+} // namespace tapegraph::data
