@@ -2,7 +2,7 @@
 #
 #   tapegraph::images  JPEG and PNG, <stb/stb_image.h>
 #   tapegraph::zlib    .gz files, <zlib.h>
-#   tapegraph::json    <nlohmann/json.hpp>
+#   tapegraph::json    <nlohmann/json.hpp>; nothing of TapeGraph needs it: for programs that asked for it by this name
 #   tapegraph::jpeg    JPEG by libjpeg-turbo, <turbojpeg.h>
 #   tapegraph::proto   protobuf's wire format (TensorBoard, ONNX, TFRecord), <protozero/pbf_writer.hpp>
 #   tapegraph::hdf5    Keras's files, <hdf5.h>

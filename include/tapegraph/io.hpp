@@ -1,7 +1,7 @@
 #pragma once
 
 /// All of files, and of what shows what a run does. What needs a library of somebody else comes in where its header is found; who uses
-/// it links that library (in CMake tapegraph::json).
+/// it links that library (in CMake tapegraph::zlib).
 ///
 /// Define TG_NO_THIRD_PARTY to leave out what needs libraries.
 
@@ -12,17 +12,20 @@
 #include <tapegraph/io/csv_reader.hpp>
 #include <tapegraph/io/graph_nodes.hpp>
 #include <tapegraph/io/host_array.hpp>
+#include <tapegraph/io/json_reader.hpp>
+#include <tapegraph/io/mapped_file.hpp>
 #include <tapegraph/io/npy.hpp>
 #include <tapegraph/io/progress.hpp>
 #include <tapegraph/io/record_framing.hpp>
+#include <tapegraph/io/safetensors_reader.hpp>
+#include <tapegraph/io/safetensors_shards.hpp>
 #include <tapegraph/io/svg_chart.hpp>
-
-#if !defined(TG_NO_THIRD_PARTY)
-#if __has_include(<nlohmann/json.hpp>)
+#include <tapegraph/io/utf8.hpp>
 #include <tapegraph/io/weights.hpp>
 #include <tapegraph/nn/callbacks/saving.hpp>
 #include <tapegraph/nn/estimator.hpp>
-#endif
+
+#if !defined(TG_NO_THIRD_PARTY)
 #if __has_include(<protozero/pbf_writer.hpp>)
 #include <tapegraph/io/graph_def.hpp>
 #include <tapegraph/io/onnx.hpp>

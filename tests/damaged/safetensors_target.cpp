@@ -1,4 +1,3 @@
-// needs: json
 #include <damaged/target.hpp>
 
 #include <tapegraph/io/safetensors.hpp>
@@ -25,9 +24,11 @@ std::vector<std::string> sound_files() {
     const auto path = folder().path() / "sound";
     io::write_safetensors_arrays(path, {{"kernel", dtype::f32, {2, 3}, kernel.data()}}, {});
     files.push_back(support::read_text(path));
-    io::write_safetensors_arrays(
-        path, {{"a", dtype::f32, {3, 2}, kernel.data()}, {"b", dtype::i64, {2}, labels.data()}, {"c", dtype::boolean, {}, &flag}},
-        {{"format", "pt"}, {"step", "12"}});
+    io::write_safetensors_arrays(path,
+                                 {{"a", dtype::f32, {3, 2}, kernel.data()},
+                                  {"b", dtype::i64, {2}, labels.data()},
+                                  {"c", dtype::boolean, {}, &flag}},
+                                 {{"format", "pt"}, {"step", "12"}});
     files.push_back(support::read_text(path));
     io::write_safetensors_arrays(path, {}, {});
     files.push_back(support::read_text(path));
@@ -43,4 +44,4 @@ bool read_damaged(const std::string& bytes) {
     }
 }
 
-const std::size_t memory_factor = 64; // the header as JSON
+const std::size_t memory_factor = 64; // the names of the header, each three times

@@ -1,6 +1,3 @@
-// The format needs a JSON library; without one there is nothing to test.
-#if __has_include(<nlohmann/json.hpp>)
-
 #include <tapegraph/nn/callbacks.hpp>
 #include <tapegraph/nn/callbacks/saving.hpp>
 
@@ -353,5 +350,3 @@ TEST_CASE("what cannot be resumed is told, and the model is as it was") {
 }
 
 } // namespace resume_test
-
-#endif

@@ -98,4 +98,33 @@ private:
     }
 };
 
+/// An array whose values stand in memory of somebody else, to be read.
+struct array_view {
+    dtype type = dtype::f32;
+    std::vector<std::int64_t> shape;
+    std::span<const std::byte> bytes;
+
+    /// Number of elements.
+    std::int64_t size() const { return static_cast<std::int64_t>(bytes.size() / size_of(type)); }
+
+    /// Whether the values stand where a CPU may read them as their type; of files that nobody aligned they may not.
+    bool is_aligned() const { return reinterpret_cast<std::uintptr_t>(bytes.data()) % size_of(type) == 0; }
+
+    /// The values as T. Throws dtype_error where the array holds another type, argument_error where they are not aligned.
+    template <class T>
+    std::span<const T> values() const {
+        if (dtype_of<T> != type)
+            throw dtype_error(std::string("array_view ") + shape_text(shape) + ": holds " + name_of(type) +
+                              ", asked for " + name_of(dtype_of<T>));
+        if (!is_aligned())
+            throw argument_error(std::string("array_view ") + shape_text(shape) + ": " + name_of(type) +
+                                 " at an address that is no multiple of " + std::to_string(size_of(type)) +
+                                 "; copy() them");
+        return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
+    }
+
+    /// The same values, owned.
+    host_array copy() const { return {type, shape, {bytes.begin(), bytes.end()}}; }
+};
+
 } // namespace tapegraph::io

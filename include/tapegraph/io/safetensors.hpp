@@ -2,6 +2,7 @@
 
 #include <tapegraph/io/file.hpp>
 #include <tapegraph/io/host_array.hpp>
+#include <tapegraph/io/mapped_file.hpp>
 #include <tapegraph/io/safetensors_header.hpp>
 
 #if !defined(TG_WEIGHTS_COMPILED)
@@ -12,10 +13,11 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,7 +27,7 @@
 /// gaps. Format: https://github.com/huggingface/safetensors
 ///
 /// With TG_WEIGHTS_COMPILED the JSON is read and written by functions that are compiled in another file, io/weights.cpp (in CMake
-/// the library tapegraph::weights), and the JSON library's header is not included here.
+/// the library tapegraph::weights).
 
 namespace tapegraph::io {
 
@@ -41,6 +43,12 @@ struct safetensors_entry {
 
 struct safetensors_file {
     std::map<std::string, host_array> tensors;
+    std::map<std::string, std::string> metadata;
+};
+
+/// The same, the values where they are.
+struct safetensors_view {
+    std::map<std::string, array_view> tensors;
     std::map<std::string, std::string> metadata;
 };
 
@@ -68,44 +76,45 @@ void check_safetensors_tiling(std::vector<safetensors_place>& places, std::uint6
 
 } // namespace detail
 
+/// The tensors of a safetensors file whose bytes are in memory, as views of it, and its metadata. `origin` is what errors begin with.
+/// Throws data_error where the bytes are cut short or inconsistent.
+template <class = void>
+safetensors_view view_safetensors(std::span<const std::byte> bytes, const std::string& origin) {
+    if (bytes.size() < 8)
+        throw data_error(origin + ": truncated: " + std::to_string(bytes.size()) + " bytes are no safetensors file");
+    std::uint64_t header_bytes = 0;
+    std::memcpy(&header_bytes, bytes.data(), 8);
+    constexpr std::uint64_t largest_header = 100'000'000; // the reference implementation's limit
+    if (header_bytes > largest_header || header_bytes > bytes.size() - 8)
+        throw data_error(origin + ": header of " + std::to_string(header_bytes) + " bytes in a file of " +
+                         std::to_string(bytes.size()) + ": truncated or not a safetensors file");
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + 8, header_bytes);
+    if (!text.starts_with('{')) throw data_error(origin + ": header does not start with '{'");
+    const auto data = bytes.subspan(8 + header_bytes);
+    auto [places, metadata] = detail::parse_safetensors_header(text, data.size(), origin);
+    detail::check_safetensors_tiling(places, data.size(), origin);
+    safetensors_view result{{}, std::move(metadata)};
+    for (auto& place : places) {
+        array_view array{place.type, std::move(place.shape), data.subspan(place.begin, place.end - place.begin)};
+        if (place.type == dtype::boolean)
+            for (const std::byte value : array.bytes)
+                if (value > std::byte{1})
+                    throw data_error(origin + ", tensor '" + place.name + "': a bool holds " +
+                                     std::to_string(static_cast<int>(value)));
+        result.tensors.emplace(std::move(place.name), std::move(array));
+    }
+    return result;
+}
+
 /// Reads all tensors and the metadata. Throws data_error, naming file and tensor, where the file is missing, truncated
 /// or inconsistent; nothing is allocated on the word of a header that the file's size contradicts.
 template <class = void>
 safetensors_file read_safetensors_file(const std::filesystem::path& path) {
-    const std::string file = detail::quoted(path);
-    const std::uint64_t file_bytes = detail::file_size_of(path);
-    std::ifstream in(path, std::ios::binary);
-    if (!in) throw data_error(file + ": cannot be opened");
-    if (file_bytes < 8)
-        throw data_error(file + ": truncated: " + std::to_string(file_bytes) + " bytes are no safetensors file");
-    const auto read = [&](void* to, std::uint64_t bytes, const std::string& what) {
-        in.read(static_cast<char*>(to), static_cast<std::streamsize>(bytes));
-        if (static_cast<std::uint64_t>(in.gcount()) != bytes) throw data_error(file + what + ": truncated");
-    };
-
-    std::uint64_t header_bytes = 0;
-    read(&header_bytes, 8, "");
-    constexpr std::uint64_t largest_header = 100'000'000; // the reference implementation's limit
-    if (header_bytes > largest_header || header_bytes > file_bytes - 8)
-        throw data_error(file + ": header of " + std::to_string(header_bytes) + " bytes in a file of " +
-                         std::to_string(file_bytes) + ": truncated or not a safetensors file");
-    std::string text(header_bytes, '\0');
-    read(text.data(), header_bytes, ", header");
-    if (text.empty() || text[0] != '{') throw data_error(file + ": header does not start with '{'");
-    const std::uint64_t data_bytes = file_bytes - 8 - header_bytes;
-    auto [places, metadata] = detail::parse_safetensors_header(text, data_bytes, file);
-    detail::check_safetensors_tiling(places, data_bytes, file);
-    safetensors_file result{{}, std::move(metadata)};
-    for (auto& place : places) {
-        host_array array{place.type, std::move(place.shape), std::vector<std::byte>(place.end - place.begin)};
-        read(array.bytes.data(), array.bytes.size(), ", tensor '" + place.name + "'");
-        if (place.type == dtype::boolean)
-            for (const std::byte value : array.bytes)
-                if (value > std::byte{1})
-                    throw data_error(file + ", tensor '" + place.name + "': a bool holds " +
-                                     std::to_string(static_cast<int>(value)));
-        result.tensors.emplace(std::move(place.name), std::move(array));
-    }
+    const mapped_file file(path, file_access::sequential);
+    safetensors_view view = view_safetensors(file.bytes(), detail::quoted(path));
+    safetensors_file result{{}, std::move(view.metadata)};
+    for (const auto& [name, array] : view.tensors)
+        result.tensors.emplace_hint(result.tensors.end(), name, array.copy());
     return result;
 }
 
@@ -115,24 +124,29 @@ std::map<std::string, host_array> read_safetensors_arrays(const std::filesystem:
     return read_safetensors_file(path).tensors;
 }
 
-/// Writes tensors without copying them. The file replaces an older one only when complete. Throws argument_error for a
-/// name that occurs twice, is "__metadata__" or is not UTF-8, shape_error for an impossible shape, data_error where
-/// writing fails.
-template <class = void>
-void write_safetensors_arrays(const std::filesystem::path& path, const std::vector<safetensors_entry>& entries,
-                              const std::map<std::string, std::string>& metadata = {}) {
-    const std::string operation = "write_safetensors(" + detail::quoted(path) + ")";
+namespace detail {
+
+/// What a file begins with, and whose values follow in which order.
+struct safetensors_layout {
+    std::string header; ///< its length, 8 bytes, and the text, padded
     std::vector<const safetensors_entry*> order;
-    for (const auto& entry : entries) order.push_back(&entry);
-    std::sort(order.begin(), order.end(), [](const auto* left, const auto* right) {
-        const auto left_rank = detail::safetensors_rank(left->type), right_rank = detail::safetensors_rank(right->type);
+    std::vector<std::uint64_t> bytes; ///< of each
+};
+
+template <class = void>
+safetensors_layout lay_out_safetensors(const std::string& operation, const std::vector<safetensors_entry>& entries,
+                                       const std::map<std::string, std::string>& metadata) {
+    safetensors_layout result;
+    for (const auto& entry : entries) result.order.push_back(&entry);
+    std::sort(result.order.begin(), result.order.end(), [](const auto* left, const auto* right) {
+        const auto left_rank = safetensors_rank(left->type), right_rank = safetensors_rank(right->type);
         return left_rank != right_rank ? left_rank > right_rank : left->name < right->name;
     });
 
-    detail::safetensors_header header{{}, metadata};
+    safetensors_header header{{}, metadata};
     std::set<std::string_view> names;
     std::uint64_t at = 0;
-    for (const auto* entry : order) {
+    for (const auto* entry : result.order) {
         if (entry->name == "__metadata__") throw argument_error(operation + ": '__metadata__' cannot name a tensor");
         if (!names.insert(entry->name).second)
             throw argument_error(operation + ": two tensors are named '" + entry->name + "'");
@@ -140,19 +154,38 @@ void write_safetensors_arrays(const std::filesystem::path& path, const std::vect
         if (!checked_size(entry->shape, size_of(entry->type), size))
             throw shape_error(operation + ": tensor '" + entry->name + "' has the impossible shape " +
                               shape_text(entry->shape));
-        const std::uint64_t end = at + static_cast<std::uint64_t>(size) * size_of(entry->type);
-        header.places.push_back({entry->name, entry->type, entry->shape, at, end});
-        at = end;
+        result.bytes.push_back(static_cast<std::uint64_t>(size) * size_of(entry->type));
+        header.places.push_back({entry->name, entry->type, entry->shape, at, at + result.bytes.back()});
+        at += result.bytes.back();
     }
-    std::string text = detail::safetensors_header_text(header, operation);
+    std::string text = safetensors_header_text(header, operation);
     text.append((8 - text.size() % 8) % 8, ' '); // values start on a multiple of 8
-
-    atomic_file out(path);
     const std::uint64_t header_bytes = text.size();
-    out.write(&header_bytes, 8);
-    out.write(text);
-    for (std::size_t index = 0; index < order.size(); ++index)
-        out.write(order[index]->data, header.places[index].end - header.places[index].begin);
+    result.header.assign(reinterpret_cast<const char*>(&header_bytes), 8);
+    result.header += text;
+    return result;
+}
+
+/// Hands the bytes of a file to `write(data, bytes)`, piece by piece.
+template <class Write>
+void write_safetensors_to(const Write& write, const safetensors_layout& layout) {
+    write(layout.header.data(), layout.header.size());
+    for (std::size_t i = 0; i < layout.order.size(); ++i)
+        if (layout.bytes[i] > 0) write(layout.order[i]->data, static_cast<std::size_t>(layout.bytes[i]));
+}
+
+} // namespace detail
+
+/// Writes tensors without copying them. The file replaces an older one only when complete. Throws argument_error for a
+/// name that occurs twice, is "__metadata__" or is not UTF-8, shape_error for an impossible shape, data_error where
+/// writing fails.
+template <class = void>
+void write_safetensors_arrays(const std::filesystem::path& path, const std::vector<safetensors_entry>& entries,
+                              const std::map<std::string, std::string>& metadata = {}) {
+    const auto layout =
+        detail::lay_out_safetensors("write_safetensors(" + detail::quoted(path) + ")", entries, metadata);
+    atomic_file out(path);
+    detail::write_safetensors_to([&](const void* data, std::size_t bytes) { out.write(data, bytes); }, layout);
     out.commit();
 }
 

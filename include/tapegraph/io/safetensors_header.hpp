@@ -6,11 +6,12 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 /// The header of a safetensors file as values. Reading it from JSON and writing it as JSON is declared here and defined in
-/// io/safetensors_json.hpp, the one header that includes the JSON library.
+/// io/safetensors_json.hpp.
 
 namespace tapegraph::io::detail {
 
@@ -51,7 +52,7 @@ struct safetensors_header {
 
 /// Reads a header and checks every entry on its own. Throws data_error that names `file` and the tensor.
 template <class = void>
-safetensors_header parse_safetensors_header(const std::string& text, std::uint64_t data_bytes, const std::string& file);
+safetensors_header parse_safetensors_header(std::string_view text, std::uint64_t data_bytes, const std::string& file);
 
 /// The header's text, places in the order given, without the spaces that follow it. Throws argument_error that names `operation`
 /// where a name or metadata are not UTF-8.

@@ -2,306 +2,38 @@
 
 #include <tapegraph/eager/tensor.hpp>
 #include <tapegraph/io/safetensors.hpp>
+#include <tapegraph/io/safetensors_shards.hpp>
+#include <tapegraph/io/stored_model.hpp>
 #include <tapegraph/nn/model.hpp>
 
-#include <charconv>
-#include <cstring>
 #include <filesystem>
 #include <map>
 #include <string>
-#include <utility>
-#include <vector>
 
 /// Weights in files: `model.save`, `model.load`, and tensors by name, all as safetensors. Not in the umbrella header,
-/// because reading the format needs a JSON library: #include <tapegraph/io/weights.hpp> beside <tapegraph/tapegraph.hpp>.
+/// since programs that keep nothing need none of it: #include <tapegraph/io/weights.hpp> beside <tapegraph/tapegraph.hpp>.
 ///
-/// With TG_WEIGHTS_COMPILED these functions are only declared here, and the JSON library is not included: they are compiled once
-/// in io/weights.cpp (in CMake the library tapegraph::weights, which defines the macro).
+/// With TG_WEIGHTS_COMPILED these functions are only declared here: they are compiled once in io/weights.cpp (in CMake the library
+/// tapegraph::weights, which defines the macro).
 
 namespace tapegraph {
 
 namespace detail {
 
-/// What stands before the names of an optimizer's tensors, so that no layer's name can be taken for one.
-inline constexpr std::string_view optimizer_prefix = "__optimizer__/";
-
-inline std::vector<std::int64_t> extents_of(const shape& dims) { return {dims.data(), dims.data() + dims.rank()}; }
-
-inline std::string stored_name(const variable& v) {
-    return v.optimizer_state() ? std::string(optimizer_prefix) + v.path() : v.path();
-}
-
-/// The same for the state of a run of fit.
-inline constexpr std::string_view run_prefix = "__fit__/";
-/// Of what save_options::everything writes; files of a later one are refused.
-inline constexpr std::int64_t checkpoint_version = 1;
-
-/// A number of a file's metadata. Throws data_error where there is none, or it is no number; `what` names it.
-template <class Number = std::int64_t>
-Number stored_number(const io::safetensors_file& file, const std::string& name, const char* key, const char* what) {
-    const auto found = file.metadata.find(key);
-    if (found == file.metadata.end()) throw data_error(name + ": holds an optimizer's state but no " + what);
-    Number number = 0;
-    const std::string& text = found->second;
-    const auto end = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (end.ec != std::errc{} || end.ptr != text.data() + text.size() ||
-        (std::is_signed_v<Number> && number < Number(0)))
-        throw data_error(name + ": the " + what + " is '" + text + "'");
-    return number;
-}
-
 template <class = void>
 void save_weights(const std::filesystem::path& path, const model_to_save& model, const save_options& options) {
-    const bool state = options.optimizer_state || options.everything;
-    std::vector<io::safetensors_entry> entries;
-    std::string frozen;
-    for (const variable& v : model.variables) {
-        if (v.metric_state()) continue;
-        if (!v.optimizer_state() || state)
-            entries.push_back({stored_name(v), v.type(), extents_of(v.shape()), v.data().read()});
-        if (v.frozen()) frozen.append(v.path()).append("\n");
-    }
-    std::map<std::string, std::string> metadata{
-        {"format", "tapegraph"}, {"step", std::to_string(model.step)}, {"optimizer_state", state ? "true" : "false"}};
-    if (options.everything) {
-        for (const auto& [name, value] : model.run)
-            entries.push_back({std::string(run_prefix) + name, value.type(), extents_of(value.shape()), value.read()});
-        metadata["checkpoint"] = std::to_string(checkpoint_version);
-        metadata["seed"] = std::to_string(model.seed);
-        metadata["frozen"] = frozen;
-    }
-    io::write_safetensors_arrays(path, entries, metadata);
+    const model_entries all = entries_of(model, options);
+    io::write_safetensors_arrays(path, all.entries, all.metadata);
 }
-
-/// What a file says beside its tensors, and what of it is wanted.
-struct stored_contents {
-    bool state = false;      ///< the optimizer's
-    bool everything = false; ///< and the run
-    std::int64_t step = 0;
-    std::uint64_t seed = 0;
-};
-
 template <class = void>
-stored_contents contents_of(const io::safetensors_file& file, const std::string& name, const load_options& options,
-                            bool trains) {
-    stored_contents c;
-    const auto flag = file.metadata.find("optimizer_state");
-    c.everything = options.everything;
-    if (c.everything) {
-        if (file.metadata.count("checkpoint") == 0)
-            throw data_error(name + ": holds weights, but was not saved with everything that resumes training");
-        const auto version = stored_number(file, name, "checkpoint", "checkpoint's version");
-        if (version > checkpoint_version)
-            throw data_error(name + ": a checkpoint of version " + std::to_string(version) +
-                             ", newer than this library's " + std::to_string(checkpoint_version));
-        if (!trains) throw argument_error(name + ": everything cannot be loaded into a model for prediction alone");
-        c.seed = stored_number<std::uint64_t>(file, name, "seed", "seed");
-    }
-    c.state =
-        c.everything || (options.optimizer_state && trains && flag != file.metadata.end() && flag->second == "true");
-    if (c.state) c.step = stored_number(file, name, "step", "step count");
-    return c;
+void save_shards(const io::shards& to, const model_to_save& model, const save_options& options) {
+    model_entries all = entries_of(model, options);
+    io::write_safetensors_shards(to, std::move(all.entries), all.metadata);
 }
-
-inline bool is_partial(const load_options& o) {
-    return !o.only.empty() || !o.prefix.empty() || !o.into.empty() || !o.rename.empty() || !o.strict;
-}
-
-/// Where the value of a variable comes from.
-struct stored_pair {
-    variable* to;
-    const io::host_array* from;
-};
-
-/// "[3,4] f32"
-template <class = void>
-std::string described(const std::vector<std::int64_t>& dims, dtype type) {
-    return io::shape_text(dims) + " " + name_of(type);
-}
-
-/// Names, of many the first, in quotes.
-template <class = void>
-std::string some_names(const std::vector<std::string>& names) {
-    constexpr std::size_t most = 10;
-    std::string text;
-    for (std::size_t i = 0; i < names.size() && i < most; ++i)
-        text.append(i == 0 ? "'" : ", '").append(names[i]).append("'");
-    if (names.size() > most) text.append(" and ").append(std::to_string(names.size() - most)).append(" more");
-    return text;
-}
-
-/// What the model calls the tensors of a file, and which of its variables are meant.
-template <class = void>
-class name_map {
-public:
-    name_map(const io::safetensors_file& file, const std::string& name, const load_options& options)
-        : options_(options) {
-        std::vector<bool> used(options.rename.size());
-        std::vector<std::string> stored;
-        bool prefixed = options.prefix.empty();
-        for (const auto& [key, array] : file.tensors) {
-            if (key.starts_with("__")) continue; // of optimizers and runs
-            stored.push_back(key);
-            if (!key.starts_with(options.prefix)) continue;
-            prefixed = true;
-            names_[path_of_stored(key, used)] = key;
-        }
-        if (!prefixed)
-            throw argument_error(name + ": no tensor's name begins with '" + options.prefix + "', there are " +
-                                 some_names(stored));
-        for (std::size_t i = 0; i < used.size(); ++i)
-            if (!used[i])
-                throw argument_error(name + ": rename: no tensor '" + options.rename[i].first + "', there are " +
-                                     some_names(stored));
-    }
-    /// By the model's paths, the file's names.
-    const std::map<std::string, std::string>& names() const { return names_; }
-    bool wants(std::string_view path) const {
-        if (!options_.into.empty() && !path_matches(options_.into, path)) return false;
-        return options_.only.empty() || path_matches(options_.only, path);
-    }
-
-private:
-    std::string path_of_stored(const std::string& key, std::vector<bool>& used) const {
-        std::string path = key.substr(options_.prefix.size());
-        for (std::size_t i = 0; i < used.size(); ++i) {
-            const auto& [from, to] = options_.rename[i];
-            if (!path.starts_with(from) || (path.size() > from.size() && path[from.size()] != '/')) continue;
-            used[i] = true;
-            path = to + path.substr(from.size());
-            break;
-        }
-        return options_.into.empty() ? path : options_.into + "/" + path;
-    }
-
-    const load_options& options_;
-    std::map<std::string, std::string> names_;
-};
-
-template <class = void>
-std::vector<stored_pair> match_some(const io::safetensors_file& file, const std::string& name, variable_list& variables,
-                                    const load_options& options, load_report& report) {
-    const name_map map(file, name, options);
-    std::vector<stored_pair> pairs;
-    std::vector<std::string> paths;
-    bool wanted = false;
-    for (variable& v : variables) {
-        if (v.optimizer_state() || v.metric_state()) continue;
-        paths.push_back(v.path());
-        if (!map.wants(v.path())) continue;
-        wanted = true;
-        const auto found = map.names().find(v.path());
-        if (found == map.names().end()) {
-            report.missing.push_back(v.path());
-            continue;
-        }
-        const io::host_array& a = file.tensors.at(found->second);
-        if (a.shape != extents_of(v.shape()) || a.type != v.type()) {
-            report.mismatched.push_back(v.path() + ": " + described(a.shape, a.type) + " in the file, " +
-                                        described(extents_of(v.shape()), v.type()) + " in the model");
-            continue;
-        }
-        report.matched.push_back(v.path());
-        pairs.push_back({&v, &a});
-    }
-    if (!wanted)
-        throw argument_error(name + ": the model has no variable '" +
-                             (options.only.empty() ? options.into : options.only) + "'" +
-                             (options.only.empty() || options.into.empty() ? "" : " in '" + options.into + "'") +
-                             ", there are " + some_names(paths));
-    for (const auto& [path, key] : map.names())
-        if (map.wants(path) && (variables.find(path) == nullptr || variables.find(path)->optimizer_state()))
-            report.unexpected.push_back(key);
-    if (!options.strict) return pairs;
-    if (!report.missing.empty())
-        throw data_error(name + ": no tensor for " + some_names(report.missing) + " of the model");
-    if (!report.mismatched.empty()) throw shape_error(name + ": " + report.mismatched.front());
-    if (!report.unexpected.empty())
-        throw data_error(name + ": the model has no variable for tensor " + some_names(report.unexpected));
-    return pairs;
-}
-
-template <class = void>
-std::vector<stored_pair> match_all(const io::safetensors_file& file, const std::string& name, variable_list& variables,
-                                   const stored_contents& contents, load_report& report) {
-    std::vector<stored_pair> pairs;
-    for (variable& v : variables) {
-        if (v.metric_state() || (v.optimizer_state() && !contents.state)) continue;
-        const std::string key = stored_name(v);
-        const auto found = file.tensors.find(key);
-        if (found == file.tensors.end()) throw data_error(name + ": no tensor '" + key + "', which the model has");
-        const io::host_array& a = found->second;
-        if (a.shape != extents_of(v.shape()))
-            throw shape_error(name + ": tensor '" + key + "' has shape " + io::shape_text(a.shape) +
-                              ", the model's is " + to_string(v.shape()));
-        if (a.type != v.type())
-            throw dtype_error(name + ": tensor '" + key + "' is " + name_of(a.type) + ", the model's is " +
-                              name_of(v.type()));
-        report.matched.push_back(v.path());
-        pairs.push_back({&v, &a});
-    }
-    for (const auto& [key, array] : file.tensors) {
-        const bool state = key.starts_with(optimizer_prefix);
-        if ((state && !contents.state) || key.starts_with(run_prefix)) continue;
-        const variable* const v = variables.find(state ? key.substr(optimizer_prefix.size()) : key);
-        if (v == nullptr || v->optimizer_state() != state)
-            throw data_error(name + ": the model has no " + (state ? "optimizer state" : "variable") + " for tensor '" +
-                             key + "'");
-    }
-    return pairs;
-}
-
-/// What a file holds of a run of fit.
-template <class = void>
-state_entries stored_run(const io::safetensors_file& file, const std::string& name) {
-    state_entries run;
-    for (const auto& [key, array] : file.tensors) {
-        if (!key.starts_with(run_prefix)) continue;
-        if (array.shape.size() > static_cast<std::size_t>(max_rank))
-            throw shape_error(name + ": tensor '" + key + "' has shape " + io::shape_text(array.shape) +
-                              ", more than " + std::to_string(max_rank) + " axes");
-        any_tensor value(array.type, shape(static_cast<int>(array.shape.size()), array.shape.data()));
-        if (!array.bytes.empty()) std::memcpy(value.write(), array.bytes.data(), array.bytes.size());
-        run.emplace_back(key.substr(run_prefix.size()), std::move(value));
-    }
-    return run;
-}
-
-/// Frozen are those that were frozen when everything was saved; the others are as they were made.
-template <class = void>
-void restore_frozen(variable_list& variables, const std::string& frozen) {
-    for (variable& v : variables) {
-        const bool was = ("\n" + frozen).find("\n" + v.path() + "\n") != std::string::npos;
-        if (was != v.frozen()) v.set_trainable(!was);
-    }
-}
-
 template <class = void>
 load_report load_weights(const std::filesystem::path& path, const model_to_load& model, const load_options& options) {
-    const device_scope on(nullptr);
-    const io::safetensors_file file = io::read_safetensors_file(path);
-    const std::string name = io::detail::quoted(path);
-    const bool partial = is_partial(options);
-    if (partial && options.everything)
-        throw argument_error(name + ": everything is not loaded in part (only, prefix, into, rename, strict)");
-    stored_contents contents;
-    load_report report;
-    if (!partial) contents = contents_of(file, name, options, model.trains);
-    const std::vector<stored_pair> pairs = partial ? match_some(file, name, model.variables, options, report)
-                                                   : match_all(file, name, model.variables, contents, report);
-    state_entries run;
-    if (contents.everything) run = stored_run(file, name);
-    for (const auto& pair : pairs) pair.to->own_data(); // the last thing that may fail
-    for (const auto& [v, array] : pairs)
-        if (!array->bytes.empty()) std::memcpy(v->own_data(), array->bytes.data(), array->bytes.size());
-    if (contents.state) model.step = contents.step;
-    if (contents.everything) {
-        model.seed = contents.seed;
-        model.run = std::move(run);
-        const auto frozen = file.metadata.find("frozen");
-        restore_frozen(model.variables, frozen == file.metadata.end() ? std::string() : frozen->second);
-    }
-    return report;
+    const io::safetensors_reader file(path, io::file_access::sequential);
+    return load_stored(file.contents(), io::detail::quoted(path), model, options);
 }
 
 /// What model.save and model.load are made of; they find it when this header is included.
@@ -314,24 +46,26 @@ struct weight_file {
         return load_weights(path, model, options);
     }
 };
+template <>
+struct weight_file<io::shards> {
+    template <class Model> // so that only who calls it compiles it
+    static void save(const io::shards& to, const Model& model, const save_options& options) {
+        save_shards(to, model, options);
+    }
+};
 
 } // namespace detail
 
 namespace io {
 
-/// All tensors of a safetensors file by name: `tg::tensor<float> x(tensors.at("x"))`. Throws data_error naming file and
+/// All tensors of a safetensors file, or of an index, by name: `tg::tensor<float> x(tensors.at("x"))`. Throws data_error naming file and
 /// tensor where the file is missing, truncated or corrupt, shape_error for a tensor of more than 8 axes.
 template <class = void>
 std::map<std::string, any_tensor> read_safetensors(const std::filesystem::path& path) {
     std::map<std::string, any_tensor> result;
-    for (const auto& [name, array] : read_safetensors_arrays(path)) {
-        if (array.shape.size() > static_cast<std::size_t>(max_rank))
-            throw shape_error(detail::quoted(path) + ": tensor '" + name + "' has shape " + shape_text(array.shape) +
-                              ", more than " + std::to_string(max_rank) + " axes");
-        any_tensor value(array.type, shape(static_cast<int>(array.shape.size()), array.shape.data()));
-        if (!array.bytes.empty()) std::memcpy(value.write(), array.bytes.data(), array.bytes.size());
-        result.emplace(name, std::move(value));
-    }
+    const safetensors_reader file(path, file_access::sequential);
+    for (const auto& [name, array] : file.tensors())
+        result.emplace(name, tapegraph::detail::tensor_of(array, detail::quoted(path), name));
     return result;
 }
 
@@ -364,5 +98,7 @@ TG_WEIGHTS_INSTANCE void detail::save_weights<>(const std::filesystem::path&, co
                                                 const save_options&);
 TG_WEIGHTS_INSTANCE load_report detail::load_weights<>(const std::filesystem::path&, const detail::model_to_load&,
                                                        const load_options&);
+TG_WEIGHTS_INSTANCE void detail::save_shards<>(const io::shards&, const detail::model_to_save&, const save_options&);
+TG_WEIGHTS_INSTANCE class io::basic_safetensors_reader<>;
 } // namespace tapegraph
 #endif

@@ -11,7 +11,7 @@
 #include <utility>
 
 /// A model that lives in a folder: it is trained by steps, writes checkpoints, and a later program goes on where this one ended. Not
-/// in the umbrella header: #include <tapegraph/nn/estimator.hpp>. Weights need nlohmann/json, as of <tapegraph/io/weights.hpp>.
+/// in the umbrella header: #include <tapegraph/nn/estimator.hpp>.
 
 namespace tapegraph {
 

@@ -1,10 +1,6 @@
 // <cstdio> and the umbrella come with the precompiled header.
 #include <tapegraph/io/weights.hpp>
 
-#ifdef NLOHMANN_JSON_VERSION_MAJOR
-#error "programs that link tapegraph::weights need not read the JSON library"
-#endif
-
 namespace tg = tapegraph;
 
 tg::tensor<float> read(const char* path, const char* name); // reader.cpp

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <tapegraph/io/file.hpp>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/// A file's bytes as memory, without reading them first: pages come in as they are looked at, are shared between processes, and go
+/// when the system needs memory.
+
+namespace tapegraph::io {
+
+/// How a mapping will be read.
+enum class file_access {
+    random,     ///< here and there: the system reads ahead as it does by default
+    sequential, ///< once from beginning to end: read ahead far
+    all         ///< all of it, soon: start to read at once
+};
+
+/// A file mapped to read from. An empty file is an empty span. Files that others only ever replace, as atomic_file does, stay what they
+/// were; one that another process cuts short while it is mapped ends this process with SIGBUS when the missing part is looked at.
+class mapped_file {
+public:
+    /// Throws data_error naming the file where it is missing, is not a regular file or cannot be mapped.
+    explicit mapped_file(const std::filesystem::path& path, file_access access = file_access::random) {
+        const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+        if (file < 0) {
+            (void)detail::file_size_of(path); // what is missing, or no file, says so
+            fail(path, "cannot be opened", errno);
+        }
+        struct ::stat known {};
+        const bool regular = ::fstat(file, &known) == 0 && S_ISREG(known.st_mode);
+        size_ = regular ? static_cast<std::size_t>(known.st_size) : 0;
+        void* const place = size_ == 0 ? nullptr : ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file, 0);
+        const int reason = errno;
+        ::close(file); // the mapping holds it
+        if (!regular) throw data_error(detail::quoted(path) + ": not a regular file");
+        if (place == MAP_FAILED) fail(path, "cannot be mapped", reason);
+        data_ = static_cast<const std::byte*>(place);
+        if (data_ == nullptr || access == file_access::random) return;
+        (void)::madvise(place, size_, access == file_access::all ? MADV_WILLNEED : MADV_SEQUENTIAL); // a hint
+    }
+    mapped_file(mapped_file&& other) noexcept
+        : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+    mapped_file& operator=(mapped_file&& other) noexcept {
+        std::swap(data_, other.data_);
+        std::swap(size_, other.size_);
+        return *this;
+    }
+    ~mapped_file() {
+        if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+    }
+
+    std::size_t size() const { return size_; }
+    /// Good as long as the mapping is; the address is that of a page.
+    std::span<const std::byte> bytes() const { return {data_, size_}; }
+
+private:
+    [[noreturn]] static void fail(const std::filesystem::path& path, const char* what, int reason) {
+        throw data_error(detail::quoted(path) + ": " + what + ": " + std::strerror(reason));
+    }
+
+    const std::byte* data_ = nullptr;
+    std::size_t size_ = 0;
+};
+
+} // namespace tapegraph::io

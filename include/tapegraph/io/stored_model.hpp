@@ -1,0 +1,316 @@
+#pragma once
+
+#include <tapegraph/eager/tensor.hpp>
+#include <tapegraph/io/safetensors.hpp>
+#include <tapegraph/nn/model_base.hpp>
+
+#include <charconv>
+#include <cstring>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+/// A model as tensors of a file, and back: what model.save and model.load have in common, wherever the tensors are kept.
+
+namespace tapegraph {
+
+namespace detail {
+
+/// What stands before the names of an optimizer's tensors, so that no layer's name can be taken for one.
+inline constexpr std::string_view optimizer_prefix = "__optimizer__/";
+
+inline std::vector<std::int64_t> extents_of(const shape& dims) { return {dims.data(), dims.data() + dims.rank()}; }
+
+inline std::string stored_name(const variable& v) {
+    return v.optimizer_state() ? std::string(optimizer_prefix) + v.path() : v.path();
+}
+
+/// The same for the state of a run of fit.
+inline constexpr std::string_view run_prefix = "__fit__/";
+/// Of what save_options::everything writes; files of a later one are refused.
+inline constexpr std::int64_t checkpoint_version = 1;
+
+/// A number of a file's metadata. Throws data_error where there is none, or it is no number; `what` names it.
+template <class Number = std::int64_t>
+Number stored_number(const io::safetensors_view& file, const std::string& name, const char* key, const char* what) {
+    const auto found = file.metadata.find(key);
+    if (found == file.metadata.end()) throw data_error(name + ": holds an optimizer's state but no " + what);
+    Number number = 0;
+    const std::string& text = found->second;
+    const auto end = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (end.ec != std::errc{} || end.ptr != text.data() + text.size() ||
+        (std::is_signed_v<Number> && number < Number(0)))
+        throw data_error(name + ": the " + what + " is '" + text + "'");
+    return number;
+}
+
+/// A model as tensors that files hold; the values stay where they are.
+struct model_entries {
+    std::vector<io::safetensors_entry> entries;
+    std::map<std::string, std::string> metadata;
+};
+
+template <class = void>
+model_entries entries_of(const model_to_save& model, const save_options& options) {
+    const bool state = options.optimizer_state || options.everything;
+    model_entries result;
+    std::string frozen;
+    for (const variable& v : model.variables) {
+        if (v.metric_state()) continue;
+        if (!v.optimizer_state() || state)
+            result.entries.push_back({stored_name(v), v.type(), extents_of(v.shape()), v.data().read()});
+        if (v.frozen()) frozen.append(v.path()).append("\n");
+    }
+    auto& metadata = result.metadata;
+    metadata = {
+        {"format", "tapegraph"}, {"step", std::to_string(model.step)}, {"optimizer_state", state ? "true" : "false"}};
+    if (options.everything) {
+        for (const auto& [name, value] : model.run)
+            result.entries.push_back(
+                {std::string(run_prefix) + name, value.type(), extents_of(value.shape()), value.read()});
+        metadata["checkpoint"] = std::to_string(checkpoint_version);
+        metadata["seed"] = std::to_string(model.seed);
+        metadata["frozen"] = frozen;
+    }
+    return result;
+}
+
+/// What a file says beside its tensors, and what of it is wanted.
+struct stored_contents {
+    bool state = false;      ///< the optimizer's
+    bool everything = false; ///< and the run
+    std::int64_t step = 0;
+    std::uint64_t seed = 0;
+};
+
+template <class = void>
+stored_contents contents_of(const io::safetensors_view& file, const std::string& name, const load_options& options,
+                            bool trains) {
+    stored_contents c;
+    const auto flag = file.metadata.find("optimizer_state");
+    c.everything = options.everything;
+    if (c.everything) {
+        if (file.metadata.count("checkpoint") == 0)
+            throw data_error(name + ": holds weights, but was not saved with everything that resumes training");
+        const auto version = stored_number(file, name, "checkpoint", "checkpoint's version");
+        if (version > checkpoint_version)
+            throw data_error(name + ": a checkpoint of version " + std::to_string(version) +
+                             ", newer than this library's " + std::to_string(checkpoint_version));
+        if (!trains) throw argument_error(name + ": everything cannot be loaded into a model for prediction alone");
+        c.seed = stored_number<std::uint64_t>(file, name, "seed", "seed");
+    }
+    c.state =
+        c.everything || (options.optimizer_state && trains && flag != file.metadata.end() && flag->second == "true");
+    if (c.state) c.step = stored_number(file, name, "step", "step count");
+    return c;
+}
+
+inline bool is_partial(const load_options& o) {
+    return !o.only.empty() || !o.prefix.empty() || !o.into.empty() || !o.rename.empty() || !o.strict;
+}
+
+/// Where the value of a variable comes from.
+struct stored_pair {
+    variable* to;
+    const io::array_view* from;
+};
+
+/// "[3,4] f32"
+template <class = void>
+std::string described(const std::vector<std::int64_t>& dims, dtype type) {
+    return io::shape_text(dims) + " " + name_of(type);
+}
+
+/// Names, of many the first, in quotes.
+template <class = void>
+std::string some_names(const std::vector<std::string>& names) {
+    constexpr std::size_t most = 10;
+    std::string text;
+    for (std::size_t i = 0; i < names.size() && i < most; ++i)
+        text.append(i == 0 ? "'" : ", '").append(names[i]).append("'");
+    if (names.size() > most) text.append(" and ").append(std::to_string(names.size() - most)).append(" more");
+    return text;
+}
+
+/// What the model calls the tensors of a file, and which of its variables are meant.
+template <class = void>
+class name_map {
+public:
+    name_map(const io::safetensors_view& file, const std::string& name, const load_options& options)
+        : options_(options) {
+        std::vector<bool> used(options.rename.size());
+        std::vector<std::string> stored;
+        bool prefixed = options.prefix.empty();
+        for (const auto& [key, array] : file.tensors) {
+            if (key.starts_with("__")) continue; // of optimizers and runs
+            stored.push_back(key);
+            if (!key.starts_with(options.prefix)) continue;
+            prefixed = true;
+            names_[path_of_stored(key, used)] = key;
+        }
+        if (!prefixed)
+            throw argument_error(name + ": no tensor's name begins with '" + options.prefix + "', there are " +
+                                 some_names(stored));
+        for (std::size_t i = 0; i < used.size(); ++i)
+            if (!used[i])
+                throw argument_error(name + ": rename: no tensor '" + options.rename[i].first + "', there are " +
+                                     some_names(stored));
+    }
+    /// By the model's paths, the file's names.
+    const std::map<std::string, std::string>& names() const { return names_; }
+    bool wants(std::string_view path) const {
+        if (!options_.into.empty() && !path_matches(options_.into, path)) return false;
+        return options_.only.empty() || path_matches(options_.only, path);
+    }
+
+private:
+    std::string path_of_stored(const std::string& key, std::vector<bool>& used) const {
+        std::string path = key.substr(options_.prefix.size());
+        for (std::size_t i = 0; i < used.size(); ++i) {
+            const auto& [from, to] = options_.rename[i];
+            if (!path.starts_with(from) || (path.size() > from.size() && path[from.size()] != '/')) continue;
+            used[i] = true;
+            path = to + path.substr(from.size());
+            break;
+        }
+        return options_.into.empty() ? path : options_.into + "/" + path;
+    }
+
+    const load_options& options_;
+    std::map<std::string, std::string> names_;
+};
+
+template <class = void>
+std::vector<stored_pair> match_some(const io::safetensors_view& file, const std::string& name, variable_list& variables,
+                                    const load_options& options, load_report& report) {
+    const name_map map(file, name, options);
+    std::vector<stored_pair> pairs;
+    std::vector<std::string> paths;
+    bool wanted = false;
+    for (variable& v : variables) {
+        if (v.optimizer_state() || v.metric_state()) continue;
+        paths.push_back(v.path());
+        if (!map.wants(v.path())) continue;
+        wanted = true;
+        const auto found = map.names().find(v.path());
+        if (found == map.names().end()) {
+            report.missing.push_back(v.path());
+            continue;
+        }
+        const io::array_view& a = file.tensors.at(found->second);
+        if (a.shape != extents_of(v.shape()) || a.type != v.type()) {
+            report.mismatched.push_back(v.path() + ": " + described(a.shape, a.type) + " in the file, " +
+                                        described(extents_of(v.shape()), v.type()) + " in the model");
+            continue;
+        }
+        report.matched.push_back(v.path());
+        pairs.push_back({&v, &a});
+    }
+    if (!wanted)
+        throw argument_error(name + ": the model has no variable '" +
+                             (options.only.empty() ? options.into : options.only) + "'" +
+                             (options.only.empty() || options.into.empty() ? "" : " in '" + options.into + "'") +
+                             ", there are " + some_names(paths));
+    for (const auto& [path, key] : map.names())
+        if (map.wants(path) && (variables.find(path) == nullptr || variables.find(path)->optimizer_state()))
+            report.unexpected.push_back(key);
+    if (!options.strict) return pairs;
+    if (!report.missing.empty())
+        throw data_error(name + ": no tensor for " + some_names(report.missing) + " of the model");
+    if (!report.mismatched.empty()) throw shape_error(name + ": " + report.mismatched.front());
+    if (!report.unexpected.empty())
+        throw data_error(name + ": the model has no variable for tensor " + some_names(report.unexpected));
+    return pairs;
+}
+
+template <class = void>
+std::vector<stored_pair> match_all(const io::safetensors_view& file, const std::string& name, variable_list& variables,
+                                   const stored_contents& contents, load_report& report) {
+    std::vector<stored_pair> pairs;
+    for (variable& v : variables) {
+        if (v.metric_state() || (v.optimizer_state() && !contents.state)) continue;
+        const std::string key = stored_name(v);
+        const auto found = file.tensors.find(key);
+        if (found == file.tensors.end()) throw data_error(name + ": no tensor '" + key + "', which the model has");
+        const io::array_view& a = found->second;
+        if (a.shape != extents_of(v.shape()))
+            throw shape_error(name + ": tensor '" + key + "' has shape " + io::shape_text(a.shape) +
+                              ", the model's is " + to_string(v.shape()));
+        if (a.type != v.type())
+            throw dtype_error(name + ": tensor '" + key + "' is " + name_of(a.type) + ", the model's is " +
+                              name_of(v.type()));
+        report.matched.push_back(v.path());
+        pairs.push_back({&v, &a});
+    }
+    for (const auto& [key, array] : file.tensors) {
+        const bool state = key.starts_with(optimizer_prefix);
+        if ((state && !contents.state) || key.starts_with(run_prefix)) continue;
+        const variable* const v = variables.find(state ? key.substr(optimizer_prefix.size()) : key);
+        if (v == nullptr || v->optimizer_state() != state)
+            throw data_error(name + ": the model has no " + (state ? "optimizer state" : "variable") + " for tensor '" +
+                             key + "'");
+    }
+    return pairs;
+}
+
+/// A tensor of a file, copied. Throws shape_error where it has more axes than tensors have.
+template <class = void>
+any_tensor tensor_of(const io::array_view& array, const std::string& file, const std::string& key) {
+    if (array.shape.size() > static_cast<std::size_t>(max_rank))
+        throw shape_error(file + ": tensor '" + key + "' has shape " + io::shape_text(array.shape) + ", more than " +
+                          std::to_string(max_rank) + " axes");
+    any_tensor value(array.type, shape(static_cast<int>(array.shape.size()), array.shape.data()));
+    if (!array.bytes.empty()) std::memcpy(value.write(), array.bytes.data(), array.bytes.size());
+    return value;
+}
+
+/// What a file holds of a run of fit.
+template <class = void>
+state_entries stored_run(const io::safetensors_view& file, const std::string& name) {
+    state_entries run;
+    for (const auto& [key, array] : file.tensors)
+        if (key.starts_with(run_prefix)) run.emplace_back(key.substr(run_prefix.size()), tensor_of(array, name, key));
+    return run;
+}
+
+/// Frozen are those that were frozen when everything was saved; the others are as they were made.
+template <class = void>
+void restore_frozen(variable_list& variables, const std::string& frozen) {
+    for (variable& v : variables) {
+        const bool was = ("\n" + frozen).find("\n" + v.path() + "\n") != std::string::npos;
+        if (was != v.frozen()) v.set_trainable(!was);
+    }
+}
+
+/// Sets a model's variables, and what else is asked for, from a file's tensors; `name` begins errors.
+template <class = void>
+load_report load_stored(const io::safetensors_view& file, const std::string& name, const model_to_load& model,
+                        const load_options& options) {
+    const device_scope on(nullptr);
+    const bool partial = is_partial(options);
+    if (partial && options.everything)
+        throw argument_error(name + ": everything is not loaded in part (only, prefix, into, rename, strict)");
+    stored_contents contents;
+    load_report report;
+    if (!partial) contents = contents_of(file, name, options, model.trains);
+    const std::vector<stored_pair> pairs = partial ? match_some(file, name, model.variables, options, report)
+                                                   : match_all(file, name, model.variables, contents, report);
+    state_entries run;
+    if (contents.everything) run = stored_run(file, name);
+    for (const auto& pair : pairs) pair.to->own_data(); // the last thing that may fail
+    for (const auto& [v, array] : pairs)
+        if (!array->bytes.empty()) std::memcpy(v->own_data(), array->bytes.data(), array->bytes.size());
+    if (contents.state) model.step = contents.step;
+    if (contents.everything) {
+        model.seed = contents.seed;
+        model.run = std::move(run);
+        const auto frozen = file.metadata.find("frozen");
+        restore_frozen(model.variables, frozen == file.metadata.end() ? std::string() : frozen->second);
+    }
+    return report;
+}
+
+} // namespace detail
+} // namespace tapegraph
