@@ -86,14 +86,17 @@ std::vector<std::string> folder_entries(const std::filesystem::path& folder, con
     return names;
 }
 
+inline rgb_image decode_image_with(std::span<const std::uint8_t> file, image_decoder decode,
+                                   image_decoder decode_jpeg) {
+    if (decode_jpeg != nullptr && file.size() >= 2 && file[0] == 0xFF && file[1] == 0xD8) return decode_jpeg(file);
+    check_image_file(file);
+    return decode(file);
+}
+
 inline rgb_image read_image_file(const std::filesystem::path& path, image_decoder decode,
                                  image_decoder decode_jpeg = nullptr) {
     try {
-        const auto bytes = io::read_file(path);
-        if (decode_jpeg != nullptr && bytes.size() >= 2 && bytes[0] == 0xFF && bytes[1] == 0xD8)
-            return decode_jpeg(bytes);
-        check_image_file(bytes);
-        return decode(bytes);
+        return decode_image_with(io::read_file(path), decode, decode_jpeg);
     } catch (const data_error& failure) {
         const std::string reason = failure.what();
         if (reason.starts_with(io::detail::quoted(path))) throw;
@@ -105,38 +108,58 @@ inline std::string size_text(std::int64_t height, std::int64_t width) {
     return std::to_string(height) + "x" + std::to_string(width);
 }
 
+} // namespace detail
+
+/// Images in class folders, not read yet.
+struct image_files {
+    std::vector<std::string> paths;
+    std::vector<std::int32_t> labels;     ///< [paths.size()], in [0, class_names.size())
+    std::vector<std::string> class_names; ///< name of each label
+};
+
+/// The PNG and JPEG files of all class folders, in the order in which read_image_folder reads them. Throws data_error naming a folder
+/// that is missing or empty.
+inline image_files list_image_folder(const std::filesystem::path& folder, file_order order = file_order::natural) {
+    std::error_code failure;
+    if (!std::filesystem::is_directory(folder, failure))
+        throw data_error(io::detail::quoted(folder) + ": no such folder");
+    image_files result;
+    result.class_names = detail::folder_entries(folder, [](const auto& entry) { return entry.is_directory(); });
+    std::sort(result.class_names.begin(), result.class_names.end());
+    if (result.class_names.empty()) throw data_error(io::detail::quoted(folder) + ": no class folders");
+    for (std::size_t label = 0; label < result.class_names.size(); ++label) {
+        const auto class_folder = folder / result.class_names[label];
+        auto names = detail::folder_entries(class_folder, [](const auto& entry) {
+            return detail::is_image_name(entry.path().filename().string()) && !entry.is_directory();
+        });
+        if (names.empty()) throw data_error(io::detail::quoted(class_folder) + ": no PNG or JPEG images");
+        if (order == file_order::natural)
+            std::sort(names.begin(), names.end(), detail::natural_less);
+        else
+            std::sort(names.begin(), names.end());
+        for (const auto& name : names) {
+            result.paths.push_back((class_folder / name).string());
+            result.labels.push_back(static_cast<std::int32_t>(label));
+        }
+    }
+    return result;
+}
+
+namespace detail {
+
 /// read_image_folder with the decoder as an argument, so that this function is the same in every source.
 inline labelled_images read_image_folder_with(const std::filesystem::path& folder, const image_folder_options& options,
                                               image_decoder decode) {
     const std::string operation = "read_image_folder(" + io::detail::quoted(folder) + ")";
     if (options.height < 0 || options.width < 0 || (options.height == 0) != (options.width == 0))
         throw argument_error(operation + ": impossible size " + size_text(options.height, options.width));
-    std::error_code failure;
-    if (!std::filesystem::is_directory(folder, failure))
-        throw data_error(io::detail::quoted(folder) + ": no such folder");
+    image_files found = list_image_folder(folder, options.order);
+    const std::vector<std::string>& files = found.paths;
 
     labelled_images result;
     result.channels = 3;
-    result.class_names = folder_entries(folder, [](const auto& entry) { return entry.is_directory(); });
-    std::sort(result.class_names.begin(), result.class_names.end());
-    if (result.class_names.empty()) throw data_error(io::detail::quoted(folder) + ": no class folders");
-    std::vector<std::filesystem::path> files;
-    for (std::size_t label = 0; label < result.class_names.size(); ++label) {
-        const auto class_folder = folder / result.class_names[label];
-        auto names = folder_entries(class_folder, [](const auto& entry) {
-            return is_image_name(entry.path().filename().string()) && !entry.is_directory();
-        });
-        if (names.empty()) throw data_error(io::detail::quoted(class_folder) + ": no PNG or JPEG images");
-        if (options.order == file_order::natural)
-            std::sort(names.begin(), names.end(), natural_less);
-        else
-            std::sort(names.begin(), names.end());
-        for (const auto& name : names) {
-            files.push_back(class_folder / name);
-            result.labels.push_back(static_cast<std::int32_t>(label));
-        }
-    }
-
+    result.class_names = std::move(found.class_names);
+    result.labels = std::move(found.labels);
     result.count = static_cast<std::int64_t>(files.size());
     result.height = options.height;
     result.width = options.width;
@@ -183,6 +206,12 @@ static inline rgb_image decode_with_stb(std::span<const std::uint8_t> file) {
 }
 
 } // namespace detail
+
+/// Decodes a PNG or JPEG file that was read already, a JPEG by `decoder` where one is named. Throws data_error with the reason alone.
+[[maybe_unused]] static inline rgb_image decode_image(std::span<const std::uint8_t> file,
+                                                      image_decoder decoder = nullptr) {
+    return detail::decode_image_with(file, detail::decode_with_stb, decoder);
+}
 
 /// Reads one PNG or JPEG as 8-bit RGB, a JPEG by `decoder` where one is named. Throws data_error naming the file where it is missing,
 /// truncated or corrupt.
