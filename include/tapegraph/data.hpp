@@ -11,6 +11,7 @@
 #include <tapegraph/data/images.hpp>
 #include <tapegraph/data/loader.hpp>
 #include <tapegraph/data/pipeline.hpp>
+#include <tapegraph/data/pipeline/csv_rows.hpp>
 #include <tapegraph/data/readers/cifar10.hpp>
 #include <tapegraph/data/readers/image.hpp>
 #include <tapegraph/data/readers/npy.hpp>
@@ -25,6 +26,7 @@
 
 #if !defined(TG_NO_THIRD_PARTY)
 #if __has_include(<zlib.h>)
+#include <tapegraph/data/pipeline/gzip_lines.hpp>
 #include <tapegraph/data/readers/idx.hpp>
 #include <tapegraph/data/readers/npz.hpp>
 #include <tapegraph/data/readers/record_file.hpp>

@@ -4,4 +4,6 @@
 
 #include <tapegraph/data/dataset.hpp>
 
+#include <tapegraph/data/pipeline/files.hpp>
+#include <tapegraph/data/pipeline/records.hpp>
 #include <tapegraph/data/pipeline/set.hpp>

@@ -45,14 +45,17 @@ public:
     void end() { below.end(); }
     bool ordered() const { return below.ordered(); }
     bool next(made_item<stage_type>& item) {
-        made_item<Up> inner{std::move(item.ticket), std::move(item.element)};
-        item.element.reset();
-        const bool there = below.next(inner);
-        item.ticket = std::move(inner.ticket);
-        item.element = std::move(inner.element);
+        inner_.ticket = std::move(item.ticket);
+        move_element(inner_.element, item.element);
+        const bool there = below.next(inner_);
+        item.ticket = std::move(inner_.ticket);
+        move_element(item.element, inner_.element);
         return there;
     }
     typename stream_of<Up>::type below;
+
+private:
+    made_item<Up> inner_;
 };
 template <class Up>
 struct stream_of<named_stage<Up>> {

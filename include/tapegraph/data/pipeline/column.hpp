@@ -28,6 +28,10 @@ struct written_values {
     std::vector<std::int64_t> extents;
     Write write; ///< called once, with room for all values
 };
+namespace detail {
+template <class T, class Write>
+inline constexpr bool is_record<written_values<T, Write>> = false;
+}
 template <class T, class Write>
 written_values<T, Write> written(std::vector<std::int64_t> extents, Write write) {
     return {std::move(extents), std::move(write)};

@@ -2,6 +2,7 @@
 
 #include <tapegraph/core/config.hpp>
 
+#include <array>
 #include <cstddef>
 #include <tuple>
 #include <type_traits>
@@ -34,15 +35,11 @@ consteval std::size_t count_fields() {
         return sizeof...(Given);
 }
 
-/// Structures say that their fields are columns: `static constexpr bool is_record = true`, or by specialising this. (An aggregate may
-/// as well be one value, like a std::array.)
+/// Whether an aggregate's fields are columns; specialise it where the aggregate is one value, as a std::array is.
 template <class E>
-inline constexpr bool is_record = [] {
-    if constexpr (requires { E::is_record; })
-        return bool(E::is_record);
-    else
-        return false;
-}();
+inline constexpr bool is_record = std::is_aggregate_v<E>&& std::is_class_v<E> && !std::is_empty_v<E>;
+template <class T, std::size_t N>
+inline constexpr bool is_record<std::array<T, N>> = false;
 
 template <class E>
 concept has_fields = is_tuple<E> || is_record<E>;
@@ -103,8 +100,9 @@ struct takes_fields<F, std::tuple<Fields...>, More...> : std::is_invocable<F, Fi
 template <class F, class A, class B, class... More>
 struct takes_fields<F, std::pair<A, B>, More...> : std::is_invocable<F, A, B, More...> {};
 
+// One behind the other: a generic function that is asked with the wrong types may not compile.
 template <class F, class E, class... More>
-inline constexpr bool takes = takes_fields<F, E, More...>::value || std::is_invocable_v<F, E, More...>;
+struct takes : std::disjunction<takes_fields<F, E, More...>, std::is_invocable<F, E, More...>> {};
 
 template <class F, class E, class... More>
 constexpr decltype(auto) call_with(const F& f, E&& e, More&... more) {

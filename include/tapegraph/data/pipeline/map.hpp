@@ -50,9 +50,9 @@ struct numbered_ticket {
 template <class Up, class F>
 struct map_stage {
     using from = typename Up::element;
-    static constexpr bool plain = takes<const F&, from>;
+    static constexpr bool plain = takes<const F&, from>::value;
     static constexpr bool random = !plain;
-    static_assert(plain || takes<const F&, from, counter_random&>,
+    static_assert(std::disjunction_v<takes<const F&, from>, takes<const F&, from, counter_random&>>,
                   "map: the function takes neither an element nor its fields (nor these and a data::counter_random&)");
     static auto call(const F& f, from&& e, counter_random* numbers) {
         if constexpr (plain)
@@ -113,7 +113,7 @@ struct filter_stage {
     using ticket = made_item<Up>;
     static constexpr int stages = Up::stages + 1;
     static constexpr bool batched = Up::batched, keeps_columns = true;
-    static_assert(takes<const F&, const element&> || takes<const F&, element>,
+    static_assert(takes<const F&, const element&>::value,
                   "filter: the predicate takes neither an element nor its fields");
 
     struct cursor {

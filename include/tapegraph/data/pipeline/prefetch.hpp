@@ -46,10 +46,9 @@ public:
     void end() { below.end(); }
     bool ordered() const { return below.ordered(); }
     bool next(made_item<stage_type>& item) {
-        item.ticket.element = std::move(item.element); // back to where it came from
-        item.element.reset();
+        move_element(item.ticket.element, item.element); // back to where it came from
         if (!below.next(item.ticket)) return false;
-        item.element = std::move(item.ticket.element);
+        move_element(item.element, item.ticket.element);
         return true;
     }
     typename stream_of<Up>::type below;

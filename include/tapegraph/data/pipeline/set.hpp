@@ -3,11 +3,16 @@
 #include <tapegraph/core/fixed_string.hpp>
 #include <tapegraph/data/pipeline/as_dataset.hpp>
 #include <tapegraph/data/pipeline/batch.hpp>
+#include <tapegraph/data/pipeline/bucket.hpp>
+#include <tapegraph/data/pipeline/cache.hpp>
+#include <tapegraph/data/pipeline/combine.hpp>
 #include <tapegraph/data/pipeline/map.hpp>
+#include <tapegraph/data/pipeline/nested.hpp>
 #include <tapegraph/data/pipeline/order.hpp>
 #include <tapegraph/data/pipeline/prefetch.hpp>
 #include <tapegraph/data/pipeline/source.hpp>
 #include <tapegraph/data/pipeline/walk.hpp>
+#include <tapegraph/data/pipeline/window.hpp>
 
 #include <cstdint>
 #include <initializer_list>
@@ -62,6 +67,35 @@ public:
     auto filter(F f) const {
         return over(detail::filter_stage<Stage, F>{stage_, std::move(f)});
     }
+    /// The elements of the sets, or ranges, that f gives, one behind the other. The elements are made where they are asked for, by the
+    /// threads of a map behind; what f's sets map themselves, too.
+    template <class F>
+    auto flat_map(F f) const {
+        return over(detail::interleave_stage<Stage, F>{stage_, std::move(f), 1, 0});
+    }
+    /// The same with several sets taking turns. Where one ends, the next takes its place when its turn comes.
+    template <class F>
+    auto interleave(F f, const interleave_options& options = {}) const {
+        if (options.cycle < 1) refuse("interleave", options.cycle, "sets in a cycle");
+        if (options.block < 1) refuse("interleave", options.block, "elements in a block");
+        return over(detail::interleave_stage<Stage, F>{stage_, std::move(f), options.cycle, options.block});
+    }
+    /// This set's elements, and behind them the other's, which are of the same type.
+    template <class Other>
+    auto concatenate(const set<Other>& other) const {
+        return over(detail::concatenate_stage<Stage, Other>{stage_, other.stage()});
+    }
+    /// Neighbours together, as a std::vector of elements.
+    auto window(window_options options) const {
+        if (options.size < 1) refuse("window", options.size, "elements");
+        if (options.shift < 0) refuse("window", options.shift, "elements to shift by");
+        if (options.stride < 1) refuse("window", options.stride, "elements from one to the next");
+        if (options.shift == 0) options.shift = options.size;
+        return over(detail::window_stage<Stage>{stage_, options});
+    }
+    /// Keeps the elements of the first epoch that is gone through to its end, for all epochs after it and all copies of the set. What is
+    /// random below is so once: they are epoch 0's.
+    auto cache() const { return over(detail::cache_stage<Stage, detail::memory_store<element>>{stage_}); }
     /// In random order, which depends on seed and epoch alone. With a buffer each is chosen from the next `buffer` ones. Where elements
     /// are mapped below, it is the unmapped ones that wait.
     auto shuffle(std::uint64_t seed, const shuffle_options& options = {}) const {
@@ -94,6 +128,25 @@ public:
         return over(detail::batch_stage<Stage>{stage_, rows, layout.drop_remainder,
                                                detail::checked_layout<element>(layout.record_shapes)});
     }
+    /// The same of records whose vectors and tensors differ in extents: each batch as its largest, the rest is padding.
+    auto padded_batch(std::int64_t rows, const padded_options& options = {}) const {
+        if (rows < 1) refuse("padded_batch", rows, "records");
+        return over(detail::group_stage<Stage, detail::padded_stack>{stage_, {options}, rows, options.drop_remainder});
+    }
+    /// The same where std::vectors of numbers become data::ragged: values one behind the other, and where rows begin.
+    auto ragged_batch(std::int64_t rows, bool drop_remainder = false) const {
+        if (rows < 1) refuse("ragged_batch", rows, "records");
+        return over(detail::group_stage<Stage, detail::ragged_stack>{stage_, {}, rows, drop_remainder});
+    }
+    /// Padded batches of records of about the same length, which `length` gives of an element (or of its fields). A batch comes when its
+    /// bucket is full, what is left at the end, the shortest first.
+    template <class Length>
+    auto bucket_by_length(Length length, bucket_options options) const {
+        return over(detail::bucket_stage<Stage, Length>{stage_, std::move(length),
+                                                        detail::checked_buckets(std::move(options))});
+    }
+    /// The rows of tensors, vectors and data::ragged as elements: what batch() put together.
+    auto unbatch() const { return over(detail::unbatch_stage<Stage>{stage_}); }
     /// Up to `depth` elements are made ahead, by the threads of the maps before it, at least by one.
     auto prefetch(std::int64_t depth) const {
         if (depth < 0 || depth > 4096)
@@ -172,6 +225,13 @@ inline auto range(std::int64_t end) { return range(0, end); }
 template <class First, class... More>
 auto slices(First first, More... more) {
     return from(detail::slices_source<First, More...>(std::move(first), std::move(more)...));
+}
+
+/// Tuples of an element of each, as long as all have one.
+template <class... Stages>
+auto zip(const set<Stages>&... sets) {
+    static_assert(sizeof...(Stages) > 0, "zip: of no sets");
+    return set(detail::zip_stage<Stages...>{{sets.stage()...}});
 }
 
 /// The values as one element: a number, a tensor, a tuple of them.

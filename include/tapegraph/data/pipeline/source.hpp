@@ -181,7 +181,7 @@ struct slices_source {
             [&](const auto& first, const auto&... more) {
                 size_ = slice_count(first);
                 std::size_t column = 1;
-                const auto check = [&](std::int64_t count) {
+                [[maybe_unused]] const auto check = [&](std::int64_t count) {
                     if (count != size_)
                         throw shape_error("slices: column " + std::to_string(column) + " has " + std::to_string(count) +
                                           " records, column 0 has " + std::to_string(size_));

@@ -13,11 +13,27 @@
 
 namespace tapegraph::data::detail {
 
+/// Of elements that can be moved, though perhaps not assigned (functions).
+template <class E>
+void move_element(std::optional<E>& to, std::optional<E>& from) {
+    to.reset();
+    if (from) to.emplace(std::move(*from));
+    from.reset();
+}
+
 /// An element and what it was made of.
 template <class Stage>
 struct made_item {
     typename Stage::ticket ticket{};
-    std::optional<typename Stage::element> element;
+    std::optional<typename Stage::element> element{};
+
+    made_item() = default;
+    made_item(made_item&&) = default;
+    made_item& operator=(made_item&& other) {
+        ticket = std::move(other.ticket);
+        move_element(element, other.element);
+        return *this;
+    }
 };
 
 template <class Stage>
