@@ -10,6 +10,7 @@
 
 #include <tapegraph/data/images.hpp>
 #include <tapegraph/data/loader.hpp>
+#include <tapegraph/data/matrix.hpp>
 #include <tapegraph/data/pipeline.hpp>
 #include <tapegraph/data/pipeline/csv_rows.hpp>
 #include <tapegraph/data/readers/cifar10.hpp>
@@ -18,11 +19,25 @@
 #include <tapegraph/data/readers/table.hpp>
 #include <tapegraph/data/readers/text_table.hpp>
 #include <tapegraph/data/synthetic.hpp>
+#include <tapegraph/data/tables/fingerprint.hpp>
+#include <tapegraph/data/text/byte_level.hpp>
+#include <tapegraph/data/text/byte_pair.hpp>
+#include <tapegraph/data/text/byte_pair_files.hpp>
+#include <tapegraph/data/text/byte_pair_training.hpp>
 #include <tapegraph/data/text/grammar.hpp>
+#include <tapegraph/data/text/hashing_trick.hpp>
 #include <tapegraph/data/text/labelled_texts.hpp>
+#include <tapegraph/data/text/md5.hpp>
+#include <tapegraph/data/text/padding.hpp>
+#include <tapegraph/data/text/skipgrams.hpp>
+#include <tapegraph/data/text/tokenizer.hpp>
+#include <tapegraph/data/text/tokenizer_json.hpp>
+#include <tapegraph/data/text/unicode.hpp>
+#include <tapegraph/data/text/utf8.hpp>
 #include <tapegraph/data/text/vectorizer.hpp>
 #include <tapegraph/data/text/vocabulary.hpp>
 #include <tapegraph/data/text/windows.hpp>
+#include <tapegraph/data/text/word_sequence.hpp>
 
 #if !defined(TG_NO_THIRD_PARTY)
 #if __has_include(<zlib.h>)

@@ -1,0 +1,376 @@
+#pragma once
+
+#include <tapegraph/data/text/byte_pair.hpp>
+#include <tapegraph/data/text/tokenizer_json.hpp>
+#include <tapegraph/io/json_reader.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+/// Byte-pair encodings from the files that others publish, and into them: GPT-2's vocab.json and merges.txt, Hugging Face's
+/// tokenizer.json.
+
+namespace tapegraph::data {
+
+namespace detail {
+
+/// What a tokenizer.json says that is of use here.
+template <class = void>
+class tokenizer_file {
+public:
+    tokenizer_file(std::string_view text, const std::string& origin) : json_(text, origin, 64), origin_(origin) {}
+
+    byte_pair_tables tables() {
+        json_.begin_object();
+        bool has_model = false, byte_level = false;
+        for (std::string name; json_.next_name(name);) {
+            if (passed_null()) continue;
+            if (name == "model") {
+                has_model = true;
+                read_model();
+            } else if (name == "added_tokens") {
+                json_.begin_array();
+                while (json_.next_element()) read_added();
+            } else if (name == "pre_tokenizer") {
+                result_.split = byte_level_split::none;
+                byte_level = read_pre_tokenizer();
+            } else if (name == "normalizer") {
+                json_.refuse("a normalizer is not supported: it changes texts before they are encoded");
+            } else {
+                json_.skip();
+            }
+        }
+        json_.end();
+        if (!has_model) throw data_error(origin_ + ": no model");
+        if (!byte_level) throw data_error(origin_ + ": the pre_tokenizer is not ByteLevel, and no other is supported");
+        return std::move(result_);
+    }
+
+    void read_vocabulary() {
+        json_.begin_object();
+        for (std::string token; json_.next_name(token);) {
+            const std::int64_t id = json_.integer();
+            if (id < 0 || id > INT32_MAX)
+                json_.refuse("the id of " + io::quoted_text(token) + " is " + std::to_string(id));
+            result_.vocabulary.emplace_back(std::move(token), static_cast<std::int32_t>(id));
+        }
+    }
+    byte_pair_tables vocabulary_alone() {
+        read_vocabulary();
+        json_.end();
+        return std::move(result_);
+    }
+
+private:
+    bool passed_null() {
+        if (json_.peek() != io::json_kind::null) return false;
+        json_.null();
+        return true;
+    }
+    void expect_nothing(const char* name) {
+        if (!json_.string().empty()) json_.refuse(std::string(name) + " is not supported");
+    }
+    void read_model() {
+        json_.begin_object();
+        for (std::string name; json_.next_name(name);) {
+            if (passed_null()) continue;
+            if (name == "type") {
+                if (const std::string type = json_.string(); type != "BPE")
+                    json_.refuse("the model is " + io::quoted_text(type) + ", only 'BPE' is supported");
+            } else if (name == "vocab") {
+                read_vocabulary();
+            } else if (name == "merges") {
+                json_.begin_array();
+                while (json_.next_element()) read_merge();
+            } else if (name == "unk_token") {
+                result_.unknown = json_.string();
+            } else if (name == "ignore_merges") {
+                result_.ignore_merges = json_.boolean();
+            } else if (name == "continuing_subword_prefix" || name == "end_of_word_suffix") {
+                expect_nothing(name.c_str());
+            } else if (name == "byte_fallback" || name == "fuse_unk") {
+                if (json_.boolean()) json_.refuse(name + " is not supported");
+            } else if (name == "dropout") {
+                if (json_.number() != 0) json_.refuse("dropout is not supported");
+            } else {
+                json_.skip();
+            }
+        }
+    }
+    void read_merge() {
+        if (json_.peek() == io::json_kind::string) {
+            const std::string pair = json_.string();
+            const std::size_t blank = pair.find(' ');
+            if (blank == pair.npos || blank == 0 || blank + 1 == pair.size() || pair.find(' ', blank + 1) != pair.npos)
+                json_.refuse("the merge " + io::quoted_text(pair) + " is not two tokens and a blank");
+            result_.merges.emplace_back(pair.substr(0, blank), pair.substr(blank + 1));
+            return;
+        }
+        std::vector<std::string> parts;
+        json_.begin_array();
+        while (json_.next_element()) parts.push_back(json_.string());
+        if (parts.size() != 2) json_.refuse("a merge of " + std::to_string(parts.size()) + " tokens");
+        result_.merges.emplace_back(std::move(parts[0]), std::move(parts[1]));
+    }
+    void read_added() {
+        added_token token;
+        token.special = false;
+        token.id = -1;
+        json_.begin_object();
+        for (std::string name; json_.next_name(name);) {
+            if (name == "content")
+                token.content = json_.string();
+            else if (name == "id")
+                token.id = static_cast<std::int32_t>(std::clamp<std::int64_t>(json_.integer(), -1, INT32_MAX));
+            else if (name == "special")
+                token.special = json_.boolean();
+            else if (name == "single_word")
+                token.single_word = json_.boolean();
+            else if (name == "lstrip")
+                token.lstrip = json_.boolean();
+            else if (name == "rstrip")
+                token.rstrip = json_.boolean();
+            else
+                json_.skip();
+        }
+        result_.added.push_back(std::move(token));
+    }
+    /// True where bytes become characters, which is what this encoding is about.
+    bool read_pre_tokenizer() {
+        std::string type, pattern, behavior = "Isolated";
+        bool prefix = true, uses_pattern = true, inverted = false, byte_level = false;
+        json_.begin_object();
+        for (std::string name; json_.next_name(name);) {
+            if (name == "type") {
+                type = json_.string();
+            } else if (name == "add_prefix_space") {
+                prefix = json_.boolean();
+            } else if (name == "use_regex") {
+                uses_pattern = json_.boolean();
+            } else if (name == "behavior") {
+                behavior = json_.string();
+            } else if (name == "invert") {
+                inverted = json_.boolean();
+            } else if (name == "pretokenizers") {
+                json_.begin_array();
+                while (json_.next_element()) byte_level = read_pre_tokenizer() || byte_level;
+            } else if (name == "pattern") {
+                json_.begin_object();
+                for (std::string kind; json_.next_name(kind);)
+                    if (kind == "Regex")
+                        pattern = json_.string();
+                    else
+                        json_.skip();
+            } else {
+                json_.skip();
+            }
+        }
+        if (type == "ByteLevel") {
+            const bool cut = result_.split != byte_level_split::none;
+            if (cut && (prefix || uses_pattern))
+                json_.refuse("a Split before a ByteLevel that cuts again is not supported");
+            if (uses_pattern) result_.split = byte_level_split::gpt2;
+            result_.add_prefix_space = prefix;
+            return true;
+        }
+        if (type == "Split")
+            result_.split = split_of(pattern, behavior, inverted);
+        else if (type != "Sequence")
+            json_.refuse("the pre_tokenizer " + io::quoted_text(type) + " is not supported");
+        return byte_level;
+    }
+    byte_level_split split_of(const std::string& pattern, const std::string& behavior, bool inverted) {
+        constexpr std::string_view gpt2 =
+            R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
+        constexpr std::string_view begin = R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|)";
+        constexpr std::string_view end = R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+        if (behavior == "Isolated" && !inverted && result_.split == byte_level_split::none) {
+            if (pattern == gpt2) return byte_level_split::gpt2;
+            if (pattern.starts_with(begin) && pattern.ends_with(end)) {
+                const std::size_t rest = pattern.size() - begin.size() - end.size();
+                const std::string_view digits = std::string_view(pattern).substr(begin.size(), rest);
+                if (pattern.size() >= begin.size() + end.size() && digits == R"(\p{N}{1,3})")
+                    return byte_level_split::cl100k;
+                if (pattern.size() >= begin.size() + end.size() && digits == R"(\p{N})") return byte_level_split::qwen2;
+            }
+        }
+        json_.refuse("the Split by " + io::quoted_text(pattern, 200) + " is not supported");
+    }
+
+    io::json_reader json_;
+    std::string origin_;
+    byte_pair_tables result_;
+};
+
+/// The merges of a merges.txt: two tokens a line in the order of the merges; the first line may be a comment, "#version: 0.2".
+template <class = void>
+std::vector<std::pair<std::string, std::string>> read_merge_lines(std::string_view text, const std::string& origin) {
+    check_utf8(text, origin);
+    std::vector<std::pair<std::string, std::string>> merges;
+    for (std::int64_t number = 1; !text.empty(); ++number) {
+        const std::size_t end = std::min(text.find('\n'), text.size());
+        std::string_view line = text.substr(0, end);
+        text.remove_prefix(std::min(end + 1, text.size()));
+        if (line.ends_with('\r')) line.remove_suffix(1);
+        if (line.empty() || line.starts_with("#version")) continue;
+        const std::size_t blank = line.find(' ');
+        if (blank == line.npos || blank == 0 || blank + 1 == line.size() || line.find(' ', blank + 1) != line.npos)
+            throw data_error(origin + ", line " + std::to_string(number) + ": " + io::quoted_text(line) +
+                             " is not two tokens and a blank");
+        merges.emplace_back(line.substr(0, blank), line.substr(blank + 1));
+    }
+    return merges;
+}
+
+template <class = void>
+byte_pair_encoding checked_encoding(byte_pair_tables tables, const std::string& origin) {
+    try {
+        return byte_pair_encoding(std::move(tables));
+    } catch (const argument_error& wrong) {
+        throw data_error(origin + ": " + wrong.what());
+    }
+}
+
+template <class = void>
+std::string text_of_file(const std::filesystem::path& path) {
+    const auto bytes = io::read_file(path);
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+} // namespace detail
+
+/// From the texts of GPT-2's two files; "<|endoftext|>", where the vocabulary has it, is special. Throws data_error for what is no
+/// JSON, or no table of merges, or where both do not fit together.
+template <class = void>
+byte_pair_encoding byte_pair_encoding_from_gpt2(std::string_view vocabulary, std::string_view merges,
+                                                const std::string& vocabulary_origin = "vocab.json",
+                                                const std::string& merges_origin = "merges.txt") {
+    byte_pair_tables tables = detail::tokenizer_file<>(vocabulary, vocabulary_origin).vocabulary_alone();
+    tables.merges = detail::read_merge_lines(merges, merges_origin);
+    for (const auto& [token, id] : tables.vocabulary)
+        if (token == "<|endoftext|>") tables.added.push_back({token, id});
+    return detail::checked_encoding(std::move(tables), vocabulary_origin + " and " + merges_origin);
+}
+
+/// From the text of a tokenizer.json whose model is BPE behind a ByteLevel pre-tokenizer (GPT-2, RoBERTa, Llama 3 and many more), with
+/// its added tokens. Post-processors are not applied: the tokens are those of `encode(text, add_special_tokens=False)`. What would
+/// change tokens and is not supported (normalizers, other patterns, dropout, byte_fallback, ...) is a data_error.
+template <class = void>
+byte_pair_encoding byte_pair_encoding_from_json(std::string_view tokenizer_json,
+                                                const std::string& origin = "tokenizer.json") {
+    return detail::checked_encoding(detail::tokenizer_file<>(tokenizer_json, origin).tables(), origin);
+}
+
+/// Reads vocab.json and merges.txt. Throws data_error naming the file and what is wrong there.
+template <class = void>
+byte_pair_encoding load_byte_pair_encoding(const std::filesystem::path& vocabulary,
+                                           const std::filesystem::path& merges) {
+    return byte_pair_encoding_from_gpt2(detail::text_of_file(vocabulary), detail::text_of_file(merges),
+                                        io::detail::quoted(vocabulary), io::detail::quoted(merges));
+}
+/// Reads a tokenizer.json.
+template <class = void>
+byte_pair_encoding load_byte_pair_encoding(const std::filesystem::path& tokenizer_json) {
+    return byte_pair_encoding_from_json(detail::text_of_file(tokenizer_json), io::detail::quoted(tokenizer_json));
+}
+
+namespace detail {
+
+template <class = void>
+std::string vocabulary_text(const byte_pair_tables& tables) {
+    json_object_text<> text;
+    for (const auto& [token, id] : tables.vocabulary) text.add(token, id);
+    return text.text();
+}
+
+} // namespace detail
+
+/// A tokenizer.json that Hugging Face's tokenizers reads.
+template <class = void>
+std::string to_tokenizer_json(const byte_pair_encoding& from) {
+    const byte_pair_tables& tables = from.tables();
+    const auto truth = [](bool value) { return std::string_view(value ? "true" : "false"); };
+    const auto byte_level = [&](bool cuts) {
+        return std::string(R"({"type": "ByteLevel", "add_prefix_space": )")
+            .append(truth(tables.add_prefix_space))
+            .append(R"(, "trim_offsets": true, "use_regex": )")
+            .append(truth(cuts))
+            .append("}");
+    };
+    std::string added, merges;
+    for (const auto& each : tables.added) {
+        detail::json_object_text<> one;
+        one.add("id", each.id);
+        one.add("content", io::json_string(each.content));
+        one.add("single_word", truth(each.single_word));
+        one.add("lstrip", truth(each.lstrip));
+        one.add("rstrip", truth(each.rstrip));
+        one.add("normalized", "false");
+        one.add("special", truth(each.special));
+        added.append(added.empty() ? "" : ", ").append(one.text());
+    }
+    for (const auto& [left, right] : tables.merges)
+        merges.append(merges.empty() ? "[" : ", [")
+            .append(io::json_string(left))
+            .append(", ")
+            .append(io::json_string(right))
+            .append("]");
+    std::string cutting = byte_level(tables.split == byte_level_split::gpt2);
+    if (tables.split == byte_level_split::cl100k || tables.split == byte_level_split::qwen2) {
+        const std::string digits = tables.split == byte_level_split::cl100k ? R"(\p{N}{1,3})" : R"(\p{N})";
+        const std::string pattern = R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|)" + digits +
+                                    R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+        cutting = R"({"type": "Sequence", "pretokenizers": [{"type": "Split", "pattern": {"Regex": )" +
+                  io::json_string(pattern) + R"(}, "behavior": "Isolated", "invert": false}, )" + cutting + "]}";
+    }
+    detail::json_object_text<> model, whole;
+    model.add("type", "\"BPE\"");
+    model.add("dropout", "null");
+    model.add("unk_token", tables.unknown ? io::json_string(*tables.unknown) : "null");
+    model.add("continuing_subword_prefix", "null");
+    model.add("end_of_word_suffix", "null");
+    model.add("fuse_unk", "false");
+    model.add("byte_fallback", "false");
+    model.add("ignore_merges", truth(tables.ignore_merges));
+    model.add("vocab", detail::vocabulary_text(tables));
+    model.add("merges", "[" + merges + "]");
+    whole.add("version", "\"1.0\"");
+    whole.add("truncation", "null");
+    whole.add("padding", "null");
+    whole.add("added_tokens", "[" + added + "]");
+    whole.add("normalizer", "null");
+    whole.add("pre_tokenizer", cutting);
+    whole.add("post_processor", "null");
+    whole.add("decoder", R"({"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": true})");
+    whole.add("model", model.text());
+    return whole.text();
+}
+
+/// Writes a tokenizer.json; an older file is replaced by a complete new one. Throws data_error.
+template <class = void>
+void save_byte_pair_encoding(const std::filesystem::path& tokenizer_json, const byte_pair_encoding& from) {
+    io::atomic_file out(tokenizer_json);
+    out.write(to_tokenizer_json(from));
+    out.commit();
+}
+/// Writes vocab.json and merges.txt, which hold neither added tokens that are no part of the vocabulary nor how texts are cut. Both
+/// replace older files only when both are written. Throws data_error.
+template <class = void>
+void save_byte_pair_encoding(const std::filesystem::path& vocabulary, const std::filesystem::path& merges,
+                             const byte_pair_encoding& from) {
+    io::atomic_file first(vocabulary), second(merges);
+    first.write(detail::vocabulary_text(from.tables()));
+    std::string lines = "#version: 0.2\n";
+    for (const auto& [left, right] : from.tables().merges) lines.append(left).append(" ").append(right).append("\n");
+    second.write(lines);
+    first.commit();
+    second.commit();
+}
+
+} // namespace tapegraph::data
