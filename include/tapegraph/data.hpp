@@ -13,6 +13,7 @@
 #include <tapegraph/data/matrix.hpp>
 #include <tapegraph/data/pipeline.hpp>
 #include <tapegraph/data/pipeline/csv_rows.hpp>
+#include <tapegraph/data/readers/arrow.hpp>
 #include <tapegraph/data/readers/cifar10.hpp>
 #include <tapegraph/data/readers/image.hpp>
 #include <tapegraph/data/readers/npy.hpp>

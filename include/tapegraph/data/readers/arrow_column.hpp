@@ -1,0 +1,197 @@
+#pragma once
+
+#include <tapegraph/core/half.hpp>
+#include <tapegraph/data/readers/arrow_interface.hpp>
+#include <tapegraph/data/source.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+/// One column of Arrow's arrays: what its format string says, and the copying of one record.
+
+namespace tapegraph::data::detail {
+
+/// Takes over a structure that somebody else has filled, as the interface wants it: the one given is marked as released. It is released
+/// when the last who shares it is gone.
+template <class S>
+std::shared_ptr<const S> taken_over(S* given) {
+    auto held = std::shared_ptr<S>(new S(*given), [](S* of) {
+        if (of->release != nullptr) of->release(of);
+        delete of;
+    });
+    given->release = nullptr;
+    return held;
+}
+
+inline std::string arrow_name(const ArrowSchema& s) {
+    return "column '" + std::string(s.name != nullptr ? s.name : "") + "'";
+}
+
+/// The element type of a primitive format. Dates and times are the integers that they are kept as.
+inline std::optional<dtype> arrow_dtype(std::string_view format) {
+    if (format.size() == 1) switch (format[0]) {
+        case 'b': return dtype::boolean;
+        case 'c': return dtype::i8;
+        case 'C': return dtype::u8;
+        case 's': return dtype::i16;
+        case 'S': return dtype::u16;
+        case 'i': return dtype::i32;
+        case 'I': return dtype::u32;
+        case 'l': return dtype::i64;
+        case 'L': return dtype::u64;
+        case 'e': return dtype::f16;
+        case 'f': return dtype::f32;
+        case 'g': return dtype::f64;
+        default: return std::nullopt;
+        }
+    if (format == "tdD" || format == "tts" || format == "ttm") return dtype::i32;
+    if (format == "tdm" || format == "ttu" || format == "ttn" || format.starts_with("ts") || format.starts_with("tD"))
+        return dtype::i64;
+    return std::nullopt;
+}
+
+/// Text and bytes: 4 or 8 bytes of an offset; 0 where it is neither.
+inline std::size_t arrow_offset_bytes(std::string_view format) {
+    return format == "u" || format == "z" ? 4 : format == "U" || format == "Z" ? 8 : 0;
+}
+
+/// Elements of a list of fixed size; 0 where it is none.
+inline std::int64_t arrow_list_size(std::string_view format) {
+    std::int64_t size = 0;
+    if (!format.starts_with("+w:") || format.size() == 3 || format.size() > 12) return 0;
+    for (const char c : format.substr(3)) {
+        if (c < '0' || c > '9') return 0;
+        size = size * 10 + (c - '0');
+    }
+    return size;
+}
+
+/// Type and shape of a column of numbers. Throws dtype_error for one that is none.
+template <class = void>
+column_spec arrow_spec(const ArrowSchema& s) {
+    column_spec spec{s.name != nullptr ? s.name : "", dtype::f32, {}};
+    const ArrowSchema* at = &s;
+    for (std::int64_t size = 0; (size = arrow_list_size(at->format)) > 0; at = at->children[0]) {
+        if (at->n_children != 1) throw data_error("arrow: " + arrow_name(s) + ": a list without a type");
+        spec.shape.push_back(size);
+    }
+    const auto type = arrow_dtype(at->format);
+    if (!type)
+        throw dtype_error("arrow: " + arrow_name(s) + " has format '" + s.format +
+                          (arrow_offset_bytes(at->format) > 0
+                               ? "', which is text: name the columns of numbers that you want"
+                               : "', which is neither a number nor a list of fixed size of them"));
+    spec.type = *type;
+    check_record_shape(spec);
+    return spec;
+}
+
+/// Throws data_error where an array has not what its type needs. Nothing tells how long buffers are: the producer is trusted with that.
+template <class = void>
+void check_arrow(const ArrowSchema& s, const ArrowArray& a, std::int64_t length, const std::string& name) {
+    const std::string_view format = s.format;
+    const bool text = arrow_offset_bytes(format) > 0;
+    const bool structure = format == "+s" || arrow_list_size(format) > 0;
+    const std::int64_t buffers = structure ? 1 : text ? 3 : 2;
+    if (a.length < length || a.offset < 0)
+        throw data_error("arrow: " + name + ": " + std::to_string(a.length) + " values, expected " +
+                         std::to_string(length));
+    if (a.n_buffers != buffers || a.buffers == nullptr)
+        throw data_error("arrow: " + name + " of format '" + s.format + "': " + std::to_string(a.n_buffers) +
+                         " buffers, expected " + std::to_string(buffers));
+    if (!structure && length > 0 && a.buffers[1] == nullptr) throw data_error("arrow: " + name + ": no values");
+    if (a.n_children != s.n_children)
+        throw data_error("arrow: " + name + ": " + std::to_string(a.n_children) + " children, expected " +
+                         std::to_string(s.n_children));
+    if ((s.dictionary == nullptr) != (a.dictionary == nullptr)) throw data_error("arrow: " + name + ": no dictionary");
+}
+
+inline bool arrow_bit(const void* bits, std::int64_t at) {
+    return (static_cast<const std::uint8_t*>(bits)[at / 8] >> (at % 8) & 1) != 0;
+}
+/// `at`: with the array's offset.
+inline bool arrow_null(const ArrowArray& a, std::int64_t at) {
+    return a.null_count != 0 && a.n_buffers > 0 && a.buffers[0] != nullptr && !arrow_bit(a.buffers[0], at);
+}
+
+/// A number as one of a type.
+template <class = void>
+void store_number(dtype type, std::byte* to, double value) {
+    const auto put = [&](auto typed) { std::memcpy(to, &typed, sizeof typed); };
+    switch (type) {
+    case dtype::f32: return put(static_cast<float>(value));
+    case dtype::f64: return put(value);
+    case dtype::f16: return put(half(static_cast<float>(value)));
+    case dtype::bf16: return put(bfloat16(static_cast<float>(value)));
+    case dtype::i8: return put(static_cast<std::int8_t>(value));
+    case dtype::i16: return put(static_cast<std::int16_t>(value));
+    case dtype::i32: return put(static_cast<std::int32_t>(value));
+    case dtype::i64: return put(static_cast<std::int64_t>(value));
+    case dtype::u8: return put(static_cast<std::uint8_t>(value));
+    case dtype::u16: return put(static_cast<std::uint16_t>(value));
+    case dtype::u32: return put(static_cast<std::uint32_t>(value));
+    case dtype::u64: return put(static_cast<std::uint64_t>(value));
+    case dtype::boolean: return put(value != 0);
+    }
+}
+
+/// Copies value `index` of an array, lists with all that is in them; false where there is a null and nothing to take for it. `to` moves on.
+template <class = void>
+bool copy_arrow(const ArrowSchema& s, const ArrowArray& a, std::int64_t index, dtype type, bool null,
+                const std::optional<double>& null_value, std::byte*& to) {
+    const std::int64_t at = index + a.offset;
+    null = null || arrow_null(a, at);
+    if (const std::int64_t size = arrow_list_size(s.format); size > 0) {
+        const ArrowSchema& inner = *s.children[0];
+        const ArrowArray& values = *a.children[0];
+        const bool plain = !null && type != dtype::boolean && arrow_dtype(inner.format) &&
+                           (values.null_count == 0 || values.buffers[0] == nullptr);
+        if (plain) {
+            const std::size_t bytes = size_of(type);
+            std::memcpy(to,
+                        static_cast<const std::byte*>(values.buffers[1]) +
+                            static_cast<std::size_t>(at * size + values.offset) * bytes,
+                        static_cast<std::size_t>(size) * bytes);
+            to += static_cast<std::size_t>(size) * bytes;
+            return true;
+        }
+        for (std::int64_t k = 0; k < size; ++k)
+            if (!copy_arrow(inner, values, at * size + k, type, null, null_value, to)) return false;
+        return true;
+    }
+    const std::size_t bytes = size_of(type);
+    if (null) {
+        if (!null_value) return false;
+        store_number(type, to, *null_value);
+    } else if (type == dtype::boolean) {
+        const bool value = arrow_bit(a.buffers[1], at);
+        std::memcpy(to, &value, 1);
+    } else {
+        std::memcpy(to, static_cast<const std::byte*>(a.buffers[1]) + static_cast<std::size_t>(at) * bytes, bytes);
+    }
+    to += bytes;
+    return true;
+}
+
+/// Text at `index` of an array of text or bytes.
+inline std::string_view arrow_text(const ArrowSchema& s, const ArrowArray& a, std::int64_t index) {
+    const std::int64_t at = index + a.offset;
+    const auto offset = [&](std::int64_t which) -> std::int64_t {
+        if (arrow_offset_bytes(s.format) == 8) return static_cast<const std::int64_t*>(a.buffers[1])[which];
+        return static_cast<const std::int32_t*>(a.buffers[1])[which];
+    };
+    const std::int64_t begin = offset(at), end = offset(at + 1);
+    if (begin < 0 || end < begin)
+        throw data_error("arrow: " + arrow_name(s) + ": text " + std::to_string(index) + " ends before it begins");
+    if (begin == end) return {};
+    return {static_cast<const char*>(a.buffers[2]) + begin, static_cast<std::size_t>(end - begin)};
+}
+
+} // namespace tapegraph::data::detail
