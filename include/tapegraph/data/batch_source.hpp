@@ -12,6 +12,9 @@
 
 namespace tapegraph::data {
 
+inline constexpr std::int64_t unknown_size = -1; ///< as many as there will be
+inline constexpr std::int64_t endless = -2;      ///< repeated without end
+
 /// A batch that stands somewhere else, until the next one is asked for.
 struct batch_view {
     std::int64_t count = 0;
@@ -23,7 +26,7 @@ struct batch_view {
 class batch_walk {
 public:
     virtual ~batch_walk() = default;
-    /// Begins epoch `epoch` at batch `first`.
+    /// Begins epoch `epoch` at batch `first`, or just goes on where it stands there already.
     virtual void begin_epoch(std::uint64_t epoch, std::int64_t first) = 0;
     /// The next batch; false at the end.
     virtual bool next(batch_view& to) = 0;
@@ -34,7 +37,7 @@ public:
     virtual ~batch_source() = default;
     /// Makes the first batch where nothing else tells their shapes. Throws argument_error where there is no batch.
     virtual const std::vector<column_spec>& columns() const = 0;
-    /// Records, and batches, of one epoch; below 0 where nobody knows.
+    /// Records, and batches, of one epoch; unknown_size, endless.
     virtual std::int64_t size() const = 0;
     virtual std::int64_t batches() const = 0;
     /// The same with the records put together to batches of so many; null where they are already.

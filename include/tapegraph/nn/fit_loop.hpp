@@ -45,6 +45,9 @@ history basic_trainer<X>::fit_with(const mode_calls& calls, const data::dataset&
     state.batches = std::max<std::int64_t>(loader.batches_per_epoch(), 0); // 0: as many as there will be
     if (options.steps_per_epoch > 0)
         state.batches = state.batches > 0 ? std::min(state.batches, options.steps_per_epoch) : options.steps_per_epoch;
+    run.endless = loader.batches_per_epoch() == data::endless;
+    if (run.endless && state.batches == 0)
+        throw argument_error("fit: the data set has no end; say how many steps_per_epoch it has");
     state.validates = run.validation != nullptr;
     if (options.stop_on_interrupt) state.stop_on_interrupt();
     run.call(&callback_hooks::train_begin);
@@ -78,7 +81,10 @@ void basic_trainer<X>::run_epoch(fit_run& run) {
         reset_metrics();
     }
     run.progress.begin_epoch(s.epoch + 1, s.epochs, s.batches);
-    run.loader.begin_epoch(static_cast<std::uint64_t>(s.epoch), s.batch);
+    if (run.endless) // one stream, of which each epoch is the next part
+        run.loader.begin_epoch(0, s.epoch * s.batches + s.batch);
+    else
+        run.loader.begin_epoch(static_cast<std::uint64_t>(s.epoch), s.batch);
     run.ended = false;
     if (!run.inside) run.call(&callback_hooks::epoch_begin);
     run_steps(run);
@@ -181,6 +187,8 @@ measured_result basic_trainer<X>::measure_batches(const mode_calls& calls, colum
     const device_scope on(device_);
     const metric_state_guard kept(*this); // of an epoch under way
     measured_sums sums;
+    if (most == 0 && loader.batches_per_epoch() == data::endless)
+        throw argument_error("evaluate: the data set has no end; take(n) of it, or say validation_steps");
     loader.begin_epoch(0);
     for (std::int64_t i = 0; most == 0 || i < most; ++i) {
         const data::batch* b = loader.next();

@@ -45,6 +45,7 @@ struct fit_run {
     io::progress_line& progress;
 
     measured_sums sums{};        ///< of this epoch
+    bool endless = false;        ///< the set has no end
     bool ended = false;          ///< the set gave no further batch in this epoch
     bool inside = false;         ///< between two steps of an epoch
     std::int64_t next_epoch = 0; ///< where the run goes on, at step state.batch if it is inside

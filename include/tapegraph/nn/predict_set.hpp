@@ -91,6 +91,8 @@ auto predict_set(const mode_calls& calls, const data::dataset& set, std::int64_t
     using pack = output_pack<result>;
     column_match match(calls, set.columns(), true);
     data::loader loader(set.batch(batch_size).prefetch(2));
+    if (loader.batches_per_epoch() == data::endless)
+        throw argument_error("predict: the data set has no end; take(n) of it");
     output_rows rows[static_cast<std::size_t>(pack::count)];
     loader.begin_epoch(0);
     std::int64_t done = 0;

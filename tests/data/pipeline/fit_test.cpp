@@ -153,6 +153,19 @@ TEST_CASE("an epoch is a number of steps, where the set has no end") {
     CHECK(h.epochs.size() == 3);
     CHECK(h.epochs[2].steps == 5);
     CHECK(h.epochs[2].records == 20);
+    // Each epoch goes on where the one before stopped.
+    auto whole = make<tg::eager>();
+    whole.fit(set.take(15), {.verbose = 0});
+    CHECK(weights_of(m) == weights_of(whole));
+    auto stopped = make<tg::eager>();
+    stopped.fit(set, {.epochs = 3, .steps_per_epoch = 5, .verbose = 0}, stop_at{7});
+    stopped.fit(set, {.epochs = 3, .steps_per_epoch = 5, .verbose = 0, .resume = true});
+    CHECK(weights_of(stopped) == weights_of(whole));
+    CHECK_THROWS_WITH_AS(m.fit(set, {.verbose = 0}),
+                         "fit: the data set has no end; say how many steps_per_epoch it has", tg::argument_error);
+    CHECK_THROWS_WITH_AS(m.evaluate(set), "evaluate: the data set has no end; take(n) of it, or say validation_steps",
+                         tg::argument_error);
+    CHECK_THROWS_WITH_AS(m.predict(set), "predict: the data set has no end; take(n) of it", tg::argument_error);
 }
 
 TEST_CASE("what cannot be") {

@@ -215,6 +215,8 @@ TEST_CASE("the memory is the ring's") {
                                   .batch(16)
                                   .prefetch(3);
     const std::int64_t ring = 4 * 16 * 1024;
+    CHECK(numbers_only.memory_bytes() >= ring);
+    CHECK(numbers_only.memory_bytes() < ring + 4 * 16 * 1100); // with the tickets
     const std::int64_t before = tg::eager_memory().in_use;
     std::int64_t most = 0;
     for (auto& b : numbers_only.epoch(0)) {

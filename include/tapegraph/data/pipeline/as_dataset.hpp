@@ -52,6 +52,7 @@ public:
         move_element(item.element, inner_.element);
         return there;
     }
+    std::int64_t memory_bytes() { return below.memory_bytes(); }
     typename stream_of<Up>::type below;
 
 private:
@@ -184,7 +185,9 @@ private:
             : names_(from.names_),
               walk_(from.stage_, from.report_, 0, false,
                     {ahead > 0 && !prefetched<Stage> ? 1 : 0, prefetched<Stage> ? 0 : ahead, true}) {}
-        void begin_epoch(std::uint64_t epoch, std::int64_t first) override { walk_.restore({epoch, first}); }
+        void begin_epoch(std::uint64_t epoch, std::int64_t first) override {
+            if (!walk_.stands_at({epoch, first})) walk_.restore({epoch, first});
+        }
         bool next(batch_view& to) override {
             const device_scope here(nullptr);
             const auto* const batch = walk_.advance();

@@ -97,18 +97,7 @@ public:
     ~batch_stream() { end(); }
 
     void begin(std::uint64_t epoch, std::int64_t skip = 0) {
-        end();
-        context_.epoch = epoch;
-        number_ = 0;
-        first_.reset();
-        if (loose_) {
-            loose_->begin(epoch, skip * stage_.rows);
-        } else {
-            cursor_.emplace(stage_.up, context_);
-            typename Up::ticket passed{};
-            while (number_ < skip * stage_.rows && cursor_->draw(passed)) ++number_;
-        }
-        if (shapes_.empty()) look_at_first();
+        begin_drawing(epoch, skip);
         pool_->start();
     }
     void end() {
@@ -119,11 +108,19 @@ public:
     bool ordered() const { return plan_.ordered; }
     /// Shapes of records, if they are declared or the first record has told.
     const record_shapes& shapes() const { return shapes_; }
-    std::int64_t ring_bytes() const {
+    /// Of the batches in the ring and the tickets of their records. Makes the first record where nothing else tells its shape.
+    std::int64_t memory_bytes() {
+        if (shapes_.empty()) {
+            begin_drawing(0, 0);
+            const std::exception_ptr failure = std::exchange(failure_, nullptr);
+            first_.reset();
+            end();
+            if (failure) std::rethrow_exception(failure);
+        }
         std::size_t column = 0;
         const std::int64_t each = shapes_.empty() ? 0 : rows_type::bytes(stage_.rows, shapes_, column);
         return static_cast<std::int64_t>(ring_.size()) *
-               (each + stage_.rows * static_cast<std::int64_t>(sizeof(typename Up::ticket)));
+               (each + stage_.rows * static_cast<std::int64_t>(sizeof(made_item<Up>)));
     }
 
     bool next(made_item<stage_type>& item) {
@@ -136,6 +133,20 @@ public:
     }
 
 private:
+    void begin_drawing(std::uint64_t epoch, std::int64_t skip) {
+        end();
+        context_.epoch = epoch;
+        number_ = 0;
+        first_.reset();
+        if (loose_) {
+            loose_->begin(epoch, skip * stage_.rows);
+        } else {
+            cursor_.emplace(stage_.up, context_);
+            typename Up::ticket passed{};
+            while (number_ < skip * stage_.rows && cursor_->draw(passed)) ++number_;
+        }
+        if (shapes_.empty()) look_at_first();
+    }
     struct slot {
         rows_type rows;
         std::vector<made_item<Up>> tickets;

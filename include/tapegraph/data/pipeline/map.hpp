@@ -113,8 +113,7 @@ struct filter_stage {
     using ticket = made_item<Up>;
     static constexpr int stages = Up::stages + 1;
     static constexpr bool batched = Up::batched, keeps_columns = true;
-    static_assert(takes<const F&, const element&>::value,
-                  "filter: the predicate takes neither an element nor its fields");
+    static_assert(takes<const F&, element>::value, "filter: the predicate takes neither an element nor its fields");
 
     struct cursor {
         cursor(const filter_stage& s, const walk_context& c)

@@ -51,6 +51,7 @@ public:
         move_element(item.element, item.ticket.element);
         return true;
     }
+    std::int64_t memory_bytes() { return below.memory_bytes(); }
     typename stream_of<Up>::type below;
 };
 template <class Up>

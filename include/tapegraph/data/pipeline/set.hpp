@@ -165,6 +165,14 @@ public:
     /// Elements of an epoch; unknown_size, endless.
     std::int64_t size() const { return stage_.size(); }
 
+    /// Bytes of the ring that a walk keeps: batches with the tickets of their records, or elements without what they hold elsewhere. No
+    /// more than this is taken while it runs, except by the functions of the stages and by shuffles, windows, buckets and caches. Where
+    /// neither types nor `record_shapes` tell the shapes, the first record is made to see them.
+    std::int64_t memory_bytes() const {
+        typename detail::stream_of<Stage>::type stream(stage_, detail::walk_context{});
+        return stream.memory_bytes();
+    }
+
     /// Goes through epoch 0, and whatever initialize() says.
     walk<Stage> iterator() const { return walk<Stage>(stage_, report_); }
     /// Goes through one epoch.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/error.hpp>
+#include <tapegraph/data/batch_source.hpp>
 #include <tapegraph/data/pipeline/element.hpp>
 #include <tapegraph/data/pipeline/report.hpp>
 
@@ -30,9 +31,6 @@
 /// passed over on the way to a saved position is never made.
 
 namespace tapegraph::data {
-
-inline constexpr std::int64_t unknown_size = -1; ///< as many elements as there will be
-inline constexpr std::int64_t endless = -2;      ///< repeated without end
 
 /// What went wrong with one element, and where that came from. `cause` is what was thrown.
 struct record_error : data_error {

@@ -70,6 +70,11 @@ public:
     void end() {
         if (pool_) pool_->stop();
         cursor_.reset();
+        given_ = false; // the slot may be anybody's in the next epoch
+    }
+    /// Of the ring; not what elements hold elsewhere.
+    std::int64_t memory_bytes() const {
+        return static_cast<std::int64_t>(std::max<std::size_t>(slots_.size(), 1) * sizeof(made_item<Stage>));
     }
     bool ordered() const { return plan_.ordered || plan_.threads < 2; }
     int threads() const { return plan_.threads; }

@@ -120,6 +120,8 @@ public:
             throw argument_error("data pipeline: no position, elements come in the order in which they get ready");
         return position_;
     }
+    /// Whether restore(p) would change nothing.
+    bool stands_at(const pipeline_position& p) const { return begun_ && !over_ && position_ == p; }
     /// Goes on as from where position() was asked. Elements before it are drawn, and made only where a stage has to see them (filter,
     /// flat_map, bucket_by_length, window, unbatch, cache). Throws argument_error for a one-shot walk that has begun.
     void restore(const pipeline_position& p) { go_to(p); }
