@@ -26,13 +26,18 @@ public:
         static thread_local bool on = false;
         return on;
     }
+    /// Whether somebody else wants to know which layer runs.
+    static bool& layers_wanted() {
+        static thread_local bool on = false;
+        return on;
+    }
     /// The path of the layer that runs, as far as scopes are asked for variables.
     static std::string& scope() {
         static thread_local std::string path;
         return path;
     }
     static void enter(const std::string& path) {
-        if (active()) scope() = path;
+        if (active() || layers_wanted()) scope() = path;
     }
 
 private:

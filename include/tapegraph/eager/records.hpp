@@ -87,7 +87,7 @@ TG_DEFINITION any_tensor run_formula(const formula_view& f, const formula_values
     forward_call operands(code, values, result);
     kernel_call& call = operands.call;
     call.domain = operands.out;
-    run_forward(f, call);
+    run_forward(f, call, where);
     if (numeric_check::active()) check_finite(last_operation(code), result, where);
     return result;
 }
@@ -111,7 +111,7 @@ any_tensor run_reduction(const formula_view& f, const formula_values& values, co
     call.attributes = attributes;
     call.domain = domain_view(dims, code.domain_type);
     if (runtime::placement_is_logged()) log_formula("", f, call.domain);
-    runtime::perform(f.reduce, call);
+    observed_formula(runtime::call_part::value, f, call, where, [&] { runtime::perform(f.reduce, call); });
     check_finite(f.reduction->name, result, where);
     return result;
 }
@@ -283,12 +283,21 @@ private:
         call.attributes = axes;
         if constexpr (runtime::has_backend) {
             if (runtime::current_runtime() != nullptr) {
-                reduce_on_device(call, r, type);
+                observed_sum(call, [&] { reduce_on_device(call, r, type); });
                 return result;
             }
         }
         if (runtime::placement_is_logged()) log_formula("gradient, summed, of ", *formula, call.domain);
-        const auto mask = static_cast<std::uint32_t>(axes[0]);
+        observed_sum(call, [&] { reduce_at_home(call, r, type); });
+        return result;
+    }
+    template <class Run>
+    void observed_sum(const kernel_call& call, const Run& run) const {
+        observed_formula(runtime::call_part::summed_adjoints, *formula, call, {}, run);
+    }
+
+    void reduce_at_home(kernel_call& call, int r, dtype type) const {
+        const auto mask = static_cast<std::uint32_t>(call.attributes[0]);
         const int results = formula->code->results;
         if (type == dtype::f64) {
             call.workspace =
@@ -305,7 +314,6 @@ private:
             runtime::run_reduction<float>(call, formula->backward, r, results,
                                           &cpu::reduce_axes<cpu::reduction::sum, float>);
         }
-        return result;
     }
 
     void reduce_on_device(kernel_call& sum, int r, dtype type) const {

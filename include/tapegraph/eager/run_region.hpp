@@ -2,6 +2,7 @@
 
 #include <tapegraph/core/component.hpp>
 #include <tapegraph/eager/formula.hpp>
+#include <tapegraph/runtime/call_observer.hpp>
 #include <tapegraph/runtime/perform.hpp>
 #include <tapegraph/runtime/placement_log.hpp>
 
@@ -33,14 +34,23 @@ inline void run_region(cpu::tile_function evaluate, const runtime::kernel_functi
     cpu::run_map(evaluate, call);
 }
 
+/// run(), which computes a part of a formula.
+template <class Run>
+void observed_formula(runtime::call_part part, const formula_view& f, const kernel_call& call,
+                      const std::source_location& where, const Run& run) {
+    runtime::observed([&] { return runtime::observed_call{part, &call, &f, 0, {{}, nullptr, nullptr, where}}; }, run);
+}
+
 /// Computes a formula's value, or the adjoints of its leaves.
-inline void run_forward(const formula_view& f, const kernel_call& call) {
+inline void run_forward(const formula_view& f, const kernel_call& call, const std::source_location& where = {}) {
     if (runtime::placement_is_logged()) log_formula("", f, call.domain);
-    run_region(f.forward, f.forward_on_device, call);
+    observed_formula(runtime::call_part::value, f, call, where,
+                     [&] { run_region(f.forward, f.forward_on_device, call); });
 }
 inline void run_backward(const formula_view& f, const kernel_call& call) {
     if (runtime::placement_is_logged()) log_formula("gradient of ", f, call.domain);
-    run_region(f.backward, f.backward_on_device, call);
+    observed_formula(runtime::call_part::adjoints, f, call, {},
+                     [&] { run_region(f.backward, f.backward_on_device, call); });
 }
 
 TG_COMPILED(eager, std::string formula_name<void>(const formula_view&))

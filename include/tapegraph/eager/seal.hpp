@@ -26,6 +26,11 @@ struct result_element<Op, First, Rest...> {
     using type = typename Op::result_element;
 };
 
+template <class Op>
+constexpr runtime::call_label label_of(const std::source_location& where) {
+    return {Op::name, ir::detail::flops_of_call<Op>(), ir::detail::bytes_of_call<Op>(), where};
+}
+
 } // namespace detail
 
 /// Eager mode: everything happens at once, and what depends on a watched tensor is recorded.
@@ -94,7 +99,7 @@ struct eager {
         call.out = call.in + count;
         call.outputs = 1;
         call.attributes = words.value;
-        execute<Op, T>(call);
+        execute<Op, T>(call, where);
         detail::check_finite(Op::name, result, where);
         if (tracked) {
             tape_index at;
@@ -141,7 +146,7 @@ struct eager {
         call.attributes = words.value;
         call.random = &random;
         constexpr runtime::kernel_pair kernel = runtime::kernel_for<Op, typename Op::result_element>();
-        runtime::perform(kernel, call, Op::name);
+        runtime::perform(kernel, call, detail::label_of<Op>({}));
         return result;
     }
 
@@ -188,7 +193,7 @@ private:
         call.out = &out;
         call.outputs = 1;
         call.domain = out;
-        detail::run_forward(f, call);
+        detail::run_forward(f, call, where);
         if (detail::any_tracked(values)) detail::record_formula(f, values, io.result, nullptr, result);
         return tapegraph::tensor<T>(std::move(result));
     }
@@ -219,9 +224,9 @@ private:
             if constexpr (attribute_words<Op> > 0) {
                 const auto words = attributes_to_words<Op>(attributes);
                 call.attributes = words.value;
-                execute<Op, T...>(call);
+                execute<Op, T...>(call, where);
             } else {
-                execute<Op, T...>(call);
+                execute<Op, T...>(call, where);
             }
         }
         detail::check_finite(Op::name, result, where);
@@ -243,9 +248,9 @@ private:
     }
 
     template <class Op, class First, class... Rest>
-    static void execute(kernel_call& call) {
+    static void execute(kernel_call& call, const std::source_location& where) {
         constexpr runtime::kernel_pair kernel = runtime::kernel_for<Op, First>();
-        runtime::perform(kernel, call, Op::name);
+        runtime::perform(kernel, call, detail::label_of<Op>(where));
     }
 
     // Rules that several operations share leave it to `operation` to say which it was.

@@ -64,6 +64,9 @@ public:
     bool forward_wanted() const { return forward_ > 0; }
     void want_forward(int change) { forward_ += change; }
     int open() const { return open_; }
+    /// The place whose derivative a walk of this thread takes now; -1 outside of walks.
+    int visited() const { return visited_; }
+    int visit(int place) { return std::exchange(visited_, place); }
 
     tape_index watch() {
         records_.push_back(nullptr);
@@ -106,6 +109,7 @@ public:
             if (tape_record* const r = records_[static_cast<std::size_t>(i)]; r != nullptr) r->destroy(*r);
         records_.resize(static_cast<std::size_t>(first));
         if (first == 0) {
+            visited_ = -1; // also where a walk has thrown
             block_ = used_ = 0;
             large_.clear();
             tape_serial::current = open_ > 0 ? tape_serial::next() : tape_serial::none;
@@ -131,7 +135,7 @@ private:
     std::vector<tape_record*> records_; // by place; null for a watched tensor
     std::vector<runtime::arena> blocks_, large_;
     std::size_t block_ = 0, used_ = 0;
-    int active_ = 0, open_ = 0, persistent_ = 0, forward_ = 0;
+    int active_ = 0, open_ = 0, persistent_ = 0, forward_ = 0, visited_ = -1;
 };
 
 // These two are templates because eager/replay.hpp defines them, where formulas can be sealed. This header includes nothing
@@ -208,14 +212,17 @@ public:
 private:
     void walk(int from, int first, const std::vector<char>* keep) {
         tape_storage& tape = tape_storage::instance();
+        const int around = tape.visited();
         for (int i = from; i >= first; --i) {
             if (!present_[number(i)]) continue;
             tape_record* const r = tape.record(i);
             if (r == nullptr) continue;
             const any_tensor adjoint = adjoints_[number(i)];
             if (keep == nullptr || !(*keep)[static_cast<std::size_t>(i)]) adjoints_[number(i)].drop_storage();
+            tape.visit(i);
             r->backward(*r, *this, adjoint);
         }
+        tape.visit(around);
     }
     std::size_t number(int at) const { return static_cast<std::size_t>(at - first_); }
 

@@ -10,20 +10,24 @@
 
 namespace tapegraph::ir::detail {
 
+/// What a kernel computes: "matmul", "add, relu", "sum of multiply, exp".
+template <class View> // program_view; a template, so that programs that tell nobody do not compile it
+std::string kernel_operations(const View& view, int k) {
+    const kernel_entry& kernel = view.kernels[k];
+    if (kernel.kind == static_cast<int>(kernel_kind::operation)) return std::string(view.ops[kernel.op]->name);
+    const region_view region = view.region_of(kernel);
+    if (kernel.kind == static_cast<int>(kernel_kind::region)) return operation_names(region, view.ops);
+    return std::string(view.ops[kernel.op]->name) +
+           (region.instructions() > 0 ? " of " + operation_names(region, view.ops) : "");
+}
+
 /// One line per kernel call of a bound program.
 template <class Program>
 void log_placement_of(const Program& p) {
     const program_view& view = p.view();
     for (int s = 0; s < view.steps.size(); ++s) {
         const step_entry& step = view.steps[s];
-        const kernel_entry& kernel = view.kernels[step.kernel];
         const entry& e = view.nodes[step.node];
-        const bool region = kernel.kind != static_cast<int>(kernel_kind::operation);
-        std::string what = region ? operation_names(view.region_of(kernel), view.ops) : "";
-        if (kernel.kind != static_cast<int>(kernel_kind::region)) {
-            const bool fused = region && view.region_of(kernel).instructions() > 0;
-            what = std::string(view.ops[kernel.op]->name) + (fused ? " of " + what : "");
-        }
         text_builder where;
         scope_path(where, view.scopes, e.scope);
         if (view.lines[e.line].line > 0) {
@@ -32,7 +36,7 @@ void log_placement_of(const Program& p) {
         }
         std::string head = "call " + std::to_string(s) + " of " + std::to_string(view.steps.size());
         if (where.size > 0) head.append(" (").append(where.view()).append(")");
-        runtime::write_placement(head + ": " + what, p.value_of(step.node), p.device(),
+        runtime::write_placement(head + ": " + kernel_operations(view, step.kernel), p.value_of(step.node), p.device(),
                                  p.device() == nullptr || view.functions[step.kernel].on_device.run != nullptr);
     }
 }

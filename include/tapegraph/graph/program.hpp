@@ -3,6 +3,7 @@
 #include <tapegraph/core/component.hpp>
 #include <tapegraph/graph/bound_program.hpp>
 #include <tapegraph/graph/placement_log.hpp>
+#include <tapegraph/runtime/call_observer.hpp>
 #include <tapegraph/runtime/finite.hpp>
 #include <tapegraph/runtime/perform.hpp>
 
@@ -30,6 +31,7 @@ public:
     void run(const random_state& random, bool check = false) {
         const runtime::device_turn turn(device_);
         begin(random);
+        if (runtime::call_observer* const who = runtime::observer(); who != nullptr) return run_observed(*who, check);
         const auto launch = [&] {
             for (std::size_t s = 0; s < steps_.size(); ++s) {
                 run_step(s);
@@ -124,6 +126,21 @@ private:
             reinterpret_cast<const random_state*>(numbers_.data() + numbers_.size() - sizeof(random_state));
         runtime::run_on_host(*device_, view_->functions[view_->steps[static_cast<int>(s)].kernel], steps_[s].call,
                              random);
+    }
+    // Step by step, also on a device that has captured them.
+    void run_observed(runtime::call_observer& who, bool check) {
+        const int steps = static_cast<int>(steps_.size());
+        for (int s = 0; s < steps; ++s) {
+            who.begin({runtime::call_part::program, &this->call_of(s), this, s});
+            run_step(static_cast<std::size_t>(s));
+            who.end();
+            if (check) check_step(s);
+        }
+        if (copies_.empty()) return;
+        const kernel_call none;
+        who.begin({runtime::call_part::program, &none, this, steps});
+        finish();
+        who.end();
     }
     void finish() {
         for (const copy& c : copies_) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/component.hpp>
+#include <tapegraph/runtime/call_observer.hpp>
 #include <tapegraph/runtime/device_runtime.hpp>
 #include <tapegraph/runtime/kernel.hpp>
 #include <tapegraph/runtime/memory.hpp>
@@ -9,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <string_view>
 #include <vector>
 
 /// One call of a kernel where the thread computes.
@@ -111,12 +111,20 @@ void perform_on(device_runtime& d, const kernel_pair& kernel, const kernel_call&
     kernel.on_device.run(there.call);
 }
 
-/// Runs a kernel where the thread computes; the call's views are of that device, or of small numbers on the CPU. `operation`
-/// is its name where placement is logged; empty: the caller has told.
-inline void perform(const kernel_pair& kernel, kernel_call& call, std::string_view operation = {}) {
-    if (placement_is_logged() && !operation.empty())
-        write_placement(std::string(operation), call.out[0], current_runtime(),
-                        current_runtime() == nullptr || kernel.on_device.run != nullptr);
+/// Runs a kernel where the thread computes; the call's views are of that device, or of small numbers on the CPU. `label`
+/// is what is told of it where placement is logged or calls are observed; empty: the caller has told.
+inline void perform(const kernel_pair& kernel, kernel_call& call, const call_label& label = {}) {
+    if (!label.operation.empty()) {
+        if (placement_is_logged())
+            write_placement(std::string(label.operation), call.out[0], current_runtime(),
+                            current_runtime() == nullptr || kernel.on_device.run != nullptr);
+        if (observer() != nullptr)
+            return observed(
+                [&] {
+                    return observed_call{call_part::operation, &call, nullptr, 0, label};
+                },
+                [&] { perform(kernel, call); });
+    }
     if constexpr (has_backend)
         if (device_runtime* const d = current_runtime(); d != nullptr) return perform_on(*d, kernel, call);
     call.workspace = thread_scratch(kernel.workspace(call));

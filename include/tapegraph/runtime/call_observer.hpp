@@ -1,0 +1,88 @@
+#pragma once
+
+#include <tapegraph/core/call.hpp>
+
+#include <atomic>
+#include <source_location>
+#include <string_view>
+
+/// Who is told of every kernel call of a thread: a profiler. While nobody asks, a call reads one flag.
+
+namespace tapegraph::runtime {
+
+/// What an eager operation is called and costs, and the line that calls it. An empty name: whoever calls tells of it himself.
+struct call_label {
+    constexpr call_label(std::string_view name = {}, cost_function flops_of = nullptr, cost_function bytes_of = nullptr,
+                         const std::source_location& line = {})
+        : operation(name), flops(flops_of), bytes(bytes_of), where(line) {}
+
+    std::string_view operation;
+    cost_function flops, bytes; ///< null: not known, and operands and results
+    std::source_location where;
+};
+
+/// What a call computes: an operation, a formula's value, its leaves' adjoints, their sums over axes, or a call of a program.
+enum class call_part : unsigned char { operation, value, adjoints, summed_adjoints, program };
+
+/// One kernel call, as an observer is told of it.
+struct observed_call {
+    call_part part;
+    const kernel_call* call;
+    /// The detail::formula_view or ir::program; null for operations.
+    const void* source = nullptr;
+    int number = 0;     ///< of a program's call; behind the last one: the copies that apply updates
+    call_label label{}; ///< its name is empty for formulas and programs
+};
+
+/// Told before and after each call. What throws ends without `end`.
+class call_observer {
+public:
+    virtual void begin(const observed_call& c) = 0;
+    virtual void end() = 0;
+
+protected:
+    ~call_observer() = default;
+};
+
+namespace detail {
+inline std::atomic<int> observers{0}; // in all threads
+inline call_observer*& observer_of_thread() {
+    static thread_local call_observer* current = nullptr;
+    return current;
+}
+} // namespace detail
+
+/// Who watches this thread; null, as a rule.
+inline call_observer* observer() {
+    return detail::observers.load(std::memory_order_relaxed) == 0 ? nullptr : detail::observer_of_thread();
+}
+
+/// While it lives, `o` is told of the calls of this thread; who watched before is not.
+class observer_scope {
+public:
+    explicit observer_scope(call_observer& o) : before_(detail::observer_of_thread()) {
+        detail::observers.fetch_add(1, std::memory_order_relaxed);
+        detail::observer_of_thread() = &o;
+    }
+    observer_scope(const observer_scope&) = delete;
+    observer_scope& operator=(const observer_scope&) = delete;
+    ~observer_scope() {
+        detail::observer_of_thread() = before_;
+        detail::observers.fetch_sub(1, std::memory_order_relaxed);
+    }
+
+private:
+    call_observer* before_;
+};
+
+/// run(), which is the call that `describe` gives an observed_call of.
+template <class Describe, class Run>
+void observed(const Describe& describe, const Run& run) {
+    call_observer* const who = observer();
+    if (who == nullptr) return run();
+    who->begin(describe());
+    run();
+    who->end();
+}
+
+} // namespace tapegraph::runtime
