@@ -41,8 +41,30 @@ bool has(const std::string& text, std::string_view what) { return text.find(what
 
 } // namespace
 
+TEST_CASE("what is asked first") {
+    const tg::ir::program_view& view = tg::ir::compile_program<small>();
+    const std::string text = tg::explain(view, {.batch_size = 3});
+    INFO(text);
+    CHECK(has(text, "parameters  210 in 2 trainable variables; all 2 variables hold 1.7 kB\n"));
+    CHECK(has(text, "a step      1.6 kFLOP, "));
+    // 2*3*10*20 of products are more than anything else costs.
+    const std::size_t calls = text.find("the calls predicted to cost most\n"), product = text.find("matmul"),
+                      line = text.find("explain_test.cpp:");
+    REQUIRE(calls != std::string::npos);
+    CHECK(calls < product);
+    CHECK(product < line);
+    CHECK(has(text, " operations in " + std::to_string(view.steps.size()) + " calls; fused, the longest first\n"));
+    CHECK(has(text, "  1 call   add, tanh, multiply"));
+    for (const char* detail : {"r0 = ", "dead nodes", "buffers of the arena", " <- "}) CHECK_FALSE(has(text, detail));
+    CHECK(std::count(text.begin(), text.end(), '\n') < 20);
+    // Nothing but numbers, if somebody wants no lists.
+    const std::string numbers = tg::explain(view, {.batch_size = 3, .calls = 0});
+    CHECK_FALSE(has(numbers, "matmul"));
+    CHECK(has(numbers, "arena"));
+}
+
 TEST_CASE("a plan in words") {
-    const std::string text = tg::explain(tg::ir::compile_program<small>(), {.batch_size = 3});
+    const std::string text = tg::explain(tg::ir::compile_program<small>(), {.batch_size = 3, .details = true});
     INFO(text);
     CHECK(has(text, "trace"));
     CHECK(has(text, "dead nodes"));

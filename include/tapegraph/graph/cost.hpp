@@ -33,6 +33,15 @@ inline cost cost_of(const program& p, int s) {
     return c;
 }
 
+/// Bytes read and written by the copies that apply updates behind the last call.
+inline double cost_of_copies(const program& p) {
+    double bytes = 0;
+    for (const assignment_entry& update : p.view().assignments)
+        if (p.arena_slot_of(p.view().alias[update.node]).variable != update.variable)
+            bytes += 2 * static_cast<double>(p.value_of(update.node).bytes());
+    return bytes;
+}
+
 /// The whole step, copies of updates included.
 inline cost cost_of(const program& p) {
     cost total;
@@ -41,9 +50,7 @@ inline cost cost_of(const program& p) {
         total.flops += c.flops;
         total.bytes += c.bytes;
     }
-    for (const assignment_entry& update : p.view().assignments)
-        if (p.arena_slot_of(p.view().alias[update.node]).variable != update.variable)
-            total.bytes += 2 * static_cast<double>(p.value_of(update.node).bytes());
+    total.bytes += cost_of_copies(p);
     return total;
 }
 

@@ -2,22 +2,28 @@
 
 #include <tapegraph/graph/cost.hpp>
 #include <tapegraph/graph/dot.hpp>
+#include <tapegraph/graph/live_bytes.hpp>
 #include <tapegraph/graph/names.hpp>
+#include <tapegraph/graph/placement_log.hpp>
+#include <tapegraph/graph/text_table.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
 
-/// A plan in words and as a picture: passes, fused regions, kernel calls, buffers, cost. Include it where it is wanted; the
-/// umbrella does not.
+/// A plan in words and as a picture: what a step costs and what was fused, and on demand passes, regions, kernel calls, buffers.
+/// Include it where it is wanted; the umbrella does not.
 
 namespace tapegraph {
 
-/// Extents to plan for: axis 0 of the inputs, and whatever else is known only at run time.
+/// Extents to plan for: axis 0 of the inputs, and whatever else is known only at run time; and how much is told.
 struct explain_options {
     std::int64_t batch_size = 32;
     std::int64_t other_extents = 32;
+    bool details = false; ///< behind the summary everything: passes, kernels, calls, buffers
+    int calls = 8;        ///< of the most expensive calls, and of the longest fused formulas
 };
 
 namespace ir::detail {
@@ -97,41 +103,23 @@ inline void explain_calls(const program& p, report& r) {
     }
 }
 
-// The operand whose memory a step's result takes over, or -1.
-inline int overwritten(const program& p, int s) {
-    const program_view& view = p.view();
-    const step_entry& step = view.steps[s];
-    const std::int64_t at = p.arena_slot_of(step.node).offset;
-    for (int k = 0; at >= 0 && k < step.inputs; ++k) {
-        const int owner = view.alias[view.values[step.first_value + k]];
-        const program::arena_slot slot = p.arena_slot_of(owner);
-        if (slot.offset == at && slot.death == s && p.value_of(owner).bytes() > 0) return owner;
-    }
-    return -1;
-}
-
 inline void explain_buffers(const program& p, report& r) {
     const program_view& view = p.view();
     const int steps = view.steps.size();
-    std::vector<double> live(static_cast<std::size_t>(steps) + 1, 0.0);
     r.line().line("buffers of the arena");
     for (int s = 0; s < steps; ++s) {
-        live[static_cast<std::size_t>(s)] += static_cast<double>(p.scratch_bytes(s));
         const int node = view.steps[s].node;
         const program::arena_slot slot = p.arena_slot_of(node);
         if (slot.offset < 0) continue;
         const double bytes = static_cast<double>(p.value_of(node).bytes());
         const int from = overwritten(p, s);
-        // A step that writes over an operand holds their common buffer once.
-        for (int at = from < 0 ? s : s + 1; at <= slot.death && at <= steps; ++at)
-            live[static_cast<std::size_t>(at)] += bytes;
         r.line("  " + report::left(node_name(view, node), 8) + report::right(report::number(bytes), 14) + " bytes at " +
                report::right(report::number(static_cast<double>(slot.offset)), 14) + ", calls " + std::to_string(s) +
                (slot.death >= steps ? " to the end" : " to " + std::to_string(slot.death)) +
                (from < 0 ? "" : ", written over " + node_name(view, from)));
     }
-    const double peak = live.empty() ? 0 : *std::max_element(live.begin(), live.end());
-    r.line("  peak of live bytes " + report::number(peak) + ", arena " +
+    const std::vector<double> live = live_bytes(p);
+    r.line("  peak of live bytes " + report::number(*std::max_element(live.begin(), live.end())) + ", arena " +
            report::number(static_cast<double>(p.arena_bytes())) + " bytes");
 }
 
@@ -144,11 +132,106 @@ inline void explain_cost(const program& p, report& r) {
            " operations per byte");
 }
 
+inline void explain_size(const program& p, report& r) {
+    const program_view& view = p.view();
+    double parameters = 0, bytes = 0;
+    int trainable = 0;
+    for (int i = 0; i < view.variables.size(); ++i) {
+        const buffer_view v = p.variable(i);
+        bytes += static_cast<double>(v.bytes());
+        if (!view.variables[i].trainable) continue;
+        parameters += static_cast<double>(v.elements());
+        ++trainable;
+    }
+    if (view.variables.size() > 0)
+        r.line("parameters  " + report::number(parameters) + " in " + std::to_string(trainable) +
+               " trainable variables; all " + std::to_string(view.variables.size()) + " variables hold " +
+               tapegraph::detail::with_prefix(bytes, "B"));
+    const std::vector<double> live = live_bytes(p);
+    r.line("arena       " + tapegraph::detail::with_prefix(static_cast<double>(p.arena_bytes()), "B") + ", of which " +
+           tapegraph::detail::with_prefix(*std::max_element(live.begin(), live.end()), "B") +
+           " are used at once at most");
+    const cost total = cost_of(p);
+    r.line("a step      " + tapegraph::detail::with_prefix(total.flops, "FLOP") + ", " +
+           tapegraph::detail::with_prefix(total.bytes, "B") + " read and written, " +
+           report::shortest(total.bytes > 0 ? std::round(10 * total.flops / total.bytes) / 10 : 0) +
+           " operations per byte");
+}
+
+// What a call takes on a machine that does five operations while it moves a byte, as processors do.
+inline double predicted(const cost& c) { return std::max(c.flops / 5, c.bytes); }
+
+inline void explain_largest(const program& p, const explain_options& options, report& r) {
+    const program_view& view = p.view();
+    struct ranked {
+        int step;
+        cost costs;
+    };
+    std::vector<ranked> calls;
+    double all = 0;
+    for (int s = 0; s < view.steps.size(); ++s) {
+        calls.push_back({s, cost_of(p, s)});
+        all += predicted(calls.back().costs);
+    }
+    std::stable_sort(calls.begin(), calls.end(),
+                     [](const ranked& a, const ranked& b) { return predicted(a.costs) > predicted(b.costs); });
+    const std::size_t shown = std::min(calls.size(), static_cast<std::size_t>(std::max(options.calls, 0)));
+    if (shown == 0) return;
+    tapegraph::detail::text_table table({"share", "FLOP", "B", "layer", "operation", "result", "line"}, 4);
+    for (std::size_t i = 0; i < shown; ++i) {
+        const auto& [s, c] = calls[i];
+        const step_entry& step = view.steps[s];
+        const source_line& line = view.lines[view.nodes[step.node].line];
+        table.add({tapegraph::detail::formatted("%.0f%%", all > 0 ? 100 * predicted(c) / all : 0),
+                   tapegraph::detail::with_prefix(c.flops, ""), tapegraph::detail::with_prefix(c.bytes, ""),
+                   layer_of(view, s), tapegraph::detail::shortened(kernel_operations(view, step.kernel)),
+                   shape_text(p.value_of(step.node)), line.line > 0 ? std::string(line_text(line).view()) : ""});
+    }
+    r.line().line("the calls predicted to cost most");
+    r.text += table.text();
+}
+
+inline void explain_fused(const program_view& view, const explain_options& options, report& r) {
+    struct formula {
+        int kernel, operations, uses;
+    };
+    std::vector<formula> fused;
+    int operations = 0;
+    for (int k = 0; k < view.kernels.size(); ++k) {
+        int inside = 1;
+        if (view.kernels[k].kind != static_cast<int>(kernel_kind::operation))
+            inside = view.region_of(view.kernels[k]).instructions() +
+                     (view.kernels[k].kind == static_cast<int>(kernel_kind::reduction) ? 1 : 0);
+        int uses = 0;
+        for (const step_entry& step : view.steps) uses += step.kernel == k ? 1 : 0;
+        operations += inside * uses;
+        if (inside > 1 && uses > 0) fused.push_back({k, inside, uses});
+    }
+    std::stable_sort(fused.begin(), fused.end(),
+                     [](const formula& a, const formula& b) { return a.operations > b.operations; });
+    r.line().line(std::to_string(operations) + " operations in " + std::to_string(view.steps.size()) + " calls" +
+                  (fused.empty() ? "" : "; fused, the longest first"));
+    for (std::size_t i = 0; i < fused.size() && i < static_cast<std::size_t>(std::max(options.calls, 0)); ++i)
+        r.line("  " + report::right(std::to_string(fused[i].uses), 3) + (fused[i].uses == 1 ? " call   " : " calls  ") +
+               tapegraph::detail::shortened(kernel_operations(view, fused[i].kernel), 100));
+}
+
+inline void explain_summary(const program& p, const explain_options& options, report& r) {
+    explain_size(p, r);
+    explain_largest(p, options, r);
+    explain_fused(p.view(), options, r);
+}
+
 } // namespace ir::detail
 
-/// The plan of a bound program as text.
-inline std::string explain(const ir::program& p) {
+/// The plan of a bound program as text: its parameters, memory and cost, the calls that are predicted to cost most, and what was
+/// fused. `{.details = true}` adds passes, kernels, every call with its line, and where each buffer lies. What calls take is measured by
+/// tg::profile.
+inline std::string explain(const ir::program& p, const explain_options& options = {}) {
     ir::detail::report r;
+    ir::detail::explain_summary(p, options, r);
+    if (!options.details) return r.text;
+    r.line();
     ir::detail::explain_passes(p.view(), r);
     ir::detail::explain_kernels(p.view(), r);
     ir::detail::explain_calls(p, r);
@@ -161,7 +244,7 @@ inline std::string explain(const ir::program& p) {
 inline std::string explain(const ir::program_view& view, const explain_options& options = {}) {
     ir::program p(view);
     ir::detail::bind_for(p, options);
-    return explain(p);
+    return explain(p, options);
 }
 
 /// The plan of a graph model's training step.

@@ -72,6 +72,22 @@ inline std::string node_name(const program_view& view, int node) {
     return "%" + std::to_string(node);
 }
 
+/// The path of the layer that a call belongs to. What is fused behind an operation on a variable may have been written in the scope of
+/// the next layer; the variable's is right.
+template <class = void>
+std::string layer_of(const program_view& view, int s) {
+    const step_entry& step = view.steps[s];
+    int scope = view.nodes[step.node].scope;
+    if (view.kernels[step.kernel].kind == static_cast<int>(kernel_kind::operation))
+        for (int k = 0; k < step.inputs; ++k) {
+            const entry& operand = view.nodes[view.alias[view.values[step.first_value + k]]];
+            if (!operand.is(descriptor_of<variable_op>)) continue;
+            scope = view.variables[static_cast<int>(view.words[operand.words])].scope;
+            break;
+        }
+    return scope_text(view, scope);
+}
+
 inline std::string shape_text(const buffer_view& v) {
     std::string s = std::string(name_of(v.type)) + "[";
     for (int i = 0; i < v.rank; ++i) s += (i > 0 ? "," : "") + std::to_string(v.extents[i]);
