@@ -24,6 +24,7 @@
 #include <tapegraph/io/weights.hpp>
 #include <tapegraph/nn/callbacks/saving.hpp>
 #include <tapegraph/nn/estimator.hpp>
+#include <tapegraph/profile.hpp>
 
 #if !defined(TG_NO_THIRD_PARTY)
 #if __has_include(<protozero/pbf_writer.hpp>)
@@ -32,6 +33,7 @@
 #include <tapegraph/io/tensorboard.hpp>
 #include <tapegraph/io/tensorboard/event_reader.hpp>
 #include <tapegraph/nn/callbacks/tensorboard.hpp>
+#include <tapegraph/profile/tensorboard.hpp>
 #endif
 #if __has_include(<zlib.h>)
 #include <tapegraph/io/inflate.hpp>

@@ -1,41 +1,20 @@
 #pragma once
 
 #include <tapegraph/core/error.hpp>
+#include <tapegraph/io/csv_field.hpp>
 #include <tapegraph/io/file.hpp>
 
-#include <charconv>
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 /// Comma-separated values as RFC 4180 has them, with line feeds for line ends.
 
 namespace tapegraph::io {
-
-/// A field as it stands in a file: in quotes where it holds a comma, a quote, a line break or blanks at its ends.
-inline std::string csv_field(std::string_view text) {
-    const bool blank_ends = !text.empty() && (text.front() == ' ' || text.back() == ' ');
-    if (!blank_ends && text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
-    std::string quoted = "\"";
-    for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
-    return quoted += '"';
-}
-
-/// A number as it stands in a file: the shortest text that reads back as the same value, whatever the locale.
-template <class T>
-    requires std::is_arithmetic_v<T> std::string csv_field(T value) {
-        if constexpr (std::is_same_v<T, bool>) {
-            return value ? "true" : "false";
-        } else {
-            char text[64];
-            return std::string(text, std::to_chars(text, text + sizeof text, value).ptr);
-        }
-    }
 
 /// Writes one row after the other; each is in the file when row() returns, so a run that is cut short keeps its rows.
 class csv_writer {

@@ -1,0 +1,7 @@
+#pragma once
+
+/// tg::profile, and what shows its result.
+
+#include <tapegraph/profile/chrome_trace.hpp>
+#include <tapegraph/profile/profile.hpp>
+#include <tapegraph/profile/table.hpp>

@@ -1,0 +1,223 @@
+#pragma once
+
+#include <tapegraph/data/loader.hpp>
+#include <tapegraph/profile/kept_state.hpp>
+#include <tapegraph/profile/recorder.hpp>
+
+#include <algorithm>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+/// tg::profile: where the time of steps goes.
+
+namespace tapegraph {
+
+/// Options of profile.
+struct profile_options {
+    int steps = 10;  ///< measured
+    int warm_up = 2; ///< made before, and not counted: the first ones plan, and take memory
+    /// What bounds are taken from: floating-point operations (of floats) and bytes per second; 0: measured once per process.
+    double peak_flops = 0;
+    double bandwidth = 0;
+    bool counters =
+        false; ///< the processor's and the kernel's, where they may be read; a few microseconds for each call
+    bool restore =
+        true; ///< a model's variables, its optimizer's state and its step count are afterwards what they were
+    profiling::clock_function clock = detail::steady_seconds;
+};
+
+namespace profiling {
+
+template <class = void>
+peaks peaks_for(const profile_options& options, const std::string& device) {
+    peaks p;
+    const bool known = options.peak_flops > 0 && options.bandwidth > 0;
+    if (device == "cpu" && !known) p = measured_peaks(); // nothing is measured of a GPU
+    if (options.peak_flops > 0) p.flops = options.peak_flops;
+    if (options.bandwidth > 0) p.bandwidth = {{0, options.bandwidth}};
+    return p;
+}
+
+template <class = void>
+void add_to_layer(std::vector<layer>& layers, const call& c) {
+    auto at = std::find_if(layers.begin(), layers.end(), [&](const layer& l) { return l.path == c.layer; });
+    if (at == layers.end()) at = layers.insert(at, layer{c.layer});
+    ++at->calls;
+    at->seconds += c.seconds.median;
+    at->least += c.seconds.least;
+    (c.phase == phase::forward    ? at->forward
+     : c.phase == phase::backward ? at->backward
+                                  : at->update) += c.seconds.median;
+    at->flops += c.flops;
+    at->bytes += c.bytes;
+    at->bound += c.bound;
+}
+
+template <class = void>
+profile_result result_of(const recorder& r, const profile_options& options) {
+    profile_result result;
+    result.steps = r.steps();
+    result.device = r.device();
+    result.threads = thread_count();
+    result.peaks = peaks_for(options, r.device());
+    result.arena_bytes = r.arena_bytes();
+    std::vector<double> all;
+    double total = 0, called = 0, waited = 0;
+    for (const sample& s : result.steps) {
+        all.push_back(s.seconds);
+        total += s.seconds;
+    }
+    result.step = times_of(all);
+    for (const recorder::row& row : r.rows()) {
+        if (row.facts.samples.empty()) continue; // of the first steps alone
+        call c = row.facts;
+        all.clear();
+        for (const sample& s : c.samples) {
+            all.push_back(s.seconds);
+            called += s.seconds;
+            if (c.phase == phase::ingestion) waited += s.seconds;
+        }
+        c.count = static_cast<std::int64_t>(all.size());
+        c.seconds = times_of(all);
+        c.bound = result.peaks.bound(c.flops, c.bytes, row.half_rate);
+        c.reached = c.seconds.least > 0 ? c.bound / c.seconds.least : 0;
+        for (double& n : c.counted.at) n /= static_cast<double>(std::max<std::size_t>(result.steps.size(), 1));
+        result.calls.push_back(std::move(c));
+    }
+    // In the order of time, also where a step had calls that others had not.
+    std::stable_sort(result.calls.begin(), result.calls.end(), [&](const call& a, const call& b) {
+        const auto at = [&](const call& c) {
+            return c.samples.front().start - result.steps[static_cast<std::size_t>(c.samples.front().step)].start;
+        };
+        return at(a) < at(b);
+    });
+    for (const call& c : result.calls)
+        if (c.phase != phase::ingestion) add_to_layer(result.layers, c);
+    result.calls_share = total > 0 ? called / total : 0;
+    result.waited_share = total > 0 ? waited / total : 0;
+    result.counted = r.counted() != nullptr;
+    for (int i = 0; result.counted && i < counter_count; ++i) {
+        const auto which = static_cast<counter>(i);
+        if (const std::string why = r.counted()->missing(which); !why.empty())
+            result.missing_counters += std::string(name_of(which)) + ": " + why + "\n";
+    }
+    return result;
+}
+
+/// step(recorder) is made some times and watched.
+template <class Step>
+profile_result profiled(const profile_options& options, const Step& step) {
+    if (options.steps < 1)
+        throw argument_error("profile: steps must be at least 1, given " + std::to_string(options.steps));
+    if (options.warm_up < 0)
+        throw argument_error("profile: warm_up must not be negative, given " + std::to_string(options.warm_up));
+    recorder r(options.clock, options.counters);
+    const layers_told told;
+    const runtime::observer_scope watched(r);
+    for (int s = -options.warm_up; s < options.steps; ++s) {
+        r.begin_step(s >= 0);
+        step(r);
+        r.end_step();
+    }
+    return result_of(r, options);
+}
+
+/// While it lives, a model may be trained; what it was comes back.
+template <class Model>
+class restored {
+public:
+    restored(Model& m, bool on) : model_(on ? &m : nullptr) {
+        if constexpr (has_state)
+            if (on) m.save(state_);
+    }
+    restored(const restored&) = delete;
+    restored& operator=(const restored&) = delete;
+    ~restored() {
+        if constexpr (has_state)
+            if (model_ != nullptr) model_->load(state_);
+    }
+
+private:
+    static constexpr bool has_state = std::is_base_of_v<tapegraph::detail::model_base, Model>;
+    Model* model_;
+    kept_state state_;
+};
+
+template <class Model, class... Columns>
+profile_result profile_steps(const profile_options& options, Model& model, const Columns&... columns) {
+    const restored<Model> afterwards(model, options.restore);
+    return profiled(options, [&](recorder&) {
+        if constexpr (requires { model.train_on_batch(columns...); })
+            (void)model.train_on_batch(columns...);
+        else
+            (void)model(columns...);
+    });
+}
+
+} // namespace profiling
+
+/// The times of `step()`, whatever it does: eager statements, steps of models, compiled functions. What it changes stays changed.
+/// Kernel calls of the thread that calls are seen. Throws argument_error for less than one step.
+template <class Step>
+    requires std::is_invocable_v<Step&> profile_result profile(Step&& step, const profile_options& options = {}) {
+        return profiling::profiled(options, [&](profiling::recorder&) { (void)step(); });
+    }
+
+/// The times of training steps on a batch: of a compiled model on inputs and, behind them, labels, in either mode; of a compiled step,
+/// or of a compiled function, on its arguments. A model is afterwards what it was (profile_options::restore); metrics, too. On a GPU
+/// every call is waited for, so a step takes longer than the captured one. Errors as of train_on_batch.
+///
+///     std::puts(tg::profile(model, x, y, {.steps = 20}).text().c_str());
+template <class Model, class A>
+    requires(!std::is_same_v<A, data::dataset> && !std::is_same_v<A, profile_options>)
+profile_result profile(Model& model, const A& a, const profile_options& options = {}) {
+    return profiling::profile_steps(options, model, a);
+}
+template <class Model, class A, class B>
+    requires(!std::is_same_v<B, profile_options>)
+profile_result profile(Model& model, const A& a, const B& b, const profile_options& options = {}) {
+    return profiling::profile_steps(options, model, a, b);
+}
+template <class Model, class A, class B, class C>
+    requires(!std::is_same_v<C, profile_options>)
+profile_result profile(Model& model, const A& a, const B& b, const C& c, const profile_options& options = {}) {
+    return profiling::profile_steps(options, model, a, b, c);
+}
+template <class Model, class A, class B, class C, class D>
+    requires(!std::is_same_v<D, profile_options>)
+profile_result profile(Model& model, const A& a, const B& b, const C& c, const D& d,
+                       const profile_options& options = {}) {
+    return profiling::profile_steps(options, model, a, b, c, d);
+}
+
+/// The times of training steps over a data set (one that shuffles and prefetches as it would in `fit`), beginning anew behind its last
+/// batch: what a step waits for its batch is a call of its own, `profile_result::waited_share` what it is of the whole.
+template <class Model>
+profile_result profile(Model& model, const data::dataset& set, const profile_options& options = {}) {
+    const profiling::restored<Model> afterwards(model, options.restore);
+    data::loader loader(set);
+    std::uint64_t epoch = 0;
+    loader.begin_epoch(epoch);
+    return profiling::profiled(options, [&](profiling::recorder& r) {
+        const data::batch* const b = r.waiting([&] {
+            if (const data::batch* const next = loader.next(); next != nullptr) return next;
+            loader.begin_epoch(++epoch);
+            return loader.next();
+        });
+        (void)model.train_on_batch(*b);
+    });
+}
+
+/// The times of predictions.
+template <class Model, class... Inputs>
+profile_result profile_prediction(const Model& model, const profile_options& options, const Inputs&... x) {
+    return profiling::profiled(options, [&](profiling::recorder&) { (void)model.predict(x...); });
+}
+template <class Model, class X>
+profile_result profile_prediction(const Model& model, const X& x, const profile_options& options = {}) {
+    return profile_prediction(model, options, x);
+}
+
+} // namespace tapegraph

@@ -1,0 +1,146 @@
+#pragma once
+
+#include <tapegraph/profile/call_facts.hpp>
+#include <tapegraph/profile/result.hpp>
+#include <tapegraph/runtime/call_observer.hpp>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+/// Takes the times of every kernel call of a thread.
+
+namespace tapegraph::profiling {
+
+/// Told of the calls of one step after the other. Calls are put together by their place in a step.
+template <class = void>
+class basic_recorder : public runtime::call_observer {
+public:
+    basic_recorder(clock_function now, bool counted) : now_(now) {
+        if (counted) counters_ = std::make_unique<counters>();
+    }
+    virtual ~basic_recorder() = default;
+
+    void begin_step(bool kept) {
+        kept_ = kept;
+        next_ = 0;
+        eager_.begin_step();
+        if (kept_) steps_.push_back({static_cast<int>(steps_.size()), now_(), 0});
+    }
+    void end_step() {
+        if (kept_) steps_.back().seconds = now_() - steps_.back().start;
+    }
+
+    void begin(const runtime::observed_call& c) override {
+        row_of(c);
+        settle();
+        if (counters_) before_ = counters_->read();
+        start_ = now_();
+    }
+    void end() override {
+        settle();
+        took(now_() - start_);
+    }
+
+    /// f() is waiting for data.
+    template <class F>
+    auto waiting(const F& f) {
+        begin_waiting();
+        auto result = f();
+        took(now_() - start_);
+        return result;
+    }
+
+    struct row {
+        call_key key;
+        call facts;
+        bool half_rate = false;
+        int seen = -1; // the last step, counted with those that are not kept
+    };
+    const std::vector<row>& rows() const { return rows_; }
+    const std::vector<sample>& steps() const { return steps_; }
+    const counters* counted() const { return counters_.get(); }
+    std::size_t arena_bytes() const { return arena_bytes_; }
+    const std::string& device() const { return device_; }
+
+private:
+    void begin_waiting() {
+        current_ = find({});
+        if (current_ == rows_.size()) {
+            rows_.emplace_back();
+            rows_.back().facts.phase = phase::ingestion;
+            rows_.back().facts.operation = "wait for a batch";
+        }
+        if (counters_) before_ = counters_->read();
+        start_ = now_();
+    }
+
+    // The row of this call: the one behind the last, as a rule.
+    void row_of(const runtime::observed_call& c) {
+        const call_key key = key_of(c);
+        current_ = find(key);
+        if (current_ < rows_.size()) {
+            eager_.begin_call();
+            return;
+        }
+        rows_.emplace_back();
+        row& r = rows_.back();
+        r.key = key;
+        if (c.part == runtime::call_part::program) {
+            const auto& p = *static_cast<const ir::program*>(c.source);
+            describe_program_call(p, c.number, phases_of(p), r.facts, r.half_rate);
+            arena_bytes_ = std::max(arena_bytes_, p.arena_bytes());
+            if (p.device() != nullptr) device_ = p.device()->id().name();
+            return;
+        }
+        describe_eager_call(c, r.facts, r.half_rate);
+        eager_.place(c, r.facts);
+        if (runtime::current_runtime() != nullptr) device_ = runtime::current_runtime()->id().name();
+    }
+    std::size_t find(const call_key& key) {
+        const auto fits = [&](std::size_t i) { return rows_[i].key == key && rows_[i].seen != turn(); };
+        for (std::size_t at = next_; at < rows_.size(); ++at)
+            if (fits(at)) return at;
+        for (std::size_t at = 0; at < next_; ++at)
+            if (fits(at)) return at;
+        return rows_.size();
+    }
+    int turn() const { return eager_.turn(); }
+
+    const program_facts& phases_of(const ir::program& p) {
+        for (const auto& each : programs_)
+            if (each->program == &p) return *each;
+        programs_.push_back(std::make_unique<program_facts>(p));
+        return *programs_.back();
+    }
+
+    void took(double seconds) {
+        row& r = rows_[current_];
+        r.seen = turn();
+        next_ = current_ + 1;
+        if (!kept_) return;
+        if (counters_) r.facts.counted += counters_->read() - before_;
+        r.facts.samples.push_back({static_cast<int>(steps_.size()) - 1, start_, seconds});
+    }
+    // Work that a device has been given is done before the clock is read.
+    static void settle() {
+        if constexpr (runtime::has_backend)
+            if (runtime::device_runtime* const d = runtime::current_runtime(); d != nullptr) d->wait();
+    }
+
+    clock_function now_;
+    std::unique_ptr<counters> counters_;
+    std::vector<row> rows_;
+    std::vector<sample> steps_;
+    std::vector<std::unique_ptr<program_facts>> programs_;
+    eager_place eager_;
+    std::string device_ = "cpu";
+    std::size_t arena_bytes_ = 0, next_ = 0, current_ = 0;
+    counter_values before_;
+    double start_ = 0;
+    bool kept_ = false;
+};
+using recorder = basic_recorder<>;
+
+} // namespace tapegraph::profiling
