@@ -1,4 +1,5 @@
 #include <tapegraph/data/loader.hpp>
+#include <tapegraph/data/pipeline.hpp>
 #include <tapegraph/data/readers/example_columns.hpp>
 #include <tapegraph/data/readers/record_file.hpp>
 
@@ -145,6 +146,22 @@ TEST_CASE("examples in record files are a data set") {
                        for (const data::batch& b : all.epoch(0)) CHECK(b.count() == 0);
                    }),
                    "train.tfrecord': record 0 at byte 0: feature 'x': 2 floats, expected 3 of f32 for [3]"));
+}
+
+TEST_CASE("records are a source of pipelines, errors name where") {
+    const support::temporary_folder folder;
+    const std::vector<std::filesystem::path> paths{folder.write("a", framed({"1", "22"})),
+                                                   folder.write("b", framed({"x"}))};
+    const auto sizes = data::from(data::record_files(paths)).map([](const std::string& bytes) {
+        if (bytes == "x") throw tapegraph::data_error("no number");
+        return static_cast<std::int64_t>(bytes.size());
+    });
+    auto walk = sizes.iterator();
+    CHECK(walk.next() == 1);
+    CHECK(walk.next() == 2);
+    const std::string failure = message_of<tapegraph::error>([&] { static_cast<void>(walk.next()); });
+    CHECK(contains(failure, "b': record 0 at byte 0"));
+    CHECK(contains(failure, "no number"));
 }
 
 } // namespace record_file_test

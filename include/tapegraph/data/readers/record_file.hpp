@@ -161,6 +161,11 @@ public:
         return files_[file].place(number);
     }
 
+    /// As a source of a pipeline: data::from(records) is a set of the records' bytes.
+    static constexpr const char* name = "records";
+    std::string at(std::int64_t record) const { return read(record); }
+    std::string origin(std::int64_t record) const { return place(record).text(); }
+
 private:
     struct found {
         std::size_t file;
