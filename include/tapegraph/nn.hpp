@@ -11,6 +11,7 @@
 #include <tapegraph/nn/features.hpp>
 #include <tapegraph/nn/instance.hpp>
 #include <tapegraph/nn/layers/activation.hpp>
+#include <tapegraph/nn/layers/activity_regularization.hpp>
 #include <tapegraph/nn/layers/affine_augmentation.hpp>
 #include <tapegraph/nn/layers/attention.hpp>
 #include <tapegraph/nn/layers/augmentation.hpp>

@@ -1,6 +1,7 @@
 #include <nn/models.hpp>
 #include <tapegraph/nn/constraint.hpp>
 #include <tapegraph/nn/instance.hpp>
+#include <tapegraph/nn/layers/activity_regularization.hpp>
 #include <tapegraph/nn/optimizers/applied.hpp>
 #include <tapegraph/nn/regularizer.hpp>
 #include <tapegraph/nn/session.hpp>
@@ -131,6 +132,28 @@ TEST_CASE("a penalty goes with the loss that depends on its variable") {
         REQUIRE(first_difference(a, b) == "");
         REQUIRE(same_bits(a.variables()["a/kernel"].data(), right.variables()["a/kernel"].data()));
     }
+}
+
+namespace {
+struct sparse_code {
+    constexpr auto operator()(auto scope, auto x) const {
+        const auto h = tg::dense(scope / "same", x, {.units = 2, .use_bias = false, .kernel_initializer = tg::init::identity{}});
+        return tg::activity_regularization(scope / "penalty", h, tg::regularizers::l1_l2{0.25, 0.5});
+    }
+};
+} // namespace
+
+TEST_CASE("activity_regularization: Keras's number, its gradient, and nothing in predictions") {
+    each_mode([](auto mode) {
+        auto model = tg::compile<decltype(mode)>(sparse_code{}, tg::spec<double, tg::dyn, 2>{}, tg::added_losses{},
+                                                 tg::sgd{.learning_rate = 1});
+        const tg::tensor<double> x{{1, -2}, {3, 0.5}, {0, -1}};
+        CHECK(model.predict(x).to_vector() == x.to_vector());
+        CHECK(model.evaluate(x).loss == doctest::Approx(9.5 / 3).epsilon(1e-15)); // ActivityRegularization(0.25, 0.5): 3.1666667
+        model.train_on_batch(x);
+        // d/dw_00 of the mean over three records: x_0 (0.25 sign(h_0) + h_0), h = x: (1 * 1.25 + 3 * 3.25) / 3 = 11 / 3
+        CHECK(model.variables()["same/kernel"].template value<double>()(0, 0) == doctest::Approx(1 - 11. / 3).epsilon(1e-14));
+    });
 }
 
 } // namespace penalties_test

@@ -300,10 +300,36 @@ TEST_CASE("session: what is fed wrong says so") {
     CHECK_THROWS_WITH_AS(session.run<"loss">({{"target", target}, {"target", target}}),
                          "session: 'target' is fed twice", tg::argument_error);
     CHECK_THROWS_WITH_AS(session.run<"loss">(), "input 'target' has not been fed", tg::argument_error);
-    CHECK_THROWS_AS(session.run<"train">({{"target", tg::tensor<float>{1, 1}}}), tg::dtype_error);
+    CHECK_THROWS_AS(session.run<"train">({{"target", tg::tensor<double>{1, 1, 1}}}), tg::shape_error);
     CHECK(session.iterations<"train">() == 0);
     CHECK(session.run<"loss">({{"target", target}}).item() == 1); // an error leaves no feed behind
     CHECK_THROWS_WITH_AS(session.run<"loss">(), "input 'target' has not been fed", tg::argument_error);
+}
+
+namespace {
+struct typed {
+    constexpr auto operator()(auto scope) const {
+        const auto x = scope.template placeholder<float>("x", {-1});
+        const auto n = scope.template placeholder<std::int32_t>("n", {});
+        return tg::fetches{tg::fetch("twice", tg::eval(x * 2)), tg::fetch("n", tg::eval(n + 1))};
+    }
+};
+} // namespace
+
+TEST_CASE("session: numbers of another type are fed as NumPy would turn them") {
+    tg::session<typed> session;
+    const auto twice = [&](const auto& x) { return session.run<"twice">({{"x", x}}).to_vector(); };
+    CHECK(twice(tg::tensor<std::int32_t>{1, -2}) == std::vector<float>{2, -4});
+    CHECK(twice(tg::tensor<std::int64_t>{16777217}) == std::vector<float>{33554432}); // rounded once, as by a cast
+    CHECK(twice(tg::tensor<double>{0.5, 0.1}) == std::vector<float>{1, 2 * 0.1f});
+    CHECK(twice(tg::tensor<std::uint8_t>{255, 0}) == std::vector<float>{510, 0});
+    CHECK(twice(tg::eval(tg::cast<tg::half>(tg::tensor<float>{0.5}))) == std::vector<float>{1});
+    CHECK(twice(tg::eval(tg::cast<tg::bfloat16>(tg::tensor<float>{-2}))) == std::vector<float>{-4});
+    CHECK(twice(tg::tensor<bool>{true, false}) == std::vector<float>{2, 0});
+    CHECK(twice(tg::zeros<std::int32_t>(0)).empty());
+    CHECK(session.run<"n">({{"n", 4}}).item() == 5);
+    CHECK_THROWS_AS(session.run<"n">({{"n", 4.5}}), tg::dtype_error); // a fraction would be lost
+    CHECK_THROWS_AS(session.run<"n">({{"n", std::int64_t(4)}}), tg::dtype_error);
 }
 
 } // namespace session_test

@@ -5,6 +5,7 @@
 #include <tapegraph/nn/first_values.hpp>
 #include <tapegraph/nn/model_base.hpp>
 #include <tapegraph/nn/session/fetches.hpp>
+#include <tapegraph/nn/session/fed_values.hpp>
 #include <tapegraph/nn/session/parts.hpp>
 #include <tapegraph/runtime/placement_log.hpp>
 
@@ -41,6 +42,7 @@ struct session_program {
     std::vector<session_part> parts;
     std::vector<std::pair<int, int>> results; ///< of each result, the part and which of its outputs
     std::vector<any_tensor> defaults;         ///< what unfed placeholders are
+    std::vector<any_tensor> converted{};      ///< what was fed in another type, while it runs
     std::vector<int> numbers;                 ///< the inputs that are optimizers' numbers
     bool logged = false;
 };
@@ -293,7 +295,10 @@ void basic_session<X>::feed_inputs(session_program& p, session_part& part, const
                 view.inputs[i].name == feeds[k]->name)
                 index = i;
         if (index < 0) refuse_feed(view, feeds[k]->name);
-        part.program->set_input(index, feeds[k]->value.view_on(part.program->device()));
+        const any_tensor* value = &feeds[k]->value;
+        if (const dtype type = view.nodes[view.inputs[index].node].type; is_fed_as(value->type(), type))
+            value = &p.converted.emplace_back(fed_as(*value, type));
+        part.program->set_input(index, value->view_on(part.program->device()));
     }
     for (int i = 0; i < view.inputs.size(); ++i) {
         if (!view.inputs[i].has_default) continue;
@@ -320,9 +325,11 @@ void basic_session<X>::execute(session_program& p, const std::vector<const feed*
         session_program& whole;
         ~forget() {
             for (session_part& each : whole.parts) each.program->forget_inputs();
+            whole.converted.clear();
         }
     } const afterwards{p};
     const random_state random{seed_, step_};
+    p.converted.reserve(feeds.size() * p.parts.size()); // they do not move
     for (session_part& part : p.parts) feed_inputs(p, part, feeds);
     for (session_part& part : p.parts) {
         const device_scope on(part.program->device());

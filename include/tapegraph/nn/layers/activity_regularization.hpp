@@ -1,0 +1,28 @@
+#pragma once
+
+#include <tapegraph/nn/regularizer.hpp>
+
+/// A penalty on what a layer gives instead of on its weights. Not part of tapegraph.hpp: programs without it do not compile it.
+
+namespace tapegraph {
+
+/// Hands x through and adds to the model's loss, in training and in evaluation, l1 |x| + l2 x^2 summed over a record and averaged over
+/// the batch, as Keras's ActivityRegularization and `activity_regularizer=` do:
+///
+///     h = tg::activity_regularization(scope / "sparse", tg::dense(scope / "code", h, {.units = 32}), tg::regularizers::l1{1e-4});
+///
+/// x: [batch, ...]. Refused: other regularizers than l1, l2 and l1_l2, and a scalar x.
+template <class Scope, tensor_like X>
+    requires(!tensor_like<Scope>)
+constexpr auto activity_regularization(const Scope& scope, const X& x, const regularizer& penalty,
+                                       std::source_location where = std::source_location::current()) {
+    const auto input = scope.operand(x, where);
+    const auto mark = scope.enter();
+    const bool sensible =
+        scope.require(shape_of(input).rank() > 0, "activity_regularization: x must be [batch, ...], given a scalar") &&
+        scope.require(penalty.kind == regularizer_kind::l1_l2, "activity_regularization: l1, l2 or l1_l2");
+    if (sensible) scope.add_loss(sum(mean(penalty.a * abs(input) + penalty.b * square(input), 0, {}, where), {}, {}, where), where);
+    return scope.leave("activity_regularization", mark, input);
+}
+
+} // namespace tapegraph

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <tapegraph/eager/any_tensor.hpp>
+
+/// What placeholders take: their own element type, and numbers that NumPy would turn into it without being asked.
+
+namespace tapegraph::detail {
+
+/// Whether values of a type are fed to a placeholder of another: all to float and double, nothing to types that would lose a fraction.
+constexpr bool is_fed_as(dtype from, dtype to) { return from != to && (to == dtype::f32 || to == dtype::f64); }
+
+template <class From, class To>
+void convert_elements(const void* from, void* to, std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i) static_cast<To*>(to)[i] = static_cast<To>(static_cast<const From*>(from)[i]);
+}
+
+/// The value as the other type; is_fed_as holds.
+template <class = void>
+any_tensor fed_as(const any_tensor& value, dtype to) {
+    any_tensor result(to, value.shape());
+    const auto convert = [&]<class... From>(From...) {
+        const auto one = [&]<class T>(T) {
+            if (value.type() != dtype_of<T>) return;
+            if (to == dtype::f32)
+                convert_elements<T, float>(value.read(), result.write(), value.size());
+            else
+                convert_elements<T, double>(value.read(), result.write(), value.size());
+        };
+        (one(From{}), ...);
+    };
+    convert(float{}, double{}, half{}, bfloat16{}, std::int32_t{}, std::int64_t{}, std::uint8_t{}, bool{});
+    return result;
+}
+
+} // namespace tapegraph::detail
