@@ -151,7 +151,7 @@ TEST_CASE("effects and faults in a step that is captured") {
     for (int times = 0; times < 4; ++times) {
         said.clear();
         CHECK(f(tensor<float>{1, 2, 1}).item() == doctest::Approx(std::log(2.0) * 2));
-        CHECK(said == "y: f32[3] [0. 0.6931472 0.]\n");
+        CHECK(said == "y: f32[3] [0.        0.6931472 0.       ]\n");
     }
     CHECK_THROWS_WITH_AS((void)f(tensor<float>{1, 2, 3}).item(), "gather: index 3 at position 2 is outside [0, 3)",
                          tg::range_error);
