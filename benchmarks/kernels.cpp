@@ -1,5 +1,6 @@
 #include <tapegraph/cpu/gemm.hpp>
 #include <tapegraph/ops/convolution/cpu.hpp>
+#include <tapegraph/fast_convolution.hpp>
 
 #include <chrono>
 #include <cstdio>
@@ -103,16 +104,32 @@ void convolution(const char* name, cpu::convolution_geometry g) {
                [&] { cpu::convolution_forward_packed(g, x.get(), packed.get(), y.get(), work.get()); });
     }
     {
-        buffer<char> work(
-            cpu::convolution_workspace_bytes<float>(g, cpu::convolution_pass::input_gradient, threads));
+        buffer<char> work(cpu::convolution_workspace_bytes<float>(g, cpu::convolution_pass::input_gradient, threads));
         report(label + " input gradient", flops,
                [&] { cpu::convolution_input_gradient(g, y.get(), w.get(), x.get(), work.get()); });
     }
     {
-        buffer<char> work(
-            cpu::convolution_workspace_bytes<float>(g, cpu::convolution_pass::filter_gradient, threads));
+        buffer<char> work(cpu::convolution_workspace_bytes<float>(g, cpu::convolution_pass::filter_gradient, threads));
         report(label + " filter gradient", flops,
                [&] { cpu::convolution_filter_gradient(g, x.get(), y.get(), w.get(), work.get()); });
+    }
+    if (!cpu::fast_convolution.takes(g)) return;
+    // GF/s of these count the products that direct sums take.
+    const auto bytes = [&](cpu::convolution_pass pass) { return cpu::fast_convolution.workspace(g, pass, threads); };
+    {
+        buffer<char> work(bytes(cpu::convolution_pass::forward));
+        report(label + " forward, fast", flops,
+               [&] { cpu::fast_convolution.forward(g, x.get(), w.get(), y.get(), work.get(), {}, false); });
+    }
+    {
+        buffer<char> work(bytes(cpu::convolution_pass::input_gradient));
+        report(label + " input gradient, fast", flops,
+               [&] { cpu::fast_convolution.input_gradient(g, y.get(), w.get(), x.get(), work.get()); });
+    }
+    {
+        buffer<char> work(bytes(cpu::convolution_pass::filter_gradient));
+        report(label + " filter gradient, fast", flops,
+               [&] { cpu::fast_convolution.filter_gradient(g, x.get(), y.get(), w.get(), work.get()); });
     }
 }
 
@@ -120,8 +137,9 @@ void product(const char* name, std::int64_t m, std::int64_t n, std::int64_t k, b
     if (std::string(name).find(wanted) == std::string::npos) return;
     buffer<float> a(static_cast<std::size_t>(m * k)), b(static_cast<std::size_t>(k * n)),
         c(static_cast<std::size_t>(m * n));
-    const cpu::gemm_arguments<float> g{m,       n, k,           a.get(), transpose_a ? m : k, transpose_a, b.get(),
-                                       transpose_b ? k : n, transpose_b, c.get(), n,       false};
+    const cpu::gemm_arguments<float> g{
+        m,           n,       k, a.get(), transpose_a ? m : k, transpose_a, b.get(), transpose_b ? k : n,
+        transpose_b, c.get(), n, false};
     buffer<char> work(cpu::gemm_workspace_bytes(g, tapegraph::thread_count()));
     report(name, 2.0 * static_cast<double>(m * n * k), [&] { cpu::gemm(g, work.get()); });
     if (m > 64 || m == 1) return;

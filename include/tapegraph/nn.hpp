@@ -38,3 +38,5 @@
 
 #include <tapegraph/graph/dot.hpp>
 #include <tapegraph/graph/explain.hpp>
+
+#include <tapegraph/fast_convolution.hpp>

@@ -1,5 +1,7 @@
 #include <tapegraph/ops/convolution/cpu.hpp>
 
+#include <support/poisoned.hpp>
+
 #include <doctest/doctest.h>
 
 #include <limits>
@@ -8,26 +10,13 @@
 
 namespace convolution_test {
 
+using support::poisoned;
+
 namespace {
 
 namespace cpu = tapegraph::cpu;
 using geometry = cpu::convolution_geometry;
 using cpu::convolution_pass;
-
-/// Memory aligned to 64 bytes, filled with NaN: a kernel that reads what nobody wrote cannot pass.
-class poisoned {
-public:
-    explicit poisoned(std::size_t bytes)
-        : memory_(bytes / sizeof(double) + 9, std::numeric_limits<double>::quiet_NaN()) {}
-    void* get() {
-        void* p = memory_.data();
-        std::size_t space = memory_.size() * sizeof(double);
-        return std::align(64, 1, p, space);
-    }
-
-private:
-    std::vector<double> memory_;
-};
 
 // Small integers: every sum is exact in float, whatever its order, so results compare exactly.
 template <class T>

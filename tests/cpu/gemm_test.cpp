@@ -1,5 +1,7 @@
 #include <tapegraph/cpu/gemm.hpp>
 
+#include <support/poisoned.hpp>
+
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -10,24 +12,11 @@
 
 namespace gemm_test {
 
+using support::poisoned;
+
 namespace {
 
 namespace cpu = tapegraph::cpu;
-
-/// Memory aligned to 64 bytes, filled with NaN: a kernel that reads what nobody wrote cannot pass.
-class poisoned {
-public:
-    explicit poisoned(std::size_t bytes)
-        : memory_(bytes / sizeof(double) + 9, std::numeric_limits<double>::quiet_NaN()) {}
-    void* get() {
-        void* p = memory_.data();
-        std::size_t space = memory_.size() * sizeof(double);
-        return std::align(64, 1, p, space);
-    }
-
-private:
-    std::vector<double> memory_;
-};
 
 // Small integers: every sum is exact in float, whatever its order, so results compare exactly.
 template <class T>

@@ -9,37 +9,54 @@
 
 namespace tapegraph::runtime {
 
+namespace detail {
+template <class T>
+std::size_t convolution_workspace(const convolution_geometry& g, cpu::convolution_pass pass) {
+    if (const auto* algorithm = cpu::algorithm_for<T>(g)) return algorithm->workspace(g, pass, thread_count());
+    return cpu::convolution_workspace_bytes<T>(g, pass, thread_count());
+}
+} // namespace detail
+
 template <class T>
 struct kernel<convolution_op, T> {
     static convolution_geometry shape_of(const kernel_call& c) { return geometry_of<convolution_op>(c); }
     static std::size_t workspace(const kernel_call& c) {
-        return cpu::convolution_workspace_bytes<T>(shape_of(c), cpu::convolution_pass::forward, thread_count());
+        return detail::convolution_workspace<T>(shape_of(c), cpu::convolution_pass::forward);
     }
-    static void run(const kernel_call& c) {
-        cpu::convolution_forward<T>(shape_of(c), c.in[0].as<const T>(), c.in[1].as<const T>(), c.out[0].as<T>(),
-                                    c.workspace);
+    static void run(const kernel_call& c) { run(c, {}); }
+    static void run(const kernel_call& c, const cpu::convolution_epilogue<T>& epilogue) {
+        const convolution_geometry g = shape_of(c);
+        if (const auto* algorithm = cpu::algorithm_for<T>(g)) {
+            if constexpr (std::is_same_v<T, float>)
+                algorithm->forward(g, c.in[0].as<const T>(), c.in[1].as<const T>(), c.out[0].as<T>(), c.workspace,
+                                   epilogue, false);
+        } else {
+            cpu::convolution_forward<T>(g, c.in[0].as<const T>(), c.in[1].as<const T>(), c.out[0].as<T>(), c.workspace,
+                                        epilogue);
+        }
     }
 };
 
 template <bool Relu, class T>
 struct kernel<convolution_bias_op<Relu>, T> {
     static std::size_t workspace(const kernel_call& c) { return kernel<convolution_op, T>::workspace(c); }
-    static void run(const kernel_call& c) {
-        cpu::convolution_forward<T>(kernel<convolution_op, T>::shape_of(c), c.in[0].as<const T>(),
-                                    c.in[1].as<const T>(), c.out[0].as<T>(), c.workspace,
-                                    {c.in[2].as<const T>(), Relu});
-    }
+    static void run(const kernel_call& c) { kernel<convolution_op, T>::run(c, {c.in[2].as<const T>(), Relu}); }
 };
 
 template <class T>
 struct kernel<convolution_input_gradient_op, T> {
     static convolution_geometry shape_of(const kernel_call& c) { return geometry_of<convolution_input_gradient_op>(c); }
     static std::size_t workspace(const kernel_call& c) {
-        return cpu::convolution_workspace_bytes<T>(shape_of(c), cpu::convolution_pass::input_gradient, thread_count());
+        return detail::convolution_workspace<T>(shape_of(c), cpu::convolution_pass::input_gradient);
     }
     static void run(const kernel_call& c) {
-        cpu::convolution_input_gradient<T>(shape_of(c), c.in[0].as<const T>(), c.in[1].as<const T>(), c.out[0].as<T>(),
-                                           c.workspace);
+        const convolution_geometry g = shape_of(c);
+        const T *const dy = c.in[0].as<const T>(), *const w = c.in[1].as<const T>();
+        if (const auto* algorithm = cpu::algorithm_for<T>(g)) {
+            if constexpr (std::is_same_v<T, float>) algorithm->input_gradient(g, dy, w, c.out[0].as<T>(), c.workspace);
+        } else {
+            cpu::convolution_input_gradient<T>(g, dy, w, c.out[0].as<T>(), c.workspace);
+        }
     }
 };
 
@@ -49,11 +66,16 @@ struct kernel<convolution_filter_gradient_op, T> {
         return geometry_of<convolution_filter_gradient_op>(c);
     }
     static std::size_t workspace(const kernel_call& c) {
-        return cpu::convolution_workspace_bytes<T>(shape_of(c), cpu::convolution_pass::filter_gradient, thread_count());
+        return detail::convolution_workspace<T>(shape_of(c), cpu::convolution_pass::filter_gradient);
     }
     static void run(const kernel_call& c) {
-        cpu::convolution_filter_gradient<T>(shape_of(c), c.in[0].as<const T>(), c.in[1].as<const T>(), c.out[0].as<T>(),
-                                            c.workspace);
+        const convolution_geometry g = shape_of(c);
+        const T *const x = c.in[0].as<const T>(), *const dy = c.in[1].as<const T>();
+        if (const auto* algorithm = cpu::algorithm_for<T>(g)) {
+            if constexpr (std::is_same_v<T, float>) algorithm->filter_gradient(g, x, dy, c.out[0].as<T>(), c.workspace);
+        } else {
+            cpu::convolution_filter_gradient<T>(g, x, dy, c.out[0].as<T>(), c.workspace);
+        }
     }
 };
 

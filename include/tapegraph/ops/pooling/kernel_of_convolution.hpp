@@ -10,11 +10,21 @@ namespace tapegraph::runtime {
 template <bool Relu, class T>
 struct kernel<convolution_bias_pool_op<Relu>, T> {
     static std::size_t workspace(const kernel_call& c) {
-        return cpu::convolution_pool_workspace_bytes<T>(pooled_geometry(c), thread_count());
+        const convolution_geometry g = pooled_geometry(c);
+        if (const auto* algorithm = cpu::algorithm_for<T>(g))
+            return algorithm->workspace(g, cpu::convolution_pass::forward, thread_count());
+        return cpu::convolution_pool_workspace_bytes<T>(g, thread_count());
     }
     static void run(const kernel_call& c) {
-        cpu::convolution_pool_forward<T>(pooled_geometry(c), c.in[0].as<const T>(), c.in[1].as<const T>(),
-                                         c.out[0].as<T>(), c.workspace, {c.in[2].as<const T>(), Relu});
+        const convolution_geometry g = pooled_geometry(c);
+        const T *const x = c.in[0].as<const T>(), *const w = c.in[1].as<const T>();
+        const cpu::convolution_epilogue<T> epilogue{c.in[2].as<const T>(), Relu};
+        if (const auto* algorithm = cpu::algorithm_for<T>(g)) {
+            if constexpr (std::is_same_v<T, float>)
+                algorithm->forward(g, x, w, c.out[0].as<T>(), c.workspace, epilogue, true);
+        } else {
+            cpu::convolution_pool_forward<T>(g, x, w, c.out[0].as<T>(), c.workspace, epilogue);
+        }
     }
 };
 

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <tapegraph/ops/convolution/cpu_tiling.hpp>
+
+#include <atomic>
+#include <type_traits>
+
+/// The seam between convolutions and algorithms that a program includes by name (tapegraph/fast_convolution.hpp).
+
+namespace tapegraph::cpu {
+
+/// Passes of an algorithm for shapes that `takes` accepts. Workspaces are aligned to 64 bytes and as large as `workspace` says.
+struct convolution_algorithm_passes {
+    bool (*takes)(const convolution_geometry& g);
+    std::size_t (*workspace)(const convolution_geometry& g, convolution_pass pass, int threads);
+    /// `pooled`: y holds the maximum of every 2 by 2 outputs; both extents of the output are even.
+    void (*forward)(const convolution_geometry& g, const float* x, const float* w, float* y, void* workspace,
+                    const convolution_epilogue<float>& epilogue, bool pooled);
+    void (*input_gradient)(const convolution_geometry& g, const float* dy, const float* w, float* dx, void* workspace);
+    void (*filter_gradient)(const convolution_geometry& g, const float* x, const float* dy, float* dw, void* workspace);
+};
+
+namespace detail {
+struct convolution_choice {
+    std::atomic<const convolution_algorithm_passes*> chosen{nullptr};
+    std::atomic<bool> asked{false}; ///< whether memory may have been planned for it
+};
+inline convolution_choice& chosen_convolution() {
+    static convolution_choice choice;
+    return choice;
+}
+} // namespace detail
+
+/// The algorithm that somebody chose, if it takes this shape; null: the direct one.
+template <class T>
+const convolution_algorithm_passes* algorithm_for([[maybe_unused]] const convolution_geometry& g) {
+    if constexpr (std::is_same_v<T, float>) {
+        detail::convolution_choice& choice = detail::chosen_convolution();
+        if (!choice.asked.load(std::memory_order_relaxed)) choice.asked.store(true, std::memory_order_relaxed);
+        const auto* chosen = choice.chosen.load(std::memory_order_relaxed);
+        return chosen != nullptr && chosen->takes(g) ? chosen : nullptr;
+    } else {
+        return nullptr;
+    }
+}
+
+} // namespace tapegraph::cpu

@@ -1,0 +1,242 @@
+#pragma once
+
+#include <tapegraph/ops/convolution/cpu_fast_plan.hpp>
+#include <tapegraph/ops/convolution/cpu_toom_cook.hpp>
+
+/// Between images or filters and what products are made of, a vector of channels at a time, for one instruction set each.
+
+namespace tapegraph::cpu::detail {
+
+template <class V>
+TG_INLINE void load_channels(typename V::type& to, const float* from, std::int64_t left) {
+    if (from == nullptr)
+        to = typename V::type{};
+    else if (left >= V::lanes)
+        V::load(to, from);
+    else
+        V::load_first(to, from, static_cast<int>(left));
+}
+template <class V>
+TG_INLINE void store_channels(float* to, const typename V::type& value, std::int64_t left) {
+    if (left >= V::lanes)
+        V::store(to, value);
+    else
+        V::store_first(to, value, static_cast<int>(left));
+}
+
+/// Pixels of a tile in an image, null outside of it.
+template <int Side>
+TG_INLINE void find_pixels(const float* (&pixel)[Side * Side], const float* images, std::int64_t height,
+                           std::int64_t width, std::int64_t channels, const fast_tile& at, std::int64_t row,
+                           std::int64_t column) {
+    for (int i = 0; i < Side; ++i)
+        for (int j = 0; j < Side; ++j) {
+            const std::int64_t y = row + i, x = column + j;
+            const bool inside = y >= 0 && y < height && x >= 0 && x < width;
+            pixel[i * Side + j] = inside ? images + ((at.image * height + y) * width + x) * channels : nullptr;
+        }
+}
+
+/// Inputs of tiles [first, last) to v, [product][tile - first][channel], `tile_stride` floats from product to product.
+struct input_job {
+    convolution_geometry g;
+    const fast_plan* plan;
+    const float* x;
+    float* v;
+    std::int64_t first, last, product_stride;
+};
+template <int Taps>
+struct input_transform {
+    template <class Isa>
+    TG_INLINE static void run(const input_job* job) {
+        using v = vector<float, Isa::vector_bytes>;
+        using numbers = toom_cook<fast_outputs, Taps>;
+        constexpr int side = numbers::products;
+        const convolution_geometry& g = job->g;
+        typename v::type in[side * side], out[side * side];
+        const float* pixel[side * side];
+        for (std::int64_t tile = job->first; tile < job->last; ++tile) {
+            const fast_tile at(*job->plan, tile);
+            find_pixels<side>(pixel, job->x, g.in_height, g.in_width, g.in_channels, at, at.row - g.pad_top,
+                              at.column - g.pad_left);
+            float* const to = job->v + (tile - job->first) * job->plan->in_row;
+            for (std::int64_t c = 0; c < g.in_channels; c += v::lanes) {
+                for (int i = 0; i < side * side; ++i)
+                    load_channels<v>(in[i], pixel[i] == nullptr ? nullptr : pixel[i] + c, g.in_channels - c);
+                channel_map<numbers, typename numbers::input, v>::forward_both(in, out);
+                for (int i = 0; i < side * side; ++i) v::store(to + i * job->product_stride + c, out[i]);
+            }
+        }
+    }
+};
+
+/// Gradients of tiles to w, [product][panel][tile - first][columns].
+struct gradient_job {
+    convolution_geometry g;
+    const fast_plan* plan;
+    const float* dy;
+    float* w;
+    std::int64_t first, last, group_first, group_size;
+};
+template <int Taps>
+struct gradient_transform {
+    template <class Isa>
+    TG_INLINE static void run(const gradient_job* job) {
+        using v = vector<float, Isa::vector_bytes>;
+        using numbers = toom_cook<fast_outputs, Taps>;
+        constexpr int side = numbers::products, m = fast_outputs;
+        const convolution_geometry& g = job->g;
+        const panel_layout& layout = job->plan->filters;
+        const std::int64_t product_stride = job->group_size * job->plan->in_panels;
+        typename v::type in[m * m], out[side * side];
+        const float* pixel[m * m];
+        for (std::int64_t tile = job->first; tile < job->last; ++tile) {
+            const fast_tile at(*job->plan, tile);
+            find_pixels<m>(pixel, job->dy, g.out_height, g.out_width, g.out_channels, at, at.row, at.column);
+            for (std::int64_t c = 0; c < g.out_channels; c += v::lanes) {
+                const std::int64_t panel = c / (2 * v::lanes), width = layout.width(panel);
+                float* const to = job->w + layout.offset(panel, job->group_size) + (tile - job->group_first) * width +
+                                  c % (2 * v::lanes);
+                for (int i = 0; i < m * m; ++i)
+                    load_channels<v>(in[i], pixel[i] == nullptr ? nullptr : pixel[i] + c, g.out_channels - c);
+                channel_map<numbers, typename numbers::output, v>::forward_both(in, out);
+                for (int i = 0; i < side * side; ++i) v::store(to + i * product_stride, out[i]);
+            }
+        }
+    }
+};
+
+/// Filters of input channels [first, last) to u, [product][panel][in channel][columns]; with `turned` those of the input gradient,
+/// whose input channels are w's last axis: w is then [kernel, kernel, out, in].
+struct filter_job {
+    static constexpr int most = 8; ///< input channels of a job
+    std::int64_t in_channels, out_channels;
+    const fast_plan* plan;
+    const float* w;
+    float* u;
+    std::int64_t product_stride, first, last;
+    bool turned;
+};
+template <int Taps>
+struct filter_transform {
+    template <class Isa>
+    TG_INLINE static void run(const filter_job* job) {
+        using v = vector<float, Isa::vector_bytes>;
+        using numbers = toom_cook<fast_outputs, Taps>;
+        constexpr int side = numbers::products, taps = Taps * Taps;
+        const panel_layout& layout = job->plan->filters;
+        typename v::type in[taps], out[side * side];
+        alignas(64) float turned[taps][filter_job::most][v::lanes] = {};
+        for (std::int64_t n = 0; n < job->out_channels; n += v::lanes) {
+            const std::int64_t panel = n / (2 * v::lanes), left = job->out_channels - n;
+            float* const to = job->u + layout.offset(panel, job->in_channels) + n % (2 * v::lanes);
+            for (int i = 0; job->turned && i < taps; ++i) // neighbouring columns are rows of w here
+                transpose(&turned[i][0][0], v::lanes,
+                          job->w + ((taps - 1 - i) * job->out_channels + n) * job->in_channels + job->first,
+                          job->in_channels, std::min<std::int64_t>(v::lanes, left), job->last - job->first);
+            for (std::int64_t c = job->first; c < job->last; ++c) {
+                for (int i = 0; i < taps; ++i) {
+                    if (job->turned)
+                        v::load(in[i], turned[i][c - job->first]);
+                    else
+                        load_channels<v>(in[i], job->w + (i * job->in_channels + c) * job->out_channels + n, left);
+                }
+                channel_map<numbers, typename numbers::filter, v>::forward_both(in, out);
+                for (int i = 0; i < side * side; ++i)
+                    v::store(to + i * job->product_stride + c * layout.width(panel), out[i]);
+            }
+        }
+    }
+};
+
+/// Results of a panel, [product][tile - first][columns], to outputs: bias, relu, and the maximum of 2 by 2 where pooled.
+struct output_job {
+    convolution_geometry g;
+    const fast_plan* plan;
+    const float* results;
+    float* y;
+    convolution_epilogue<float> epilogue;
+    std::int64_t first, last, panel;
+    bool pooled;
+};
+template <int Taps>
+struct output_transform {
+    template <class Isa>
+    TG_INLINE static void run(const output_job* job) {
+        using v = vector<float, Isa::vector_bytes>;
+        using type = typename v::type;
+        using numbers = toom_cook<fast_outputs, Taps>;
+        constexpr int side = numbers::products, m = fast_outputs;
+        const convolution_geometry& g = job->g;
+        const std::int64_t width = job->plan->filters.width(job->panel), first_channel = job->panel * 2 * v::lanes;
+        const std::int64_t step = job->pooled ? 2 : 1, height = g.out_height / step, row = g.out_width / step;
+        type in[side * side], out[m * m], bias = {};
+        for (std::int64_t tile = job->first; tile < job->last; ++tile) {
+            const fast_tile at(*job->plan, tile);
+            for (std::int64_t n = 0; n < width; n += v::lanes) {
+                const std::int64_t channel = first_channel + n, left = g.out_channels - channel;
+                const float* const from = job->results + (tile - job->first) * width + n;
+                for (int i = 0; i < side * side; ++i) v::load(in[i], from + i * fast_plan::block_tiles * width);
+                channel_map<numbers, typename numbers::output, v>::backward_both(in, out);
+                if (job->epilogue.bias != nullptr) load_channels<v>(bias, job->epilogue.bias + channel, left);
+                for (type& each : out) {
+                    each += bias;
+                    if (job->epilogue.relu) each = each <= type{} ? type{} : each; // keeps NaN
+                }
+                for (std::int64_t i = 0; i < m; i += step)
+                    for (std::int64_t j = 0; j < m; j += step) {
+                        const std::int64_t y = (at.row + i) / step, x = (at.column + j) / step;
+                        if (y >= height || x >= row) continue;
+                        type value = out[i * m + j];
+                        if (job->pooled) {
+                            take_larger(value, out[i * m + j + 1]);
+                            take_larger(value, out[(i + 1) * m + j]);
+                            take_larger(value, out[(i + 1) * m + j + 1]);
+                        }
+                        store_channels<v>(job->y + ((at.image * height + y) * row + x) * g.out_channels + channel,
+                                          value, left);
+                    }
+            }
+        }
+    }
+    // As max pooling compares: of equal ones the later, and a NaN stays.
+    template <class Value>
+    TG_INLINE static void take_larger(Value& best, const Value& other) {
+        best = best > other ? best : best != best ? best : other;
+    }
+};
+
+/// Sums of products, [product][panel][in channel][columns], to dw for input channels [first, last).
+struct filter_gradient_job {
+    convolution_geometry g;
+    const fast_plan* plan;
+    const float* sums;
+    float* dw;
+    std::int64_t product_stride, first, last;
+};
+template <int Taps>
+struct filter_gradient_transform {
+    template <class Isa>
+    TG_INLINE static void run(const filter_gradient_job* job) {
+        using v = vector<float, Isa::vector_bytes>;
+        using numbers = toom_cook<fast_outputs, Taps>;
+        constexpr int side = numbers::products, taps = Taps * Taps;
+        const convolution_geometry& g = job->g;
+        const panel_layout& layout = job->plan->filters;
+        typename v::type in[side * side], out[taps];
+        for (std::int64_t n = 0; n < g.out_channels; n += v::lanes) {
+            const std::int64_t panel = n / (2 * v::lanes);
+            const float* const from = job->sums + layout.offset(panel, g.in_channels) + n % (2 * v::lanes);
+            for (std::int64_t c = job->first; c < job->last; ++c) {
+                for (int i = 0; i < side * side; ++i)
+                    v::load(in[i], from + i * job->product_stride + c * layout.width(panel));
+                channel_map<numbers, typename numbers::filter, v>::backward_both(in, out);
+                for (int i = 0; i < taps; ++i)
+                    store_channels<v>(job->dw + (i * g.in_channels + c) * g.out_channels + n, out[i],
+                                      g.out_channels - n);
+            }
+        }
+    }
+};
+
+} // namespace tapegraph::cpu::detail

@@ -1,0 +1,159 @@
+#pragma once
+
+#include <tapegraph/core/config.hpp>
+#include <tapegraph/cpu/vector.hpp>
+
+#include <utility>
+
+/// Short convolutions by fewer products (Toom 1963, Cook 1966; two-dimensional: Winograd 1980, Lavin and Gray 2016): m outputs of a
+/// filter of r taps are A^T ((B d) . (G g)), where d are the n = m + r - 1 inputs and . multiplies element by element: n products
+/// instead of m r. In two dimensions the maps act on rows and on columns.
+///
+/// B, G and A evaluate polynomials at 0, 1, -1, 2, -2, 1/2, -1/2 and infinity, as many as there are products. Values at x and -x share
+/// the sums of their even and of their odd terms.
+
+namespace tapegraph::cpu::detail {
+
+template <int Outputs, int Taps>
+struct toom_cook {
+    static constexpr int outputs = Outputs, taps = Taps, products = Outputs + Taps - 1;
+    static_assert(products % 2 == 0 && products <= 8); // all points but 0 and infinity come in pairs
+
+    static constexpr double point(int i) {
+        constexpr double points[7] = {0, 1, -1, 2, -2, 0.5, -0.5};
+        return points[i];
+    }
+    /// Whether rows i and i + 1 of the maps belong to x and -x.
+    static constexpr bool pairs(int i) { return i % 2 == 1 && i + 1 < products - 1; }
+    static constexpr double power(double x, int n) {
+        double result = 1;
+        for (int k = 0; k < n; ++k) result *= x;
+        return result;
+    }
+
+    /// B [products, products]: coefficients of the product of (x - p) over all points but the row's own.
+    struct input {
+        static constexpr int rows = products, columns = products;
+        static constexpr double at(int i, int j) {
+            double polynomial[products + 1] = {1};
+            int degree = 0;
+            for (int p = 0; p < products - 1; ++p) {
+                if (p == i) continue;
+                for (int k = ++degree; k >= 0; --k)
+                    polynomial[k] = (k > 0 ? polynomial[k - 1] : 0) - point(p) * (k < degree ? polynomial[k] : 0);
+            }
+            return j <= degree ? polynomial[j] : 0;
+        }
+    };
+    /// A [products, outputs]: powers of the points.
+    struct output {
+        static constexpr int rows = products, columns = outputs;
+        static constexpr double at(int i, int j) {
+            return i < products - 1 ? power(point(i), j) : j == outputs - 1 ? 1 : 0;
+        }
+    };
+    /// G [products, taps]: powers of the points, over what B's rows are at their own.
+    struct filter {
+        static constexpr int rows = products, columns = taps;
+        static constexpr double at(int i, int j) {
+            if (i == products - 1) return j == taps - 1 ? 1 : 0;
+            double scale = 1;
+            for (int p = 0; p < products - 1; ++p)
+                if (p != i) scale *= point(i) - point(p);
+            return power(point(i), j) / scale;
+        }
+    };
+};
+
+/// Applies a map of a toom_cook to vectors of channels.
+template <class Numbers, class Map, class V>
+struct channel_map {
+    using type = typename V::type;
+    static constexpr int rows = Map::rows, columns = Map::columns;
+
+    template <int I, int J>
+    TG_INLINE static void add_term(type& sum, const type& x) {
+        constexpr double factor = Map::at(I, J);
+        if constexpr (factor == 1)
+            sum += x;
+        else if constexpr (factor == -1)
+            sum -= x;
+        else if constexpr (factor != 0)
+            V::multiply_add(sum, x, static_cast<float>(factor));
+    }
+
+    // One row of the map, every Step-th term from First on.
+    template <int I, int First, int Step, int... K>
+    TG_INLINE static void row(type& sum, const type* x, int step, std::integer_sequence<int, K...>) {
+        sum = type{};
+        (add_term<I, First + Step * K>(sum, x[(First + Step * K) * step]), ...);
+    }
+    template <int I>
+    TG_INLINE static void rows_from(const type* x, int step, type* y, int result_step) {
+        if constexpr (Numbers::pairs(I)) {
+            type even, odd;
+            row<I, 0, 2>(even, x, step, std::make_integer_sequence<int, (columns + 1) / 2>{});
+            row<I, 1, 2>(odd, x, step, std::make_integer_sequence<int, columns / 2>{});
+            y[I * result_step] = even + odd;
+            y[(I + 1) * result_step] = even - odd;
+        } else if constexpr (I == 0 || !Numbers::pairs(I - 1)) {
+            row<I, 0, 1>(y[I * result_step], x, step, std::make_integer_sequence<int, columns>{});
+        }
+    }
+    template <int... I>
+    TG_INLINE static void forward(const type* x, int step, type* y, int result_step, std::integer_sequence<int, I...>) {
+        (rows_from<I>(x, step, y, result_step), ...);
+    }
+    /// y = M x.
+    TG_INLINE static void forward(const type* x, int step, type* y, int result_step) {
+        forward(x, step, y, result_step, std::make_integer_sequence<int, rows>{});
+    }
+
+    // Column J of the map times values of which those of pairs have been added and subtracted.
+    template <int I, int J>
+    TG_INLINE static void add_folded(type& sum, const type* folded) {
+        if constexpr (I == 0 || !Numbers::pairs(I - 1))
+            add_term<I, J>(sum, folded[Numbers::pairs(I) && J % 2 == 1 ? I + 1 : I]);
+    }
+    template <int J, int... I>
+    TG_INLINE static void column(type& sum, const type* folded, std::integer_sequence<int, I...>) {
+        sum = type{};
+        (add_folded<I, J>(sum, folded), ...);
+    }
+    template <int I>
+    TG_INLINE static void fold(const type* x, int step, type* folded) {
+        if constexpr (Numbers::pairs(I)) {
+            folded[I] = x[I * step] + x[(I + 1) * step];
+            folded[I + 1] = x[I * step] - x[(I + 1) * step];
+        } else if constexpr (I == 0 || !Numbers::pairs(I - 1)) {
+            folded[I] = x[I * step];
+        }
+    }
+    template <int... I, int... J>
+    TG_INLINE static void backward(const type* x, int step, type* y, int result_step,
+                                   std::integer_sequence<int, I...> all, std::integer_sequence<int, J...>) {
+        type folded[rows];
+        (fold<I>(x, step, folded), ...);
+        (column<J>(y[J * result_step], folded, all), ...);
+    }
+    /// y = M^T x.
+    TG_INLINE static void backward(const type* x, int step, type* y, int result_step) {
+        backward(x, step, y, result_step, std::make_integer_sequence<int, rows>{},
+                 std::make_integer_sequence<int, columns>{});
+    }
+
+    /// M x M^T of a matrix [columns, columns] into one [rows, rows].
+    TG_INLINE static void forward_both(const type* x, type* y) {
+        type half[rows * columns];
+        for (int j = 0; j < columns; ++j) forward(x + j, columns, half + j, columns);
+        for (int i = 0; i < rows; ++i) forward(half + i * columns, 1, y + i * rows, 1);
+    }
+    /// M^T x M of a matrix [rows, rows] into one [columns, columns].
+    TG_INLINE static void backward_both(const type* x, type* y) {
+        type half[columns * rows];
+        for (int j = 0; j < rows; ++j) backward(x + j, rows, half + j, rows);
+        for (int i = 0; i < columns; ++i) backward(half + i * rows, 1, y + i * columns, 1);
+    }
+};
+
+} // namespace tapegraph::cpu::detail

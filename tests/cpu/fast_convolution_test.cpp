@@ -1,0 +1,212 @@
+#include <tapegraph/ops/convolution/cpu.hpp>
+#include <tapegraph/fast_convolution.hpp>
+#include <tapegraph/ops/pooling/cpu.hpp>
+
+#include <support/poisoned.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace fast_convolution_test {
+
+namespace cpu = tapegraph::cpu;
+using cpu::convolution_pass;
+using geometry = tapegraph::convolution_geometry;
+using support::poisoned;
+
+namespace {
+
+std::vector<float> noise(std::int64_t count, std::uint32_t seed) {
+    std::vector<float> values(static_cast<std::size_t>(count));
+    for (float& value : values) {
+        seed = seed * 1664525u + 1013904223u;
+        value = static_cast<float>(static_cast<std::int32_t>(seed)) * 0x1p-31f; // uniform in [-1, 1)
+    }
+    return values;
+}
+
+std::int64_t elements_of_x(const geometry& g) { return g.batch * g.in_height * g.in_width * g.in_channels; }
+std::int64_t elements_of_w(const geometry& g) {
+    return g.kernel_height * g.kernel_width * g.in_channels * g.out_channels;
+}
+std::int64_t elements_of_y(const geometry& g) { return g.batch * g.out_height * g.out_width * g.out_channels; }
+
+/// What the direct passes give, in double.
+struct reference {
+    std::vector<double> y, dx, dw;
+
+    reference(const geometry& g, const std::vector<float>& x, const std::vector<float>& w, const std::vector<float>& dy)
+        : y(dy.size()), dx(x.size()), dw(w.size()) {
+        const std::vector<double> wide_x(x.begin(), x.end()), wide_w(w.begin(), w.end()), wide_dy(dy.begin(), dy.end());
+        std::size_t bytes = 0;
+        for (const auto pass :
+             {convolution_pass::forward, convolution_pass::input_gradient, convolution_pass::filter_gradient})
+            bytes = std::max(bytes, cpu::convolution_workspace_bytes<double>(g, pass, tapegraph::thread_count()));
+        poisoned workspace(bytes);
+        cpu::convolution_forward(g, wide_x.data(), wide_w.data(), y.data(), workspace.get());
+        cpu::convolution_input_gradient(g, wide_dy.data(), wide_w.data(), dx.data(), workspace.get());
+        cpu::convolution_filter_gradient(g, wide_x.data(), wide_dy.data(), dw.data(), workspace.get());
+    }
+};
+
+double relative_error(const std::vector<double>& wanted, const std::vector<float>& got) {
+    double difference = 0, size = 0;
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+        const double d = static_cast<double>(got[i]) - wanted[i];
+        difference += d * d;
+        size += wanted[i] * wanted[i];
+    }
+    return std::sqrt(difference / size);
+}
+
+struct passes {
+    std::vector<float> y, dx, dw;
+
+    passes(const geometry& g, const std::vector<float>& x, const std::vector<float>& w, const std::vector<float>& dy,
+           const cpu::convolution_epilogue<float>& epilogue = {})
+        : y(dy.size(), unset), dx(x.size(), unset), dw(w.size(), unset) {
+        const auto bytes = [&](convolution_pass pass) {
+            return cpu::fast_convolution.workspace(g, pass, tapegraph::thread_count());
+        };
+        poisoned forward(bytes(convolution_pass::forward));
+        cpu::fast_convolution.forward(g, x.data(), w.data(), y.data(), forward.get(), epilogue, false);
+        poisoned input(bytes(convolution_pass::input_gradient));
+        cpu::fast_convolution.input_gradient(g, dy.data(), w.data(), dx.data(), input.get());
+        poisoned filter(bytes(convolution_pass::filter_gradient));
+        cpu::fast_convolution.filter_gradient(g, x.data(), dy.data(), dw.data(), filter.get());
+    }
+    bool operator==(const passes&) const = default;
+
+private:
+    static constexpr float unset = std::numeric_limits<float>::quiet_NaN();
+};
+
+/// Every instruction set the processor has, on one thread and on three: within the bound, and the same bits on any number of threads.
+void check(const geometry& g) {
+    INFO("batch " << g.batch << " image " << g.in_height << "x" << g.in_width << "x" << g.in_channels << " kernel "
+                  << g.kernel_height << " out " << g.out_height << "x" << g.out_width << "x" << g.out_channels
+                  << " pad " << g.pad_top << "," << g.pad_left);
+    REQUIRE(cpu::fast_convolution.takes(g));
+    const auto x = noise(elements_of_x(g), 1), w = noise(elements_of_w(g), 2), dy = noise(elements_of_y(g), 3);
+    const reference wanted(g, x, w, dy);
+    // Of random values in [-1, 1): 6e-6 and 3e-6 are what 5 and 3 taps have over these shapes, and a half more. A product at a wrong
+    // place is an error of 1e-2 and more.
+    const double bound = g.kernel_height == 5 ? 1e-5 : 5e-6;
+    for (const auto set : {cpu::instruction_set::baseline, cpu::instruction_set::avx2, cpu::instruction_set::avx512}) {
+        cpu::set_instruction_set(set);
+        if (cpu::active_instruction_set() != set) continue;
+        tapegraph::set_thread_count(1);
+        const passes one(g, x, w, dy);
+        CHECK(relative_error(wanted.y, one.y) < bound);
+        CHECK(relative_error(wanted.dx, one.dx) < bound);
+        CHECK(relative_error(wanted.dw, one.dw) < bound);
+        tapegraph::set_thread_count(3);
+        CHECK(passes(g, x, w, dy) == one);
+    }
+    tapegraph::set_thread_count(0);
+    cpu::set_instruction_set(cpu::supported_instruction_set());
+}
+
+geometry valid(std::int64_t batch, std::int64_t height, std::int64_t width, std::int64_t in, std::int64_t kernel,
+               std::int64_t out) {
+    return {batch, height, width, in, kernel, kernel, height - kernel + 1, width - kernel + 1, out};
+}
+geometry same(std::int64_t batch, std::int64_t height, std::int64_t width, std::int64_t in, std::int64_t kernel,
+              std::int64_t out) {
+    return {batch, height, width, in, kernel, kernel, height, width, out, 1, 1, kernel / 2, kernel / 2};
+}
+
+} // namespace
+
+TEST_CASE("fast convolution: all passes near direct sums in double, the same bits on any number of threads") {
+    check(valid(1, 20, 20, 32, 5, 32)); // whole tiles, panels and vectors
+    check(valid(2, 19, 23, 37, 5, 41)); // nothing whole
+    check(valid(3, 15, 15, 64, 3, 33)); // in channels a multiple of 64, a panel of one column
+    check(same(2, 14, 13, 33, 3, 97));
+    check(same(1, 16, 17, 150, 5, 65));
+    check(same(5, 29, 31, 32, 3, 32));                    // several blocks of tiles, several groups
+    check({2, 16, 16, 32, 3, 3, 18, 18, 32, 1, 1, 2, 2}); // padded by all but one of a kernel
+    check({1, 14, 18, 40, 5, 5, 13, 14, 36, 1, 1, 0, 3}); // more on one side than on the other
+    check({1, 4, 61, 32, 3, 3, 4, 61, 32, 1, 1, 1, 1});   // one row of tiles
+}
+
+TEST_CASE("fast convolution: bias, relu and the maximum of 2 by 2 pixels are those of separate passes") {
+    const geometry g = same(2, 14, 18, 34, 3, 39);
+    const auto x = noise(elements_of_x(g), 1), w = noise(elements_of_w(g), 2), bias = noise(g.out_channels, 4);
+    const std::vector<float> dy = noise(elements_of_y(g), 3);
+    std::vector<float> wanted = passes(g, x, w, dy).y;
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+        wanted[i] += bias[i % bias.size()];
+        wanted[i] = wanted[i] <= 0 ? 0 : wanted[i];
+    }
+    CHECK(passes(g, x, w, dy, {bias.data(), true}).y == wanted);
+
+    cpu::pool_geometry p{};
+    p.batch = g.batch, p.channels = g.out_channels;
+    p.in_height = g.out_height, p.in_width = g.out_width;
+    p.out_height = g.out_height / 2, p.out_width = g.out_width / 2;
+    p.window_height = p.window_width = p.stride_height = p.stride_width = 2;
+    std::vector<float> pooled(wanted.size() / 4), got(wanted.size() / 4);
+    cpu::max_pool_forward(p, wanted.data(), pooled.data());
+    poisoned workspace(cpu::fast_convolution.workspace(g, convolution_pass::forward, tapegraph::thread_count()));
+    cpu::fast_convolution.forward(g, x.data(), w.data(), got.data(), workspace.get(), {bias.data(), true}, true);
+    CHECK(got == pooled);
+}
+
+TEST_CASE("fast convolution: an image's results do not depend on the others of its batch") {
+    const geometry g = same(7, 13, 13, 32, 5, 32);
+    const auto x = noise(elements_of_x(g), 1), w = noise(elements_of_w(g), 2), dy = noise(elements_of_y(g), 3);
+    const passes all(g, x, w, dy);
+    geometry one = g;
+    one.batch = 1;
+    const auto in = static_cast<std::size_t>(elements_of_x(one)), out = static_cast<std::size_t>(elements_of_y(one));
+    for (std::size_t image = 0; image < 7; ++image) {
+        const auto part = [&](const std::vector<float>& of, std::size_t size) {
+            return std::vector<float>(of.begin() + static_cast<std::ptrdiff_t>(image * size),
+                                      of.begin() + static_cast<std::ptrdiff_t>((image + 1) * size));
+        };
+        const passes alone(one, part(x, in), w, part(dy, out));
+        CHECK(alone.y == part(all.y, out));
+        CHECK(alone.dx == part(all.dx, in));
+    }
+}
+
+TEST_CASE("fast convolution: no images, a NaN, and shapes that stay direct") {
+    geometry g = same(0, 16, 16, 32, 3, 32);
+    const std::vector<float> nothing;
+    std::vector<float> dw(static_cast<std::size_t>(elements_of_w(g)), 7.0f);
+    poisoned workspace(cpu::fast_convolution.workspace(g, convolution_pass::filter_gradient, 2) + 64);
+    cpu::fast_convolution.filter_gradient(g, nothing.data(), nothing.data(), dw.data(), workspace.get());
+    CHECK(dw == std::vector<float>(dw.size(), 0.0f));
+
+    g.batch = 1;
+    auto x = noise(elements_of_x(g), 1);
+    x[0] = std::numeric_limits<float>::quiet_NaN();
+    const passes with(g, x, noise(elements_of_w(g), 2), noise(elements_of_y(g), 3));
+    CHECK(std::isnan(with.y[0])); // the first tile has it
+    CHECK(!std::isnan(with.y.back()));
+
+    const geometry base = same(1, 16, 16, 32, 3, 32);
+    const auto taken = [&](const auto& change) {
+        geometry changed = base;
+        change(changed);
+        return cpu::fast_convolution.takes(changed);
+    };
+    CHECK(taken([](geometry&) {}));
+    CHECK(!taken([](geometry& of) { of.groups = 2; }));
+    CHECK(!taken([](geometry& of) { of.stride_width = 2; }));
+    CHECK(!taken([](geometry& of) { of.dilation_height = 2; }));
+    CHECK(!taken([](geometry& of) { of.kernel_height = 5; }));
+    CHECK(!taken([](geometry& of) { of.kernel_height = of.kernel_width = 7; }));
+    CHECK(!taken([](geometry& of) { of.in_channels = 31; }));
+    CHECK(!taken([](geometry& of) { of.out_channels = 3; }));
+    CHECK(!taken([](geometry& of) { of.pad_left = 3; }));
+    CHECK(!taken([](geometry& of) { of.out_height = 12; })); // 12 tiles
+}
+
+} // namespace fast_convolution_test

@@ -1,0 +1,91 @@
+#include <tapegraph/tapegraph.hpp>
+
+#include <tapegraph/fast_convolution.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+namespace models_test {
+
+namespace tg = tapegraph;
+
+namespace {
+
+/// The choice is the process's, and made before anything convolves: this folder is a program of its own.
+[[maybe_unused]] const bool chosen = (tg::set_convolution_algorithm(tg::convolution_algorithm::fast), true);
+
+/// Convolutions that become one kernel with bias, relu and pooling in graph mode, one behind normalization, one that stays direct.
+struct network {
+    constexpr auto operator()(auto scope, auto image) const {
+        const auto first =
+            relu(tg::conv2d(scope / "first", image, {.filters = 33, .kernel_size = 5, .padding = tg::padding::same()}));
+        const auto second = relu(tg::conv2d(scope / "pooled", first, {.filters = 36, .kernel_size = 3}));
+        const auto third = tg::conv2d(scope / "third", max_pooling2d(second, {.pool_size = 2}),
+                                      {.filters = 32, .kernel_size = 3, .padding = tg::padding::same()});
+        const auto h = max_pooling2d(relu(tg::batch_normalization(scope / "norm", third)), {.pool_size = 4});
+        return tg::dense(scope / "score", flatten(h), {.units = 3});
+    }
+};
+// 33 channels in, 18 by 18: the first is fast; 16 by 16 behind the second, 8 by 8 (four tiles: direct) behind pooling.
+template <class T>
+using spec = tg::spec<T, tg::dyn, 18, 18, 33>;
+
+template <class T>
+tg::tensor<T> images(std::int64_t count) {
+    return tg::eval(tg::cast<T>(tg::random::normal<float>({count, 18, 18, 33}, {.seed = 5})));
+}
+const tg::tensor<std::int32_t>& labels() {
+    static const tg::tensor<std::int32_t> values{0, 1, 2, 1, 0};
+    return values;
+}
+
+template <class Mode, class T>
+auto compiled() {
+    return tg::compile<Mode>(network{}, spec<T>{}, tg::sparse_softmax_cross_entropy{},
+                             tg::momentum{.learning_rate = 0.02}, {.seed = 3});
+}
+
+/// The losses of six steps, then of an evaluation.
+template <class T>
+std::vector<double> train(auto& model) {
+    std::vector<double> losses;
+    const auto x = images<T>(5);
+    for (int step = 0; step < 6; ++step) losses.push_back(model.train_on_batch(x, labels()).loss);
+    losses.push_back(model.evaluate(x, labels()).loss);
+    return losses;
+}
+
+} // namespace
+
+TEST_CASE("fast convolutions: both modes have the same bits, and train as double does directly") {
+    auto graph = compiled<tg::graph, float>();
+    auto eager = compiled<tg::eager, float>();
+    auto direct = compiled<tg::graph, double>();
+    for (const auto& v : graph.variables())
+        if (!v.optimizer_state())
+            direct.variables()[v.path()].assign(tg::eval(tg::cast<double>(v.template value<float>())));
+    const std::vector<double> losses = train<float>(graph), in_double = train<double>(direct);
+    CHECK(losses == train<float>(eager));
+    CHECK(graph.predict(images<float>(5)).to_vector() == eager.predict(images<float>(5)).to_vector());
+    for (std::size_t step = 0; step < losses.size(); ++step) {
+        // Rounding is 1e-6 of a loss of about 1, and steps at this rate multiply it by some ten.
+        CHECK(std::abs(losses[step] - in_double[step]) < 1e-4);
+        CHECK(losses[step] != in_double[step]);
+    }
+    CHECK(losses[5] < 0.5 * losses[0]);
+}
+
+TEST_CASE("fast convolutions: a choice that comes too late is refused") {
+    static_cast<void>(compiled<tg::graph, float>().predict(images<float>(1)));
+    tg::set_convolution_algorithm(tg::convolution_algorithm::fast); // what it is
+    CHECK_THROWS_WITH_AS(
+        tg::set_convolution_algorithm(tg::convolution_algorithm::direct),
+        "set_convolution_algorithm: choose before the first convolution, whose memory is planned for the other",
+        tg::argument_error);
+    CHECK(tg::current_convolution_algorithm() == tg::convolution_algorithm::fast);
+}
+
+} // namespace models_test
