@@ -5,11 +5,15 @@
 ///
 /// Define TG_NO_THIRD_PARTY to leave out what needs libraries.
 
+#include <tapegraph/interop.hpp>
 #include <tapegraph/tensor.hpp>
 
+#include <tapegraph/io/atomic_folder.hpp>
+#include <tapegraph/io/checkpoint_manager.hpp>
 #include <tapegraph/io/crc32c.hpp>
 #include <tapegraph/io/csv.hpp>
 #include <tapegraph/io/csv_reader.hpp>
+#include <tapegraph/io/dlpack.hpp>
 #include <tapegraph/io/graph_nodes.hpp>
 #include <tapegraph/io/host_array.hpp>
 #include <tapegraph/io/json_reader.hpp>
@@ -22,6 +26,8 @@
 #include <tapegraph/io/svg_chart.hpp>
 #include <tapegraph/io/utf8.hpp>
 #include <tapegraph/io/weights.hpp>
+#include <tapegraph/io/weights_memory.hpp>
+#include <tapegraph/nn/callbacks/checkpoints.hpp>
 #include <tapegraph/nn/callbacks/saving.hpp>
 #include <tapegraph/nn/estimator.hpp>
 #include <tapegraph/profile.hpp>

@@ -40,6 +40,16 @@ public:
         dims_.attach(nullptr);
     }
 
+    /// Over elements of somebody else, row by row, which `owner` keeps; see eager/borrow.hpp.
+    static any_tensor over(dtype type, const tapegraph::shape& dims, void* elements, std::shared_ptr<const void> owner,
+                           bool read_only) {
+        any_tensor t = outline_of(type, dims);
+        const auto bytes = static_cast<std::size_t>(dims.elements()) * size_of(type);
+        t.storage_ = detail::storage_reference::over(elements, bytes, static_cast<std::shared_ptr<const void>&&>(owner),
+                                                     read_only);
+        return t;
+    }
+
     const tapegraph::shape& shape() const { return dims_; }
     int rank() const { return dims_.rank(); }
     std::int64_t size() const { return dims_.elements(); }

@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <new>
 
@@ -44,6 +45,14 @@ public:
     /// `host`: where the CPU's elements stand, with their values; null for a buffer made on the device.
     copies(runtime::device_runtime& d, std::byte* host, std::size_t bytes)
         : device_(&d), host_(host), bytes_(bytes), host_good_(host != nullptr) {}
+    /// Over elements of somebody else, which `owner` keeps.
+    copies(std::byte* host, std::size_t bytes, std::shared_ptr<const void> owner, bool read_only)
+        : device_(nullptr),
+          host_(host),
+          bytes_(bytes),
+          host_good_(true),
+          read_only_(read_only),
+          owner_(static_cast<std::shared_ptr<const void>&&>(owner)) {}
     copies(const copies&) = delete;
     copies& operator=(const copies&) = delete;
     ~copies() {
@@ -73,6 +82,8 @@ public:
         return remote_;
     }
 
+    bool read_only() const { return read_only_; }
+
 private:
     void move_to(runtime::device_runtime& d) {
         host(true);
@@ -87,11 +98,12 @@ private:
     void* remote_ = nullptr;
     std::byte* host_;
     std::size_t bytes_;
-    bool host_good_, remote_good_ = false;
-    runtime::arena own_; // of the CPU's elements, unless they stand behind the header
+    bool host_good_, remote_good_ = false, read_only_ = false;
+    runtime::arena own_;                // of the CPU's elements, unless they stand behind the header
+    std::shared_ptr<const void> owner_; // of those that are somebody else's
 };
 
-/// A buffer: this header, then the elements, both in one block. Those made on a GPU have no elements here.
+/// A buffer: this header, then the elements, both in one block. Those made on a GPU, and borrowed ones, have no elements here.
 struct alignas(runtime::alignment) storage {
     std::atomic<std::int32_t> references{1};
     std::int32_t size_class = 0;
@@ -100,7 +112,7 @@ struct alignas(runtime::alignment) storage {
     std::atomic<copies*> elsewhere{nullptr};
     runtime::arena block;
 
-    static constexpr std::int32_t on_device = -1; // the size class of buffers made on a GPU
+    static constexpr std::int32_t on_device = -1; // the size class of buffers made on a GPU, and of borrowed ones
 
     std::byte* elements() { return reinterpret_cast<std::byte*>(this + 1); }
     std::byte* data(bool change) {
@@ -122,6 +134,8 @@ struct alignas(runtime::alignment) storage {
         s->elsewhere = new copies(d, nullptr, bytes);
         return s;
     }
+    /// Whether the elements are somebody else's who does not want them changed.
+    bool read_only() const { return size_class == on_device && elsewhere.load(std::memory_order_acquire)->read_only(); }
 };
 
 /// Free buffers of one thread by size class: four classes per power of two, so at most a quarter is wasted.
@@ -213,6 +227,17 @@ public:
     explicit storage_reference(std::size_t bytes)
         : storage_(runtime::current_runtime() == nullptr ? buffer_pool::instance().allocate(bytes)
                                                          : storage::make_on(*runtime::current_runtime(), bytes)) {}
+    /// Over elements of somebody else. Those that are read-only are shared as long as they are there: writing copies them first.
+    static storage_reference over(void* elements, std::size_t bytes, std::shared_ptr<const void> owner,
+                                  bool read_only) {
+        storage_reference r;
+        r.storage_ = new storage;
+        r.storage_->size_class = storage::on_device;
+        r.storage_->bytes = bytes;
+        r.storage_->elsewhere = new copies(static_cast<std::byte*>(elements), bytes,
+                                           static_cast<std::shared_ptr<const void>&&>(owner), read_only);
+        return r;
+    }
     storage_reference(const storage_reference& other) : storage_(other.storage_) {
         if (storage_ != nullptr) storage_->references.fetch_add(1, std::memory_order_relaxed);
     }
@@ -236,7 +261,10 @@ public:
     }
     const void* identity() const { return storage_; }
     bool empty() const { return storage_ == nullptr; }
-    bool shared() const { return storage_ != nullptr && storage_->references.load(std::memory_order_acquire) > 1; }
+    bool shared() const {
+        return storage_ != nullptr &&
+               (storage_->references.load(std::memory_order_acquire) > 1 || storage_->read_only());
+    }
 
 private:
     storage* storage_ = nullptr;

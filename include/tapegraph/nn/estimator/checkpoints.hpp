@@ -2,11 +2,10 @@
 
 #include <tapegraph/core/clock.hpp>
 #include <tapegraph/core/error.hpp>
+#include <tapegraph/io/checkpoint_rules.hpp>
 #include <tapegraph/io/file.hpp>
 
-#include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -42,7 +41,9 @@ public:
     /// The best one; empty where there is none.
     std::filesystem::path best() const;
     /// Steps of the checkpoints, ascending.
-    std::vector<std::int64_t> steps(std::string_view prefix = "model-") const;
+    std::vector<std::int64_t> steps(std::string_view prefix = "model-") const {
+        return io::detail::numbered_entries(folder_, prefix, ".safetensors");
+    }
 
     /// Whether a checkpoint is due after this step.
     bool due(std::int64_t step) const {
@@ -59,10 +60,7 @@ public:
     void write(std::int64_t step, const Save& save) {
         save(file_of("model-", step));
         begin(step);
-        const auto known = steps();
-        if (options_.keep <= 0) return;
-        for (std::size_t i = 0; i + static_cast<std::size_t>(options_.keep) < known.size(); ++i)
-            remove(file_of("model-", known[i]));
+        for (const std::int64_t old : io::detail::surplus_of(steps(), options_.keep)) remove(file_of("model-", old));
     }
     /// Whether a value of options().best is better than all before; then its model is written by `save(path)`.
     template <class Save>
@@ -85,7 +83,9 @@ private:
         std::filesystem::remove(file, failure);
         if (failure) throw data_error(io::detail::quoted(file) + ": cannot be removed: " + failure.message());
     }
-    bool better(double value) const;
+    bool better(double value) const {
+        return io::detail::improves(value, has_best_, best_, options_.best_is_highest || options_.best == "accuracy");
+    }
     void write_best(double value);
 
     std::filesystem::path folder_;
@@ -104,11 +104,8 @@ checkpoint_folder<X>::checkpoint_folder(std::filesystem::path folder, checkpoint
     if (!(options_.every_seconds >= 0))
         throw argument_error("estimator: every_seconds is " + std::to_string(options_.every_seconds));
     if (options_.keep < 0) throw argument_error("estimator: keep is " + std::to_string(options_.keep));
+    io::detail::make_folder(folder_);
     std::error_code failure;
-    std::filesystem::create_directories(folder_, failure);
-    if (failure || !std::filesystem::is_directory(folder_, failure))
-        throw data_error(io::detail::quoted(folder_) + ": cannot be made a folder" +
-                         (failure ? ": " + failure.message() : ""));
     const std::filesystem::path known = folder_ / "best.txt";
     if (steps("best-").empty() || !std::filesystem::exists(known, failure)) return;
     const auto bytes = io::read_file(known);
@@ -116,25 +113,6 @@ checkpoint_folder<X>::checkpoint_folder(std::filesystem::path folder, checkpoint
     const auto end = std::from_chars(text, text + bytes.size(), best_);
     if (end.ec != std::errc{}) throw data_error(io::detail::quoted(known) + ": holds no number");
     has_best_ = true;
-}
-
-template <class X>
-std::vector<std::int64_t> checkpoint_folder<X>::steps(std::string_view prefix) const {
-    constexpr std::string_view suffix = ".safetensors";
-    std::vector<std::int64_t> found;
-    std::error_code failure;
-    std::filesystem::directory_iterator at(folder_, failure);
-    if (failure) throw data_error(io::detail::quoted(folder_) + ": cannot be read: " + failure.message());
-    for (const auto& entry : at) {
-        const std::string name = entry.path().filename().string();
-        if (!name.starts_with(prefix) || !name.ends_with(suffix)) continue;
-        std::int64_t step = -1;
-        const char *const first = name.data() + prefix.size(), *const last = name.data() + name.size() - suffix.size();
-        const auto end = std::from_chars(first, last, step);
-        if (end.ec == std::errc{} && end.ptr == last && step >= 0) found.push_back(step);
-    }
-    std::sort(found.begin(), found.end());
-    return found;
 }
 
 template <class X>
@@ -147,13 +125,6 @@ template <class X>
 std::filesystem::path checkpoint_folder<X>::best() const {
     const auto known = steps("best-");
     return known.empty() ? std::filesystem::path{} : file_of("best-", known.back());
-}
-
-template <class X>
-bool checkpoint_folder<X>::better(double value) const {
-    if (std::isnan(value)) return false;
-    if (!has_best_) return true;
-    return options_.best_is_highest || options_.best == "accuracy" ? value > best_ : value < best_;
 }
 
 template <class X>

@@ -1,0 +1,230 @@
+#pragma once
+
+#include <tapegraph/io/atomic_folder.hpp>
+#include <tapegraph/io/checkpoint_rules.hpp>
+#include <tapegraph/io/checkpoint_state.hpp>
+#include <tapegraph/io/weights.hpp>
+
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+/// Checkpoints of a training, one folder each: step-000120/model.safetensors and state.json.
+
+namespace tapegraph {
+
+/// How checkpoints are kept, in the words of TensorFlow's CheckpointManager.
+struct checkpoint_manager_options {
+    std::int64_t max_to_keep = 5;      ///< the newest so many; 0: all
+    std::int64_t keep_every_steps = 0; ///< those of steps that are multiples of it stay, too; 0: none
+    std::string best{};                ///< a metric: the checkpoint with its best value stays, too
+    better mode = better::automatic;   ///< whether more of that metric is better
+    /// Saving copies the variables and returns; a thread writes them. false: save returns when everything is on disk.
+    bool background = true;
+    std::uint64_t max_shard_bytes = 0;     ///< above 0: files of at most so many bytes, with an index
+    save_options save{.everything = true}; ///< what is kept; the default resumes exactly
+};
+
+namespace detail {
+
+/// A model's tensors at one moment, copied, so that training may go on while they are written. The memory is kept for the next.
+struct weight_snapshot {
+    std::vector<io::safetensors_entry> entries;
+    std::map<std::string, std::string> metadata;
+    std::vector<std::byte> values;
+
+    template <class = void>
+    void take(model_entries from) {
+        entries = std::move(from.entries);
+        metadata = std::move(from.metadata);
+        std::vector<std::size_t> bytes;
+        std::size_t size = 0;
+        for (const auto& e : entries) {
+            std::int64_t count = 0;
+            io::checked_size(e.shape, size_of(e.type), count);
+            bytes.push_back(static_cast<std::size_t>(count) * size_of(e.type));
+            size += bytes.back();
+        }
+        values.resize(size);
+        std::byte* to = values.data();
+        for (std::size_t i = 0; i < entries.size(); to += bytes[i++]) {
+            if (bytes[i] > 0) std::memcpy(to, entries[i].data, bytes[i]);
+            entries[i].data = to;
+        }
+    }
+};
+/// The path of a model that is saved into a snapshot.
+struct snapshot_place {
+    weight_snapshot& snapshot;
+};
+template <>
+struct weight_file<snapshot_place> {
+    template <class Model>
+    static void save(const snapshot_place& to, const Model& model, const save_options& options) {
+        to.snapshot.take(entries_of(model, options));
+    }
+};
+
+} // namespace detail
+
+/// Checkpoints of one folder: written whole or not at all whenever the process ends, the newest and the best kept, one at a time
+/// written by a thread while training goes on.
+///
+///     tg::checkpoint_manager checkpoints("run", {.max_to_keep = 3, .best = "val_loss"});
+///     checkpoints.restore_latest(model);
+///     ...
+///     checkpoints.save(model, {.epoch = epoch, .metrics = {{"val_loss", loss}}});
+///     checkpoints.close();
+///
+/// An error of writing is thrown by the next call of save, wait, close or restore. For one thread at a time.
+template <class = void>
+class basic_checkpoint_manager {
+public:
+    /// Makes the folder where it is missing, and removes what a process that was killed left unfinished in it. Throws argument_error for
+    /// options that make no sense, data_error for a folder that cannot be made.
+    explicit basic_checkpoint_manager(std::filesystem::path folder, checkpoint_manager_options options = {})
+        : folder_(std::move(folder)), options_(std::move(options)) {
+        const auto refuse = [](const char* name, std::int64_t value) {
+            throw argument_error(std::string("checkpoint_manager: ") + name + " is " + std::to_string(value));
+        };
+        if (options_.max_to_keep < 0) refuse("max_to_keep", options_.max_to_keep);
+        if (options_.keep_every_steps < 0) refuse("keep_every_steps", options_.keep_every_steps);
+        io::detail::make_folder(folder_);
+        io::remove_unfinished(folder_);
+    }
+    basic_checkpoint_manager(const basic_checkpoint_manager&) = delete;
+    basic_checkpoint_manager& operator=(const basic_checkpoint_manager&) = delete;
+    /// Waits for what is being written. An error that nobody asked for is lost: close() first.
+    ~basic_checkpoint_manager() {
+        if (writer_.joinable()) writer_.join();
+    }
+
+    const std::filesystem::path& folder() const { return folder_; }
+    const checkpoint_manager_options& options() const { return options_; }
+
+    /// Keeps the model as it is now. Waits first for the checkpoint before this one. Throws data_error where that one, or this, could
+    /// not be written, and argument_error where `options().best` is a metric that `state` has not.
+    template <class Model>
+    void save(const Model& model, checkpoint_state state = {}) {
+        wait();
+        if (state.step < 0) state.step = model.step();
+        if (!options_.best.empty() && state.metrics.find(options_.best) == state.metrics.end())
+            throw argument_error("checkpoint_manager: the state has no metric '" + options_.best +
+                                 "', which is to be best");
+        model.save(detail::snapshot_place{snapshot_}, options_.save);
+        if (const auto seed = snapshot_.metadata.find("seed"); seed != snapshot_.metadata.end())
+            state.seed = std::stoull(seed->second);
+        if (!options_.background) return write(state);
+        writer_ = std::thread([this, state] {
+            try {
+                write(state);
+            } catch (...) {
+                failure_ = std::current_exception();
+            }
+        });
+    }
+    /// Until nothing is being written. Throws what writing threw.
+    void wait() {
+        if (writer_.joinable()) writer_.join();
+        if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+    }
+    /// The last wait: what was saved is on disk when it returns, and the memory of the copy is given back.
+    void close() {
+        wait();
+        snapshot_ = {};
+    }
+
+    /// Steps of the checkpoints, ascending.
+    std::vector<std::int64_t> steps() const { return io::detail::numbered_entries(folder_, "step-", ""); }
+    /// The folder of a step, whether it is there or not.
+    std::filesystem::path path_of(std::int64_t step) const {
+        const std::string digits = std::to_string(step);
+        return folder_ / ("step-" + std::string(digits.size() < 6 ? 6 - digits.size() : 0, '0') + digits);
+    }
+    /// The step of the newest checkpoint, if there is one.
+    std::optional<std::int64_t> latest() const {
+        const auto known = steps();
+        return known.empty() ? std::nullopt : std::optional(known.back());
+    }
+    /// The step of the checkpoint with the best value of `options().best`, if there is one.
+    std::optional<std::int64_t> best() const {
+        std::optional<std::int64_t> found;
+        if (options_.best.empty()) return found;
+        const bool highest = detail::more_is_better(options_.best, options_.mode);
+        double value = 0;
+        for (const std::int64_t step : steps()) {
+            const double offered = state_of(step).metric(options_.best);
+            if (!io::detail::improves(offered, found.has_value(), value, highest)) continue;
+            value = offered;
+            found = step;
+        }
+        return found;
+    }
+    /// What a checkpoint says of itself. Throws data_error where it cannot be read.
+    checkpoint_state state_of(std::int64_t step) const { return io::detail::read_state(path_of(step) / "state.json"); }
+
+    /// Loads a checkpoint. Throws data_error naming the file where it is not there or damaged, and for one of another model what
+    /// model.load throws; then the model is as it was.
+    template <class Model>
+    checkpoint_state restore(Model& model, std::int64_t step) {
+        wait();
+        const auto folder = path_of(step);
+        checkpoint_state state = state_of(step);
+        const auto index = folder / "model.safetensors.index.json";
+        std::error_code failure;
+        const bool sharded = std::filesystem::exists(index, failure);
+        model.load(sharded ? index : folder / "model.safetensors",
+                   load_options{.optimizer_state = options_.save.optimizer_state || options_.save.everything,
+                                .everything = options_.save.everything});
+        return state;
+    }
+    /// Loads the newest checkpoint; nothing where there is none.
+    template <class Model>
+    std::optional<checkpoint_state> restore_latest(Model& model) {
+        wait();
+        const auto step = latest();
+        return step ? std::optional(restore(model, *step)) : std::nullopt;
+    }
+    /// Loads the best checkpoint; nothing where there is none.
+    template <class Model>
+    std::optional<checkpoint_state> restore_best(Model& model) {
+        wait();
+        const auto step = best();
+        return step ? std::optional(restore(model, *step)) : std::nullopt;
+    }
+
+private:
+    void write(const checkpoint_state& state) {
+        io::atomic_folder place(path_of(state.step));
+        const auto file = place.path() / "model.safetensors";
+        if (options_.max_shard_bytes > 0)
+            io::write_safetensors_shards({file, options_.max_shard_bytes}, snapshot_.entries, snapshot_.metadata);
+        else
+            io::write_safetensors_arrays(file, snapshot_.entries, snapshot_.metadata);
+        io::atomic_file text(place.path() / "state.json");
+        text.write(io::detail::text_of(state));
+        text.commit();
+        place.commit();
+        const auto surplus = io::detail::surplus_of(steps(), options_.max_to_keep);
+        const auto kept = surplus.empty() ? std::nullopt : best();
+        for (const std::int64_t old : surplus)
+            if (old != kept && old != state.step &&
+                (options_.keep_every_steps == 0 || old % options_.keep_every_steps != 0))
+                io::remove_folder(path_of(old));
+    }
+
+    std::filesystem::path folder_;
+    checkpoint_manager_options options_;
+    detail::weight_snapshot snapshot_;
+    std::thread writer_;
+    std::exception_ptr failure_;
+};
+using checkpoint_manager = basic_checkpoint_manager<>;
+
+} // namespace tapegraph

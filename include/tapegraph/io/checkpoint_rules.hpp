@@ -1,0 +1,63 @@
+#pragma once
+
+#include <tapegraph/io/file.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+/// What all that keep checkpoints agree in: how they find them by their names, which of them go, and what is better.
+
+namespace tapegraph::io::detail {
+
+/// The numbers N of a folder's entries `<prefix>N<suffix>`, ascending. Throws data_error where the folder cannot be read.
+template <class = void>
+std::vector<std::int64_t> numbered_entries(const std::filesystem::path& folder, std::string_view prefix,
+                                           std::string_view suffix) {
+    std::vector<std::int64_t> found;
+    std::error_code failure;
+    std::filesystem::directory_iterator at(folder, failure);
+    if (failure) throw data_error(quoted(folder) + ": cannot be read: " + failure.message());
+    for (const auto& entry : at) {
+        const std::string name = entry.path().filename().string();
+        if (name.size() < prefix.size() + suffix.size() || !name.starts_with(prefix) || !name.ends_with(suffix))
+            continue;
+        std::int64_t number = -1;
+        const char *const first = name.data() + prefix.size(), *const last = name.data() + name.size() - suffix.size();
+        const auto end = std::from_chars(first, last, number);
+        if (end.ec == std::errc{} && end.ptr == last && number >= 0) found.push_back(number);
+    }
+    std::sort(found.begin(), found.end());
+    return found;
+}
+
+/// Those of ascending steps that are not among the newest `keep`; none where `keep` is 0.
+template <class = void>
+std::vector<std::int64_t> surplus_of(std::vector<std::int64_t> steps, std::int64_t keep) {
+    const auto count = static_cast<std::int64_t>(steps.size());
+    steps.resize(static_cast<std::size_t>(keep <= 0 || keep >= count ? 0 : count - keep));
+    return steps;
+}
+
+/// Whether a value is better than the best so far; NaN never is, and any number is better than nothing.
+inline bool improves(double value, bool has_best, double best, bool highest) {
+    if (std::isnan(value)) return false;
+    return !has_best || (highest ? value > best : value < best);
+}
+
+/// Makes a folder with those that it lies in. Throws data_error where that is impossible.
+template <class = void>
+void make_folder(const std::filesystem::path& folder) {
+    std::error_code failure;
+    std::filesystem::create_directories(folder, failure);
+    if (failure || !std::filesystem::is_directory(folder, failure))
+        throw data_error(quoted(folder) + ": cannot be made a folder" + (failure ? ": " + failure.message() : ""));
+}
+
+} // namespace tapegraph::io::detail

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <tapegraph/io/file.hpp>
+#include <tapegraph/io/json_reader.hpp>
+
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <string>
+
+/// What a checkpoint says beside its tensors, as state.json.
+
+namespace tapegraph {
+
+/// Where training stood. Who trains with `fit` need fill in nothing: its place in the data is among the tensors.
+struct checkpoint_state {
+    std::int64_t step = -1;    ///< -1 in what is given to save: the model's
+    std::int64_t epoch = 0;    ///< from 0
+    std::int64_t position = 0; ///< batches of the epoch that were seen, or what else a loop of one's own goes on by
+    std::uint64_t seed = 0;    ///< the model's
+    std::map<std::string, double> metrics{};
+
+    /// A metric; NaN where there is none of that name.
+    double metric(const std::string& name) const {
+        const auto found = metrics.find(name);
+        return found == metrics.end() ? std::numeric_limits<double>::quiet_NaN() : found->second;
+    }
+};
+
+namespace io::detail {
+
+template <class = void>
+std::string text_of(const checkpoint_state& state) {
+    std::string text = "{\"step\":" + std::to_string(state.step) + ",\"epoch\":" + std::to_string(state.epoch) +
+                       ",\"position\":" + std::to_string(state.position) + ",\"seed\":" + std::to_string(state.seed) +
+                       ",\"metrics\":{";
+    for (const auto& [name, value] : state.metrics)
+        text.append(text.back() == '{' ? "" : ",").append(json_string(name)).append(":").append(json_number(value));
+    return text + "}}\n";
+}
+
+/// Throws data_error naming `origin` where the text is no state. Names that it does not know it passes over.
+template <class = void>
+checkpoint_state state_of(std::string_view text, const std::string& origin) {
+    json_reader json(text, origin);
+    checkpoint_state state;
+    json.begin_object();
+    for (std::string name; json.next_name(name);) {
+        if (name == "step")
+            state.step = json.integer();
+        else if (name == "epoch")
+            state.epoch = json.integer();
+        else if (name == "position")
+            state.position = json.integer();
+        else if (name == "seed")
+            state.seed = json.unsigned_integer();
+        else if (name == "metrics") {
+            json.begin_object();
+            for (std::string metric; json.next_name(metric);)
+                if (json.peek() == json_kind::null) { // what was not finite
+                    json.null();
+                    state.metrics[metric] = std::numeric_limits<double>::quiet_NaN();
+                } else {
+                    state.metrics[metric] = json.number();
+                }
+        } else {
+            json.skip();
+        }
+    }
+    json.end();
+    if (state.step < 0) throw data_error(origin + ": names no step");
+    return state;
+}
+
+template <class = void>
+checkpoint_state read_state(const std::filesystem::path& path) {
+    const auto bytes = read_file(path);
+    return state_of({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, quoted(path));
+}
+
+} // namespace io::detail
+} // namespace tapegraph

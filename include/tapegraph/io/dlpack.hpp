@@ -1,0 +1,230 @@
+#pragma once
+
+#include <tapegraph/eager/tensor.hpp>
+#include <tapegraph/eager/borrow.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+/// DLPack: arrays handed between libraries and languages without copies (NumPy, PyTorch, JAX, CuPy, ...). The structures of its ABI
+/// 1.x, and those of before, are spelled here; https://dmlc.github.io/dlpack/latest/c_api.html
+
+namespace tapegraph {
+
+namespace dlpack {
+
+struct device {
+    std::int32_t type = 1; ///< kDLCPU; 2: CUDA, 3: the CPU's memory that CUDA pinned
+    std::int32_t id = 0;
+};
+struct data_type {
+    std::uint8_t code = 2; ///< 0: signed, 1: unsigned, 2: floating, 4: bfloat, 5: complex, 6: bool
+    std::uint8_t bits = 32;
+    std::uint16_t lanes = 1;
+};
+/// DLTensor
+struct array {
+    void* data = nullptr;
+    dlpack::device device{};
+    std::int32_t ndim = 0;
+    data_type dtype{};
+    std::int64_t* shape = nullptr;
+    std::int64_t* strides = nullptr; ///< in elements; null: row by row, until 1.1
+    std::uint64_t byte_offset = 0;
+};
+/// DLManagedTensor, of before 1.0: in a capsule "dltensor".
+struct managed_tensor {
+    array tensor{};
+    void* context = nullptr;
+    void (*deleter)(managed_tensor*) = nullptr;
+};
+/// DLManagedTensorVersioned: in a capsule "dltensor_versioned".
+struct managed_tensor_versioned {
+    std::uint32_t major = 1, minor = 1;
+    void* context = nullptr;
+    void (*deleter)(managed_tensor_versioned*) = nullptr;
+    std::uint64_t flags = 0; ///< 1: read-only, 2: a copy
+    array tensor{};
+};
+static_assert(sizeof(array) == 48 && offsetof(array, byte_offset) == 40 && sizeof(managed_tensor) == 64);
+static_assert(sizeof(managed_tensor_versioned) == 80 && offsetof(managed_tensor_versioned, tensor) == 32);
+
+inline constexpr std::uint64_t read_only_flag = 1, copied_flag = 2;
+
+} // namespace dlpack
+
+namespace detail {
+
+constexpr dlpack::data_type dlpack_type_of(dtype type) {
+    std::uint8_t code = 2;
+    switch (type) {
+    case dtype::i8:
+    case dtype::i16:
+    case dtype::i32:
+    case dtype::i64: code = 0; break;
+    case dtype::u8:
+    case dtype::u16:
+    case dtype::u32:
+    case dtype::u64: code = 1; break;
+    case dtype::bf16: code = 4; break;
+    case dtype::boolean: code = 6; break;
+    default: break;
+    }
+    return {code, static_cast<std::uint8_t>(8 * size_of(type)), 1};
+}
+/// Throws dtype_error for types that tensors have not.
+template <class = void>
+dtype dtype_of_dlpack(dlpack::data_type given) {
+    for (int i = 0; i <= static_cast<int>(dtype::boolean); ++i) {
+        const dlpack::data_type known = dlpack_type_of(static_cast<dtype>(i));
+        if (known.code == given.code && known.bits == given.bits && given.lanes == 1) return static_cast<dtype>(i);
+    }
+    throw dtype_error("from_dlpack: elements of code " + std::to_string(given.code) + ", " +
+                      std::to_string(given.bits) + " bits and " + std::to_string(given.lanes) +
+                      " lanes are none of a tensor's");
+}
+
+/// What is handed out, and what keeps it.
+template <class Managed>
+struct dlpack_export {
+    Managed managed{};
+    any_tensor kept;
+    std::int64_t extents[max_rank + 1]{}, strides[max_rank + 1]{};
+};
+
+template <class Managed>
+Managed* export_dlpack(const any_tensor& kept, void* data) {
+    auto whole = std::make_unique<dlpack_export<Managed>>();
+    whole->kept = kept;
+    whole->kept.set_tape_index({});
+    dlpack::array& a = whole->managed.tensor;
+    a.data = data;
+    a.ndim = kept.rank();
+    a.dtype = dlpack_type_of(kept.type());
+    a.shape = whole->extents;
+    a.strides = whole->strides; // never null: from 1.2 on that is forbidden
+    std::int64_t stride = 1;
+    for (int i = kept.rank() - 1; i >= 0; --i) {
+        whole->extents[i] = kept.shape().data()[i];
+        whole->strides[i] = stride;
+        stride *= whole->extents[i] > 0 ? whole->extents[i] : 1;
+    }
+    whole->managed.context = whole.get();
+    whole->managed.deleter = [](Managed* m) { delete static_cast<dlpack_export<Managed>*>(m->context); };
+    return &whole.release()->managed;
+}
+
+} // namespace detail
+
+/// A tensor for another library to read, in the CPU's memory, without a copy: the buffer stays until the deleter is called, which
+/// who takes it does once, on any thread. It is marked read-only; a tensor that is written to later leaves it these elements.
+/// A device is waited for.
+template <class = void>
+dlpack::managed_tensor_versioned* to_dlpack(const any_tensor& t) {
+    auto* const m = detail::export_dlpack<dlpack::managed_tensor_versioned>(
+        t, const_cast<void*>(t.size() == 0 ? nullptr : t.read()));
+    m->flags = dlpack::read_only_flag;
+    return m;
+}
+/// The same to write to: the tensor sees what is written, until it is itself written to or used on a device. What shares its buffer
+/// now keeps its elements. Throws argument_error as any_tensor::write. `Managed`: dlpack::managed_tensor for libraries of before
+/// DLPack 1.0, which know no read-only elements.
+template <class Managed = dlpack::managed_tensor_versioned>
+Managed* to_dlpack_mutable(any_tensor& t) {
+    void* const data = t.write();
+    return detail::export_dlpack<Managed>(t, t.size() == 0 ? nullptr : data);
+}
+
+/// What from_dlpack does with elements that do not stand row by row, or are not aligned.
+enum class dlpack_copies {
+    never,    ///< an error
+    if_needed ///< they are copied
+};
+
+namespace detail {
+
+/// Elements of any strides, byte by byte.
+inline void gather_bytes(const dlpack::array& a, int axis, const std::byte* from, std::size_t size, std::byte*& to) {
+    if (axis == a.ndim) {
+        std::memcpy(to, from, size);
+        to += size;
+        return;
+    }
+    for (std::int64_t i = 0; i < a.shape[axis]; ++i)
+        gather_bytes(a, axis + 1, from + i * a.strides[axis] * static_cast<std::int64_t>(size), size, to);
+}
+
+template <class = void>
+any_tensor import_dlpack(const dlpack::array& a, std::shared_ptr<const void> owner, bool read_only,
+                         dlpack_copies copies) {
+    if (a.device.type != 1 && a.device.type != 3)
+        throw argument_error("from_dlpack: elements on a device of type " + std::to_string(a.device.type) +
+                             "; only the CPU's memory (1, or 3, pinned) is taken");
+    if (a.ndim < 0 || a.ndim > max_rank)
+        throw shape_error("from_dlpack: " + std::to_string(a.ndim) + " axes, tensors have at most " +
+                          std::to_string(max_rank));
+    const dtype type = dtype_of_dlpack(a.dtype);
+    if (a.ndim > 0 && a.shape == nullptr) throw argument_error("from_dlpack: no shape");
+    std::int64_t elements = 1;
+    for (int i = 0; i < a.ndim; ++i)
+        if (a.shape[i] < 0 || __builtin_mul_overflow(elements, a.shape[i], &elements))
+            throw shape_error("from_dlpack: impossible shape " + to_string(shape(a.ndim, a.shape)));
+    const shape dims(a.ndim, a.shape);
+    if (elements == 0) return any_tensor(type, dims);
+    if (a.data == nullptr) throw argument_error("from_dlpack: no elements for shape " + to_string(dims));
+    auto* const first = static_cast<std::byte*>(a.data) + a.byte_offset;
+    bool row_major = true;
+    if (a.strides != nullptr)
+        row_major = strided_by(
+                        first, a.ndim, [&](int i) { return a.shape[i]; }, [&](int i) { return a.strides[i]; })
+                        .is_row_major();
+    const bool aligned = reinterpret_cast<std::uintptr_t>(first) % size_of(type) == 0;
+    if (row_major && aligned) return any_tensor::over(type, dims, first, std::move(owner), read_only);
+    if (copies == dlpack_copies::never)
+        throw argument_error("from_dlpack: elements of shape " + to_string(dims) +
+                             (row_major ? " are not aligned" : " do not stand row by row") +
+                             "; dlpack_copies::if_needed copies them");
+    any_tensor copy(type, dims);
+    auto* to = static_cast<std::byte*>(copy.write());
+    if (row_major)
+        std::memcpy(to, first, static_cast<std::size_t>(elements) * size_of(type));
+    else
+        gather_bytes(a, 0, first, size_of(type), to);
+    return copy;
+}
+
+} // namespace detail
+
+/// A tensor over what another library exported, without copying it; `tg::tensor<float> x(tg::from_dlpack(m))`. The structure is this
+/// function's from now on: its deleter is called once, when the last tensor over it goes, or at once where the elements are refused or
+/// copied. Elements that are marked read-only are copied before they are written to; others are written to where they are. Null
+/// strides are row by row. Throws argument_error for elements of a device, of another major version, and for those that would have to
+/// be copied; dtype_error and shape_error for what tensors cannot be.
+template <class = void>
+any_tensor from_dlpack(dlpack::managed_tensor_versioned* given, dlpack_copies copies = dlpack_copies::never) {
+    if (given == nullptr) throw argument_error("from_dlpack: a null pointer");
+    // Of another major version nothing but the version, the context and the deleter is where it is known to be.
+    std::shared_ptr<const void> owner(given, [](dlpack::managed_tensor_versioned* m) {
+        if (m->deleter != nullptr) m->deleter(m);
+    });
+    if (given->major != 1)
+        throw argument_error("from_dlpack: version " + std::to_string(given->major) + "." +
+                             std::to_string(given->minor) + ", known is 1");
+    return detail::import_dlpack(given->tensor, owner, (given->flags & dlpack::read_only_flag) != 0, copies);
+}
+/// The same of a library of before DLPack 1.0.
+template <class = void>
+any_tensor from_dlpack(dlpack::managed_tensor* given, dlpack_copies copies = dlpack_copies::never) {
+    if (given == nullptr) throw argument_error("from_dlpack: a null pointer");
+    std::shared_ptr<const void> owner(given, [](dlpack::managed_tensor* m) {
+        if (m->deleter != nullptr) m->deleter(m);
+    });
+    return detail::import_dlpack(given->tensor, owner, false, copies);
+}
+
+} // namespace tapegraph
