@@ -28,12 +28,13 @@ namespace tapegraph::io {
 /// Writes events of one run into its folder; one writer at a time. Events are kept in a buffer and written together, whole, when it is
 /// full, by the first event a second after the last time, by flush(), and when the writer ends, by an exception, too.
 /// All functions throw data_error where writing fails. Not for several threads at once.
-class event_writer {
+template <class X = void>
+class basic_event_writer {
 public:
     /// Throws data_error where the folder cannot be made or written to, where it holds events of another run and options.resume is not
     /// set, and where another writer has it.
-    explicit event_writer(const std::filesystem::path& folder, const event_options& options = {})
-        : file_(std::make_unique<detail::basic_event_file<>>(folder, options)) {
+    explicit basic_event_writer(const std::filesystem::path& folder, const event_options& options = {})
+        : file_(std::make_unique<detail::basic_event_file<X>>(folder, options)) {
         add([&](std::string& to) {
             detail::wire::writer event(to);
             detail::wire::event_head(event, file_->now(), 0);
@@ -65,7 +66,6 @@ public:
     /// Pictures: [height, width], [height, width, channels] or [n, height, width, channels] with 1 to 4 channels, u8, or floating point
     /// from 0 to 1 (what lies outside is clipped, what is no number black). Of several the first `most`. Throws shape_error and
     /// dtype_error for other tensors. Needs zlib.
-    template <class X = void>
     void image(std::string_view tag, const any_tensor& pictures, std::int64_t step, int most = 3) {
         const detail::basic_encoded_images<X> images(pictures, most);
         add([&](std::string& to) {
@@ -130,7 +130,8 @@ private:
         add([&](std::string& to) { detail::wire::hyperparameters_event(to, file_->now(), tag, content); });
     }
 
-    std::unique_ptr<detail::basic_event_file<>> file_;
+    std::unique_ptr<detail::basic_event_file<X>> file_;
 };
+using event_writer = basic_event_writer<>;
 
 } // namespace tapegraph::io

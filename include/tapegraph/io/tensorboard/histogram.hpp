@@ -94,8 +94,9 @@ std::vector<histogram_bucket> histogram_buckets(const any_tensor& values, int co
 
 namespace detail::wire {
 
-inline void histogram_event(std::string& buffer, double wall_time, std::int64_t step, std::string_view tag,
-                            std::span<const histogram_bucket> buckets) {
+template <class = void>
+void histogram_event(std::string& buffer, double wall_time, std::int64_t step, std::string_view tag,
+                     std::span<const histogram_bucket> buckets) {
     summary_event(buffer, wall_time, step, tag, [&](writer& value) {
         {
             writer tensor(value, 8);

@@ -43,7 +43,8 @@ namespace detail::wire {
 
 /// HParamsPluginData: version 1, then one of experiment 2, session_start_info 3, session_end_info 4. A plugin's content that summaries
 /// of a dummy number carry.
-inline std::string experiment(std::span<const hyperparameter> values, std::span<const hyperparameter_metric> metrics) {
+template <class = void>
+std::string experiment(std::span<const hyperparameter> values, std::span<const hyperparameter_metric> metrics) {
     std::string content;
     writer data(content);
     writer e(data, 2);
@@ -62,7 +63,8 @@ inline std::string experiment(std::span<const hyperparameter> values, std::span<
     return content;
 }
 
-inline std::string session_start(std::span<const hyperparameter> values, std::string_view group, double seconds) {
+template <class = void>
+std::string session_start(std::span<const hyperparameter> values, std::string_view group, double seconds) {
     std::string content;
     writer data(content);
     writer start(data, 3);
@@ -83,7 +85,8 @@ inline std::string session_start(std::span<const hyperparameter> values, std::st
     return content;
 }
 
-inline std::string session_end(bool success, double seconds) {
+template <class = void>
+std::string session_end(bool success, double seconds) {
     std::string content;
     writer data(content);
     writer end(data, 4);
@@ -93,8 +96,8 @@ inline std::string session_end(bool success, double seconds) {
     return content;
 }
 
-inline void hyperparameters_event(std::string& buffer, double wall_time, std::string_view tag,
-                                  std::string_view content) {
+template <class = void>
+void hyperparameters_event(std::string& buffer, double wall_time, std::string_view tag, std::string_view content) {
     summary_event(buffer, wall_time, 0, tag, [&](writer& value) {
         {
             writer tensor(value, 8);

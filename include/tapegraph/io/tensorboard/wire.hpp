@@ -36,7 +36,8 @@ inline void event_head(writer& event, double wall_time, std::int64_t step) {
 }
 
 /// SummaryMetadata 9: plugin_data 1 {plugin_name 1, content 2}, data_class 4.
-inline void metadata(writer& value, std::string_view plugin, data_class kind, std::string_view content = {}) {
+template <class = void>
+void metadata(writer& value, std::string_view plugin, data_class kind, std::string_view content = {}) {
     writer m(value, 9);
     {
         writer plugin_data(m, 1);
@@ -47,7 +48,8 @@ inline void metadata(writer& value, std::string_view plugin, data_class kind, st
 }
 
 /// TensorShapeProto at `tag`: dim 2* {size 1}. One without dims is written, too, for without it some readers take the rank for unknown.
-inline void shape(writer& to, protozero::pbf_tag_type tag, std::span<const std::int64_t> extents) {
+template <class = void>
+void shape(writer& to, protozero::pbf_tag_type tag, std::span<const std::int64_t> extents) {
     if (extents.empty()) return text(to, tag, {});
     writer s(to, tag);
     for (const std::int64_t extent : extents) {
@@ -67,7 +69,8 @@ void summary_event(std::string& buffer, double wall_time, std::int64_t step, std
     fill(value);
 }
 
-inline void scalar_event(std::string& buffer, double wall_time, std::int64_t step, std::string_view tag, float number) {
+template <class = void>
+void scalar_event(std::string& buffer, double wall_time, std::int64_t step, std::string_view tag, float number) {
     summary_event(buffer, wall_time, step, tag, [&](writer& value) {
         {
             writer tensor(value, 8);
@@ -83,8 +86,9 @@ inline void scalar_event(std::string& buffer, double wall_time, std::int64_t ste
 }
 
 /// A vector of strings as `plugin`'s.
-inline void strings_event(std::string& buffer, double wall_time, std::int64_t step, std::string_view tag,
-                          std::span<const std::string_view> strings, std::string_view plugin, data_class kind) {
+template <class = void>
+void strings_event(std::string& buffer, double wall_time, std::int64_t step, std::string_view tag,
+                   std::span<const std::string_view> strings, std::string_view plugin, data_class kind) {
     summary_event(buffer, wall_time, step, tag, [&](writer& value) {
         {
             writer tensor(value, 8);

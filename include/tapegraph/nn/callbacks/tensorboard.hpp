@@ -41,7 +41,10 @@ struct tensorboard {
 
     /// Writers of folder/train and folder/validation while fit runs, for what hooks of one's own add: pictures, texts.
     io::event_writer& train() { return *train_writer; }
-    io::event_writer& validation() { return open(validation_writer, "/validation"); }
+    template <class = void>
+    io::event_writer& validation() {
+        return open(validation_writer, "/validation");
+    }
 
     void on_train_begin(training_state&) {
         detail::check_at_least("tensorboard", "update_freq", update_freq.steps, 0);
@@ -49,18 +52,19 @@ struct tensorboard {
         detail::check_at_least("tensorboard", "histogram_buckets", histogram_buckets, 1);
         epoch_seconds = -1;
     }
-    // Not in on_train_begin: whether the run goes on is known behind it.
-    void on_epoch_begin(training_state& s) { begin(s); }
-    void on_batch_begin(training_state& s) {
+    // Not in on_train_begin: whether the run goes on is known behind it. These are templates so that programs that only include this do not
+    // compile the writer.
+    void on_epoch_begin(auto& s) { begin(s); }
+    void on_batch_begin(auto& s) {
         if (train_writer == nullptr) begin(s); // resumed within an epoch
     }
-    void on_batch_end(training_state& s) {
+    void on_batch_end(auto& s) {
         if (update_freq.steps > 0 && s.step % update_freq.steps == 0) write_step(s);
         train_writer->flush_if_due();
     }
     void on_test_begin(training_state&) { epoch_seconds = detail::steady_seconds() - epoch_start; }
-    void on_epoch_end(training_state& s) { write_epoch(s); }
-    void on_train_end(training_state& s) { end(s); }
+    void on_epoch_end(auto& s) { write_epoch(s); }
+    void on_train_end(auto& s) { end(s); }
     void on_state(state_archive& a) {
         a("began", began);
         if (a.loading()) began = true;
