@@ -33,6 +33,7 @@ struct chart {
     std::vector<std::string> categories{}; ///< bars: one group each
     std::vector<chart_series> series{};
     bool log2_x = false;   ///< lines: x in powers of two
+    bool whole_x = false;  ///< lines: no ticks between whole numbers of x, as of epochs
     bool from_zero = true; ///< the y axis begins at zero where all values are positive
     int width = 720, height = 440;
 };
@@ -75,8 +76,8 @@ struct chart_axis {
     double part(double value) const { return (value - low) / (high - low); }
 };
 
-/// About five ticks at multiples of 1, 2 or 5 times a power of ten; the axis ends on ticks.
-inline chart_axis linear_axis(double low, double high) {
+/// About five ticks at multiples of 1, 2 or 5 times a power of ten, at least `least_step` apart; the axis ends on ticks.
+inline chart_axis linear_axis(double low, double high, double least_step = 0) {
     if (!(low < high)) {
         const double room = low == 0 ? 1 : std::abs(low) * 0.5;
         low -= low > 0 ? std::min(room, low) : room;
@@ -84,7 +85,10 @@ inline chart_axis linear_axis(double low, double high) {
     }
     const double rough = (high - low) / 5;
     const double power = std::pow(10.0, std::floor(std::log10(rough)));
-    const double step = power * (rough / power <= 1 ? 1 : rough / power <= 2 ? 2 : rough / power <= 5 ? 5 : 10);
+    const double step = std::max(least_step, power * (rough / power <= 1   ? 1
+                                                      : rough / power <= 2 ? 2
+                                                      : rough / power <= 5 ? 5
+                                                                           : 10));
     const double first = std::floor(low / step + 1e-9), last = std::ceil(high / step - 1e-9);
     chart_axis axis{first * step, last * step, {}};
     for (double k = first; k <= last; ++k) axis.ticks.push_back(k * step);
@@ -151,7 +155,7 @@ inline chart_frame frame_of(const chart& c) {
     chart_frame frame{72, c.width - 24.0, c.title.empty() ? 16.0 : 44.0, c.height - 52.0, {0, 1, {}}, {0, 1, {}}};
     frame.top += 22; // the legend's line
     frame.y = linear_axis(low, high);
-    if (!bars) frame.x = c.log2_x ? log2_axis(left, right) : linear_axis(left, right);
+    if (!bars) frame.x = c.log2_x ? log2_axis(left, right) : linear_axis(left, right, c.whole_x ? 1 : 0);
     return frame;
 }
 
