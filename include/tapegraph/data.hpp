@@ -19,8 +19,16 @@
 #include <tapegraph/data/readers/npy.hpp>
 #include <tapegraph/data/readers/table.hpp>
 #include <tapegraph/data/readers/text_table.hpp>
+#include <tapegraph/data/series/windows.hpp>
 #include <tapegraph/data/synthetic.hpp>
+#include <tapegraph/data/tables/columns.hpp>
+#include <tapegraph/data/tables/discretization.hpp>
+#include <tapegraph/data/tables/encoding.hpp>
 #include <tapegraph/data/tables/fingerprint.hpp>
+#include <tapegraph/data/tables/hashing.hpp>
+#include <tapegraph/data/tables/lookup.hpp>
+#include <tapegraph/data/tables/normalization.hpp>
+#include <tapegraph/data/tables/state.hpp>
 #include <tapegraph/data/text/byte_level.hpp>
 #include <tapegraph/data/text/byte_pair.hpp>
 #include <tapegraph/data/text/byte_pair_files.hpp>

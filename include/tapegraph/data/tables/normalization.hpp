@@ -1,0 +1,264 @@
+#pragma once
+
+#include <tapegraph/data/tables/state.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+/// Numbers brought to a common scale, column by column.
+
+namespace tapegraph::data {
+
+/// Mean, variance and range of columns, one record at a time (Welford, 1962), so that nothing is lost where the mean is large. Those of
+/// two parts can be merged (Chan et al., 1979).
+template <class = void>
+class basic_column_statistics {
+public:
+    std::int64_t columns() const { return static_cast<std::int64_t>(mean_.size()); }
+    std::int64_t count() const { return count_; } ///< records
+    const std::vector<double>& mean() const { return mean_; }
+    const std::vector<double>& minimum() const { return minimum_; }
+    const std::vector<double>& maximum() const { return maximum_; }
+    /// That of the records themselves (divided by their number), as everywhere in Keras.
+    std::vector<double> variance() const {
+        std::vector<double> result;
+        for (const double squares : squares_) result.push_back(count_ > 0 ? squares / static_cast<double>(count_) : 0);
+        return result;
+    }
+
+    /// One record. Throws shape_error where it has another number of values than the first one, numeric_error for a value that is not
+    /// finite; then nothing has changed.
+    template <class T>
+    void add(std::span<const T> record) {
+        if (count_ == 0 && mean_.empty()) resize(record.size());
+        if (record.size() != mean_.size())
+            throw shape_error("column_statistics: record " + std::to_string(count_) + " has " +
+                              std::to_string(record.size()) + " values, the first has " + std::to_string(mean_.size()));
+        for (std::size_t c = 0; c < record.size(); ++c)
+            if (!std::isfinite(static_cast<double>(record[c])))
+                throw numeric_error("column_statistics: record " + std::to_string(count_) + ", column " +
+                                    std::to_string(c) + ": the value is not finite");
+        ++count_;
+        for (std::size_t c = 0; c < record.size(); ++c) {
+            const auto value = static_cast<double>(record[c]);
+            const double before = value - mean_[c];
+            mean_[c] += before / static_cast<double>(count_);
+            squares_[c] += before * (value - mean_[c]);
+            minimum_[c] = count_ == 1 ? value : std::min(minimum_[c], value);
+            maximum_[c] = count_ == 1 ? value : std::max(maximum_[c], value);
+        }
+    }
+    /// Records one behind the other, of `columns` values each. Throws shape_error where they are no whole number of records.
+    template <class T>
+    void add_rows(std::span<const T> values, std::int64_t columns) {
+        if (columns < 1 || values.size() % static_cast<std::size_t>(columns) != 0)
+            throw shape_error("column_statistics: " + std::to_string(values.size()) + " values are no records of " +
+                              std::to_string(columns));
+        for (std::size_t at = 0; at < values.size(); at += static_cast<std::size_t>(columns))
+            add(values.subspan(at, static_cast<std::size_t>(columns)));
+    }
+    /// Adds what another part of the records had. Throws shape_error where it has other columns.
+    void merge(const basic_column_statistics& other) {
+        if (other.count_ == 0) return;
+        if (count_ == 0) {
+            *this = other;
+            return;
+        }
+        if (other.columns() != columns())
+            throw shape_error("column_statistics: " + std::to_string(columns()) + " columns and " +
+                              std::to_string(other.columns()));
+        const auto ours = static_cast<double>(count_), theirs = static_cast<double>(other.count_), all = ours + theirs;
+        for (std::size_t c = 0; c < mean_.size(); ++c) {
+            const double distance = other.mean_[c] - mean_[c];
+            mean_[c] += distance * (theirs / all);
+            squares_[c] += other.squares_[c] + distance * distance * (ours * theirs / all);
+            minimum_[c] = std::min(minimum_[c], other.minimum_[c]);
+            maximum_[c] = std::max(maximum_[c], other.maximum_[c]);
+        }
+        count_ += other.count_;
+    }
+
+private:
+    void resize(std::size_t columns) {
+        mean_.resize(columns);
+        squares_.resize(columns);
+        minimum_.resize(columns);
+        maximum_.resize(columns);
+    }
+
+    std::int64_t count_ = 0;
+    std::vector<double> mean_, squares_, minimum_, maximum_;
+};
+using column_statistics = basic_column_statistics<>;
+
+/// y = x scale + shift for each column: what normalization and min_max_scaling have in common. A record has as many values as there are
+/// columns; where there is one column, any number.
+template <class = void>
+class column_scaling {
+public:
+    std::int64_t columns() const { return static_cast<std::int64_t>(offset_.size()); }
+    std::int64_t output_size(std::int64_t count) const { return count; }
+
+    /// Throws shape_error where the record has another number of values than there are columns.
+    template <class T, class Out>
+    void apply(std::span<const T> record, std::span<Out> out) const {
+        check(record.size(), out.size());
+        for (std::size_t i = 0; i < record.size(); ++i) {
+            const std::size_t c = offset_.size() == 1 ? 0 : i;
+            out[i] = static_cast<Out>((static_cast<double>(record[i]) - offset_[c]) * factor_[c] + low_);
+        }
+    }
+    /// The record that `apply` made this of.
+    template <class T, class Out>
+    void invert(std::span<const T> scaled, std::span<Out> out) const {
+        check(scaled.size(), out.size());
+        for (std::size_t i = 0; i < scaled.size(); ++i) {
+            const std::size_t c = offset_.size() == 1 ? 0 : i;
+            out[i] = static_cast<Out>((static_cast<double>(scaled[i]) - low_) / factor_[c] + offset_[c]);
+        }
+    }
+    template <class T>
+    std::vector<float> operator()(const std::vector<T>& record) const {
+        std::vector<float> out(record.size());
+        apply(std::span<const T>(record), std::span<float>(out));
+        return out;
+    }
+
+protected:
+    column_scaling(std::vector<double> offset, std::vector<double> factor, double low)
+        : offset_(std::move(offset)), factor_(std::move(factor)), low_(low) {}
+
+private:
+    void check(std::size_t record, std::size_t out) const {
+        if (record != out || (offset_.size() != 1 && record != offset_.size()))
+            throw shape_error("column scaling: a record of " + std::to_string(record) + " values for " +
+                              std::to_string(offset_.size()) + " columns, into " + std::to_string(out));
+    }
+    std::vector<double> offset_, factor_; ///< (x - offset) factor + low
+    double low_;
+};
+
+/// (x - mean) / max(sqrt(variance), 1e-7) for each column, as Keras's Normalization.
+///
+///     data::column_statistics seen;
+///     for (const auto& record : train) seen.add(std::span<const float>(record));
+///     const data::normalization scaled(seen);
+template <class = void>
+class basic_normalization : public column_scaling<> {
+public:
+    /// With the statistics of the records seen. Throws argument_error where there were none.
+    explicit basic_normalization(const column_statistics& seen) : basic_normalization(seen.mean(), seen.variance()) {}
+    /// With given statistics, one per column, or one for all. Throws argument_error for none, different numbers, a negative variance,
+    /// and what is not finite.
+    basic_normalization(std::vector<double> mean, std::vector<double> variance)
+        : column_scaling<>(mean, factors(mean, variance), 0), mean_(std::move(mean)), variance_(std::move(variance)) {}
+
+    const std::vector<double>& mean() const { return mean_; }
+    const std::vector<double>& variance() const { return variance_; }
+
+    std::string to_json() const {
+        detail::state_writer<> state("normalization");
+        state.numbers("mean", mean_);
+        state.numbers("variance", variance_);
+        return state.text();
+    }
+    /// Throws data_error.
+    static basic_normalization from_json(std::string_view text, const std::string& origin = "normalization") {
+        std::vector<double> mean, variance;
+        detail::read_state(text, origin, "normalization", [&](const std::string& name, io::json_reader& json) {
+            if (name == "mean") return detail::read_numbers(json, mean);
+            if (name == "variance") return detail::read_numbers(json, variance);
+            return false;
+        });
+        return detail::restored(origin, [&] { return basic_normalization(std::move(mean), std::move(variance)); });
+    }
+
+private:
+    static std::vector<double> factors(const std::vector<double>& mean, const std::vector<double>& variance) {
+        if (mean.empty() || mean.size() != variance.size())
+            throw argument_error("normalization: " + std::to_string(mean.size()) + " means, " +
+                                 std::to_string(variance.size()) + " variances");
+        std::vector<double> result;
+        for (std::size_t c = 0; c < mean.size(); ++c) {
+            if (!std::isfinite(mean[c]) || !std::isfinite(variance[c]) || variance[c] < 0)
+                throw argument_error("normalization: column " + std::to_string(c) + ": mean " +
+                                     std::to_string(mean[c]) + ", variance " + std::to_string(variance[c]));
+            result.push_back(1 / std::max(std::sqrt(variance[c]), 1e-7));
+        }
+        return result;
+    }
+    std::vector<double> mean_, variance_;
+};
+using normalization = basic_normalization<>;
+
+/// Each column to [low, high]: (x - minimum) / (maximum - minimum) (high - low) + low. A column of one value becomes low. Values outside
+/// the range that was seen lie outside [low, high].
+template <class = void>
+class basic_min_max_scaling : public column_scaling<> {
+public:
+    /// Throws argument_error where no record was seen, or low is not below high.
+    explicit basic_min_max_scaling(const column_statistics& seen, double low = 0, double high = 1)
+        : basic_min_max_scaling(seen.minimum(), seen.maximum(), low, high) {}
+    basic_min_max_scaling(std::vector<double> minimum, std::vector<double> maximum, double low = 0, double high = 1)
+        : column_scaling<>(minimum, factors(minimum, maximum, low, high), low),
+          minimum_(std::move(minimum)),
+          maximum_(std::move(maximum)),
+          low_(low),
+          high_(high) {}
+
+    const std::vector<double>& minimum() const { return minimum_; }
+    const std::vector<double>& maximum() const { return maximum_; }
+    double low() const { return low_; }
+    double high() const { return high_; }
+
+    std::string to_json() const {
+        detail::state_writer<> state("min_max_scaling");
+        state.numbers("minimum", minimum_);
+        state.numbers("maximum", maximum_);
+        state.numbers("range", {low_, high_});
+        return state.text();
+    }
+    static basic_min_max_scaling from_json(std::string_view text, const std::string& origin = "min_max_scaling") {
+        std::vector<double> minimum, maximum, range;
+        detail::read_state(text, origin, "min_max_scaling", [&](const std::string& name, io::json_reader& json) {
+            if (name == "minimum") return detail::read_numbers(json, minimum);
+            if (name == "maximum") return detail::read_numbers(json, maximum);
+            if (name == "range") return detail::read_numbers(json, range);
+            return false;
+        });
+        if (range.size() != 2)
+            throw data_error(origin + ": the range has " + std::to_string(range.size()) + " numbers, not 2");
+        return detail::restored(
+            origin, [&] { return basic_min_max_scaling(std::move(minimum), std::move(maximum), range[0], range[1]); });
+    }
+
+private:
+    static std::vector<double> factors(const std::vector<double>& minimum, const std::vector<double>& maximum,
+                                       double low, double high) {
+        if (minimum.empty() || minimum.size() != maximum.size() || !(low < high) || !std::isfinite(high - low))
+            throw argument_error("min_max_scaling: " + std::to_string(minimum.size()) + " minima, " +
+                                 std::to_string(maximum.size()) + " maxima, to [" + std::to_string(low) + ", " +
+                                 std::to_string(high) + "]");
+        std::vector<double> result;
+        for (std::size_t c = 0; c < minimum.size(); ++c) {
+            const double range = maximum[c] - minimum[c];
+            if (!std::isfinite(range) || range < 0)
+                throw argument_error("min_max_scaling: column " + std::to_string(c) + ": from " +
+                                     std::to_string(minimum[c]) + " to " + std::to_string(maximum[c]));
+            const double factor = (high - low) / range;
+            result.push_back(std::isfinite(factor) ? factor : high - low);
+        }
+        return result;
+    }
+    std::vector<double> minimum_, maximum_;
+    double low_, high_;
+};
+using min_max_scaling = basic_min_max_scaling<>;
+
+} // namespace tapegraph::data
