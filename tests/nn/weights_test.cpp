@@ -28,7 +28,8 @@ struct wider { // another shape under the same names
 
 template <class Mode, class Optimizer = tg::adam>
 auto make(std::uint64_t seed) {
-    return tg::compile<Mode>(network{}, mlp_spec<float>{}, tg::sparse_softmax_cross_entropy{}, Optimizer{}, {.seed = seed});
+    return tg::compile<Mode>(network{}, mlp_spec<float>{}, tg::sparse_softmax_cross_entropy{}, Optimizer{},
+                             {.seed = seed});
 }
 template <class Model>
 void train(Model& model, int steps) {
@@ -89,7 +90,8 @@ TEST_CASE("a file of weights holds the model's variables by path") {
     std::vector<std::string> names;
     for (const auto& [name, array] : file.tensors) names.push_back(name);
     CHECK(names == std::vector<std::string>{"block/2/beta", "block/2/gamma", "block/2/moving_mean",
-                                            "block/2/moving_variance", "in/bias", "in/kernel", "out/bias", "out/kernel"});
+                                            "block/2/moving_variance", "in/bias", "in/kernel", "out/bias",
+                                            "out/kernel"});
     CHECK(file.metadata.at("step") == "2");
     CHECK(file.metadata.at("optimizer_state") == "false");
     CHECK(file.tensors.at("in/kernel").shape == std::vector<std::int64_t>{6, 5});
@@ -111,7 +113,8 @@ TEST_CASE("what does not fit is named, and nothing is changed") {
     auto victim = make<tg::eager>(3);
     train(victim, 1);
     const auto before = contents(victim);
-    const auto refused = [&]<class Error>(Error*, const std::map<std::string, tg::any_tensor>& tensors, const char* what) {
+    const auto refused = [&]<class Error>(Error*, const std::map<std::string, tg::any_tensor>& tensors,
+                                          const char* what) {
         tg::io::write_safetensors(path, tensors);
         const std::string message = support::message_of<Error>([&] { victim.load(path); });
         CAPTURE(message);
@@ -248,7 +251,8 @@ TEST_CASE("a step count that is none is refused") {
     model.save(path, {.optimizer_state = true});
     const auto file = tg::io::read_safetensors_file(path);
     std::vector<tg::io::safetensors_entry> entries;
-    for (const auto& [name, array] : file.tensors) entries.push_back({name, array.type, array.shape, array.bytes.data()});
+    for (const auto& [name, array] : file.tensors)
+        entries.push_back({name, array.type, array.shape, array.bytes.data()});
     for (const char* step : {"", "-1", "12x", "99999999999999999999"}) {
         CAPTURE(step);
         tg::io::write_safetensors_arrays(path, entries, {{"optimizer_state", "true"}, {"step", step}});
@@ -261,11 +265,45 @@ TEST_CASE("a step count that is none is refused") {
     CHECK(model.step() == 12);
 }
 
+TEST_CASE("a tensor of a mapped file is read where it is, as long as it lives") {
+    const support::temporary_folder folder;
+    const auto path = folder.path() / "t.safetensors";
+    tg::io::write_safetensors(path, {{"x", tg::tensor<float>{{1, 2}, {3, 4}}}, {"y", tg::tensor<double>(5)}});
+    tg::any_tensor kept;
+    {
+        const tg::io::safetensors_reader file(path);
+        kept = tg::io::mapped_tensor(file, "x");
+        CHECK(kept.read() == file.at("x").bytes.data());
+        CHECK(tg::tensor<double>(tg::io::mapped_tensor(file, "y")).item() == 5);
+        CHECK(support::contains(support::message_of<tg::data_error>([&] { tg::io::mapped_tensor(file, "z"); }),
+                                "no tensor 'z'"));
+    }
+    std::filesystem::remove(path);
+    tg::tensor<float> x(kept);
+    x.set(10, 0, 0);
+    CHECK(x.to_vector() == std::vector<float>{10, 2, 3, 4});
+    CHECK(tg::tensor<float>(kept).to_vector() == std::vector<float>{1, 2, 3, 4});
+    // A header that is not padded puts values anywhere.
+    const std::string header = R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})";
+    std::string bytes(8, '\0');
+    bytes[0] = static_cast<char>(header.size());
+    const float values[] = {6, 7};
+    bytes += header;
+    REQUIRE(bytes.size() % 4 != 0);
+    bytes.append(reinterpret_cast<const char*>(values), 8);
+    const tg::io::safetensors_reader odd(folder.write("odd.safetensors", bytes));
+    CHECK(support::contains(support::message_of<tg::argument_error>([&] { odd.at("a").values<float>(); }),
+                            "copy() them"));
+    CHECK(odd.at("a").copy().values<float>()[1] == 7);
+    CHECK(tg::tensor<float>(tg::io::mapped_tensor(odd, "a")).to_vector() == std::vector<float>{6, 7});
+}
+
 TEST_CASE("tensors by name are written and read") {
     const support::temporary_folder folder;
     const auto path = folder.path() / "batch.safetensors";
     const auto x = noise<double>({2, 3, 5}, 1);
-    const tg::tensor<float> special{std::numeric_limits<float>::quiet_NaN(), -0.f, std::numeric_limits<float>::denorm_min()};
+    const tg::tensor<float> special{std::numeric_limits<float>::quiet_NaN(), -0.f,
+                                    std::numeric_limits<float>::denorm_min()};
     tg::io::write_safetensors(path, {{"x", x},
                                      {"special", special},
                                      {"count", tg::tensor<std::int64_t>(7)},

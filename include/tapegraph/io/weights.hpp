@@ -69,6 +69,18 @@ std::map<std::string, any_tensor> read_safetensors(const std::filesystem::path& 
     return result;
 }
 
+/// One tensor of an open file, over the mapping itself: its values come from disk when they are looked at, and are copied when the
+/// tensor is written to. Copied at once are those that the file does not align. Throws data_error where there is none of that name,
+/// shape_error for one of more than 8 axes.
+template <class = void>
+any_tensor mapped_tensor(const safetensors_reader& file, const std::string& name) {
+    const array_view& array = file.at(name);
+    if (array.shape.size() > static_cast<std::size_t>(max_rank) || !array.is_aligned())
+        return tapegraph::detail::tensor_of(array, "mapped_tensor", name);
+    return any_tensor::over(array.type, shape(static_cast<int>(array.shape.size()), array.shape.data()),
+                            const_cast<std::byte*>(array.bytes.data()), file.owner(), true);
+}
+
 /// Writes tensors by name; a `tensor<T>` converts. The file replaces an older one only when complete. Throws
 /// argument_error for an impossible name, data_error where writing fails.
 template <class = void>
