@@ -65,6 +65,7 @@ const std::uint8_t bits = 0b0110, valid = 0b1011;
 const char text[] = "onethree";
 const std::int32_t offsets[] = {0, 3, 3, 8, 8};
 const std::int64_t long_offsets[] = {0, 3, 8};
+const std::int32_t days[] = {19000, 19001, 19002, 19003};
 const std::int8_t indices[] = {1, 0, 1, 1};
 
 } // namespace
@@ -79,7 +80,6 @@ TEST_CASE("columns of a record batch, and its memory lives as long as a data set
                          {p.schema("f", "x"), p.schema("l", "big"), p.schema("b", "flag"),
                           p.schema("+w:2", "pair", {p.schema("f", "item")}),
                           p.schema("c", "kind", {}, p.schema("U", "")), p.schema("tdD", "day"), p.schema("u", "name")});
-            const std::int32_t days[] = {19000, 19001, 19002, 19003};
             ArrowArray* const array =
                 p.array(4, {nullptr},
                         {p.array(4, {nullptr, x.data()}), p.array(4, {nullptr, big.data()}),

@@ -64,7 +64,7 @@ inline colour to_hsv(const colour& rgb) {
 }
 
 inline colour to_rgb(const colour& hsv) {
-    const auto [hue, saturation, value] = hsv;
+    const float hue = hsv[0], saturation = hsv[1], value = hsv[2]; // no bindings: clang captures none under OpenMP
     const auto channel = [&](float shift) {
         const float place = std::fmod(hue * 6 + shift, 6.0f);
         return value - value * saturation * std::clamp(std::min(place, 4 - place), 0.0f, 1.0f);
