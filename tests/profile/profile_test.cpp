@@ -225,6 +225,25 @@ TEST_CASE("calls that not every step has") {
     CHECK(sometimes.count == 2);
 }
 
+TEST_CASE("ranges for tools that watch the process") {
+    static std::vector<std::string> open, seen;
+    auto& hooks = tg::profiling::ranges();
+    const auto before = hooks;
+    hooks.push = [](const char* name) {
+        open.emplace_back(name);
+        seen.emplace_back(name);
+    };
+    hooks.pop = [] { open.pop_back(); };
+    auto model = make<tg::graph>();
+    const tg::profile_result r = tg::profile(model, x, y, few(2));
+    hooks = before;
+    CHECK(open.empty());
+    CHECK(seen.size() == 3 * (1 + r.calls.size())); // warming up, too
+    CHECK(std::count(seen.begin(), seen.end(), "step") == 3);
+    CHECK(std::count(seen.begin(), seen.end(), "hidden: " + found(r, phase::forward, "hidden", "matmul").operation) >=
+          3);
+}
+
 TEST_CASE("nobody watches before, after, or when a step has thrown") {
     CHECK(tg::runtime::observer() == nullptr);
     auto model = make<tg::graph>();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/profile/call_facts.hpp>
+#include <tapegraph/profile/ranges.hpp>
 #include <tapegraph/profile/result.hpp>
 #include <tapegraph/runtime/call_observer.hpp>
 
@@ -26,21 +27,28 @@ public:
         kept_ = kept;
         next_ = 0;
         eager_.begin_step();
+        push_range("step");
         if (kept_) steps_.push_back({static_cast<int>(steps_.size()), now_(), 0});
     }
     void end_step() {
         if (kept_) steps_.back().seconds = now_() - steps_.back().start;
+        pop_range();
     }
 
     void begin(const runtime::observed_call& c) override {
         row_of(c);
         settle();
+        if (ranges().push != nullptr) {
+            const call& facts = rows_[current_].facts;
+            push_range((facts.layer.empty() ? facts.operation : facts.layer + ": " + facts.operation).c_str());
+        }
         if (counters_) before_ = counters_->read();
         start_ = now_();
     }
     void end() override {
         settle();
         took(now_() - start_);
+        pop_range();
     }
 
     /// f() is waiting for data.

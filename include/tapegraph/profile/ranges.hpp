@@ -1,0 +1,37 @@
+#pragma once
+
+#include <tapegraph/core/config.hpp>
+
+#if defined(TG_CUDA) && __has_include(<nvtx3/nvToolsExt.h>)
+#include <nvtx3/nvToolsExt.h>
+#define TG_HAS_NVTX 1
+#else
+#define TG_HAS_NVTX 0
+#endif
+
+/// Ranges with names, for whoever watches the whole process.
+
+namespace tapegraph::profiling {
+
+/// Called around every step and every call of a profile, with "step" and "layer: operation"; null: nobody. Programs for GPUs that find
+/// NVTX's headers (CUDA has them) open its ranges, which Nsight Systems shows; NVTX loads nothing where no tool runs.
+struct range_hooks {
+    void (*push)(const char* name) = nullptr;
+    void (*pop)() = nullptr;
+};
+inline range_hooks& ranges() {
+#if TG_HAS_NVTX
+    static range_hooks hooks{[](const char* name) { (void)nvtxRangePushA(name); }, [] { (void)nvtxRangePop(); }};
+#else
+    static range_hooks hooks;
+#endif
+    return hooks;
+}
+inline void push_range(const char* name) {
+    if (ranges().push != nullptr) ranges().push(name);
+}
+inline void pop_range() {
+    if (ranges().pop != nullptr) ranges().pop();
+}
+
+} // namespace tapegraph::profiling
