@@ -1,0 +1,118 @@
+"""Tokens of the program (argument 1) beside those of Hugging Face's tokenizers and Keras's Tokenizer, on random Unicode."""
+
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import unicodedata
+
+PROGRAM = sys.argv[1]
+random.seed(1)
+# Characters of Unicode 14 only: later ones are letters to some and nothing to others.
+POOLS = [range(32, 127)] * 6 + [[9, 10, 13, 32, 32, 32, 0xA0, 0x2003, 0x3000, 0x85, 0x1C]] * 3 + [
+    range(0xA1, 0x530), range(0x900, 0xA00), range(0x4E00, 0x4F00), range(0x1F600, 0x1F640), range(0x2000, 0x2100),
+    range(0x300, 0x330), [0x17F, 39, 115, 39, 83], range(48, 58)]
+
+
+def some_text(most):
+    codes = (random.choice(random.choice(POOLS)) for _ in range(random.randint(0, most)))
+    return "".join(chr(code) for code in codes if unicodedata.category(chr(code)) != "Cn")
+
+
+TEXTS = [some_text(60) for _ in range(2000)] + [
+    "'s 'S 't'll I'LL we're  \n\n  x", "   ", "a  b\n\n c\t\td", "", "'", " '", "<|end|>hi<|end|>", "123456789 1a2b", "a" * 3000]
+SENTENCES = ["the quick brown fox jumps over the lazy dog", "it's 2 late, we'll see; WON'T we?", "low lower lowest newest"] * 20
+
+
+def run(folder, mode, texts, *arguments):
+    path = os.path.join(folder, "texts")
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        file.write("".join(text + "\0" for text in texts))
+    done = subprocess.run([PROGRAM, mode, path, *arguments], capture_output=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"{mode}: {done.stderr.decode()}")
+    return done.stdout.decode()
+
+
+def rows(text):
+    return [[int(each) for each in line.split()] for line in text.split("\n")[:-1]]
+
+
+def same(what, got, expected):
+    for i, (ours, theirs) in enumerate(zip(got, expected)):
+        if ours != theirs:
+            sys.exit(f"{what}, text {i}: {ours}, expected {theirs}")
+    if len(got) != len(expected):
+        sys.exit(f"{what}: {len(got)} texts, expected {len(expected)}")
+    print(f"{what}: {len(got)} texts agree")
+
+
+def byte_pairs(folder):
+    from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
+
+    def cut(digits):
+        pattern = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|" + digits +
+                   r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+        return pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(pattern), behavior="isolated"),
+                                        pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
+
+    ways = {"gpt2": pre_tokenizers.ByteLevel(add_prefix_space=False), "prefix": pre_tokenizers.ByteLevel(add_prefix_space=True),
+            "cl100k": cut(r"\p{N}{1,3}"), "qwen2": cut(r"\p{N}")}
+    for name, way in ways.items():
+        theirs = Tokenizer(models.BPE())
+        theirs.pre_tokenizer = way
+        theirs.train_from_iterator(SENTENCES + TEXTS[:200], trainers.BpeTrainer(
+            vocab_size=600, special_tokens=["<|end|>"], initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False))
+        path = os.path.join(folder, name + ".json")
+        theirs.save(path)
+        expected = [theirs.encode(text, add_special_tokens=False).ids for text in TEXTS]
+        same("tokenizer.json, " + name, rows(run(folder, "encode", TEXTS, path)), expected)
+        if name != "gpt2":
+            continue
+        theirs.model.save(folder)
+        two = [os.path.join(folder, "vocab.json"), os.path.join(folder, "merges.txt")]
+        plain = [text for text in TEXTS if "<|end|>" not in text]
+        same("vocab.json", rows(run(folder, "encode", plain, *two)), [theirs.encode(text).ids for text in plain])
+        ours = os.path.join(folder, "ours.json")
+        run(folder, "learn", SENTENCES + TEXTS[:200], "600", ours)
+        read = Tokenizer.from_file(ours)
+        if read.get_vocab() != theirs.get_vocab():
+            sys.exit("the vocabulary that was learned is another")
+        same("learned", [read.encode(text).ids for text in TEXTS], expected)
+
+
+def keras_words(folder):
+    os.environ.setdefault("KERAS_BACKEND", "torch")
+    from keras.src.legacy.preprocessing.text import Tokenizer, tokenizer_from_json
+
+    theirs = Tokenizer(num_words=500, oov_token="<OOV>")
+    theirs.fit_on_texts(TEXTS + SENTENCES)
+    expected = theirs.texts_to_sequences(TEXTS + SENTENCES)
+    path = os.path.join(folder, "words.json")
+    same("Tokenizer", rows(run(folder, "fit", TEXTS + SENTENCES, "500", path)), expected)
+    with open(path, encoding="utf-8") as file:
+        read = tokenizer_from_json(file.read())
+    for name in ("word_counts", "word_docs", "index_docs", "word_index", "index_word", "document_count"):
+        if getattr(read, name) != getattr(theirs, name):
+            sys.exit(f"our JSON in Keras: {name} differs")
+    same("our JSON in Keras", read.texts_to_sequences(TEXTS), theirs.texts_to_sequences(TEXTS))
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(theirs.to_json())
+    same("Keras's JSON", rows(run(folder, "sequences", TEXTS, path)), theirs.texts_to_sequences(TEXTS))
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        same("lower case", run(folder, "lower", TEXTS).split("\0")[:-1], [text.lower() for text in TEXTS])
+        checked = 0
+        for check in (byte_pairs, keras_words):
+            try:
+                check(folder)
+                checked += 1
+            except ImportError as missing:
+                print(f"left out: {missing}")
+        return 0 if checked else 77
+
+
+sys.exit(main())
