@@ -23,6 +23,7 @@
 #include <tapegraph/io/json_reader.hpp>
 #include <tapegraph/io/mapped_file.hpp>
 #include <tapegraph/io/npy.hpp>
+#include <tapegraph/io/pickle.hpp>
 #include <tapegraph/io/progress.hpp>
 #include <tapegraph/io/record_framing.hpp>
 #include <tapegraph/io/safetensors_reader.hpp>
@@ -47,10 +48,15 @@
 #include <tapegraph/nn/callbacks/tensorboard.hpp>
 #include <tapegraph/profile/tensorboard.hpp>
 #endif
+#if __has_include(<hdf5.h>) && __has_include(<zlib.h>)
+#include <tapegraph/io/keras.hpp>
+#endif
 #if __has_include(<zlib.h>)
 #include <tapegraph/io/inflate.hpp>
 #include <tapegraph/io/npz.hpp>
 #include <tapegraph/io/png.hpp>
+#include <tapegraph/io/pytorch.hpp>
+#include <tapegraph/io/pytorch_weights.hpp>
 #include <tapegraph/io/zip.hpp>
 #endif
 #endif

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/error.hpp>
+#include <tapegraph/io/utf8.hpp>
 
 #include <algorithm>
 #include <array>
@@ -43,28 +44,6 @@ constexpr std::uint32_t zip_local_mark = 0x04034B50, zip_central_mark = 0x02014B
                         zip64_end_mark = 0x06064B50, zip64_locator_mark = 0x07064B50;
 constexpr std::uint32_t saturated = 0xFFFFFFFFu; // "see the 64-bit field"
 
-inline bool is_utf8(std::string_view text) {
-    for (std::size_t at = 0; at < text.size();) {
-        const auto lead = static_cast<unsigned char>(text[at++]);
-        if (lead < 0x80) continue;
-        const int more = lead >= 0xC2 && lead < 0xE0   ? 1
-                         : lead >= 0xE0 && lead < 0xF0 ? 2
-                         : lead >= 0xF0 && lead < 0xF5 ? 3
-                                                       : 0;
-        if (more == 0 || text.size() - at < static_cast<std::size_t>(more)) return false;
-        std::uint32_t code = lead & (0x3Fu >> more);
-        for (int i = 0; i < more; ++i) {
-            const auto next = static_cast<unsigned char>(text[at++]);
-            if ((next & 0xC0) != 0x80) return false;
-            code = code << 6 | (next & 0x3F);
-        }
-        if ((more == 2 && (code < 0x800 || (code >= 0xD800 && code < 0xE000))) ||
-            (more == 3 && (code < 0x10000 || code > 0x10FFFF)))
-            return false;
-    }
-    return true;
-}
-
 /// Text of a file as a message may show it: printable, and not long.
 inline std::string shown_name(std::string_view name) {
     std::string text;
@@ -75,7 +54,7 @@ inline std::string shown_name(std::string_view name) {
 /// Why a name cannot be one of a member; empty for a good one. Nothing here writes members to disk, but what a list shows others may use.
 inline std::string objection_to_name(std::string_view name) {
     if (name.empty()) return "is empty";
-    if (!is_utf8(name)) return "is not UTF-8";
+    if (utf8_prefix(name) != name.size()) return "is not UTF-8";
     for (const char c : name)
         if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F || c == '\\')
             return "holds a control character or a backslash";
@@ -110,22 +89,21 @@ zip_directory_place find_zip_directory(const Read& read, std::uint64_t file_byte
     if (u16(at + 4) != 0 && u16(at + 4) != 0xFFFF) throw data_error(file + ": one part of a zip archive of several");
     zip_directory_place place{u32(at + 16), u32(at + 12), u16(at + 10)};
     std::uint64_t end = file_bytes - tail_bytes + at;
-    if (place.offset == saturated || place.bytes == saturated || place.members == 0xFFFF) {
-        if (at >= locator_bytes && u32(at - locator_bytes) == zip64_locator_mark) {
-            const auto where = little_endian<std::uint64_t>(tail.data() + at - locator_bytes + 8);
-            constexpr std::uint64_t record_bytes = 56;
-            if (end < locator_bytes + record_bytes || where > end - locator_bytes - record_bytes)
-                throw data_error(file + ": the ZIP64 end of the directory is said to stand at byte " +
-                                 std::to_string(where) + " of " + std::to_string(file_bytes));
-            const std::vector<std::byte> record = read(where, record_bytes);
-            if (little_endian<std::uint32_t>(record.data()) != zip64_end_mark)
-                throw data_error(file + ": no ZIP64 end of the directory at byte " + std::to_string(where));
-            place = {little_endian<std::uint64_t>(record.data() + 48), little_endian<std::uint64_t>(record.data() + 40),
-                     little_endian<std::uint64_t>(record.data() + 32)};
-            end = where;
-        } else if (place.members != 0xFFFF) {
-            throw data_error(file + ": the ZIP64 end of the directory is missing");
-        }
+    // PyTorch writes the 64-bit record whether the fields need it or not.
+    if (at >= locator_bytes && u32(at - locator_bytes) == zip64_locator_mark) {
+        const auto where = little_endian<std::uint64_t>(tail.data() + at - locator_bytes + 8);
+        constexpr std::uint64_t record_bytes = 56;
+        if (end < locator_bytes + record_bytes || where > end - locator_bytes - record_bytes)
+            throw data_error(file + ": the ZIP64 end of the directory is said to stand at byte " +
+                             std::to_string(where) + " of " + std::to_string(file_bytes));
+        const std::vector<std::byte> record = read(where, record_bytes);
+        if (little_endian<std::uint32_t>(record.data()) != zip64_end_mark)
+            throw data_error(file + ": no ZIP64 end of the directory at byte " + std::to_string(where));
+        place = {little_endian<std::uint64_t>(record.data() + 48), little_endian<std::uint64_t>(record.data() + 40),
+                 little_endian<std::uint64_t>(record.data() + 32)};
+        end = where;
+    } else if (place.offset == saturated || place.bytes == saturated) {
+        throw data_error(file + ": the ZIP64 end of the directory is missing");
     }
     if (place.offset > end || place.bytes != end - place.offset)
         throw data_error(file + ": a directory of " + std::to_string(place.bytes) + " bytes at byte " +

@@ -1,0 +1,305 @@
+#pragma once
+
+#include <tapegraph/eager/any_tensor.hpp>
+#include <tapegraph/io/foreign_values.hpp>
+#include <tapegraph/nn/model.hpp>
+#include <tapegraph/nn/path_matches.hpp>
+
+#include <cstddef>
+#include <cstring>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+/// What loading weights of other libraries has in common: the layers of a file and of the model, which of them belong together, what
+/// does not fit, and nothing changed unless all is well. What one library calls things and how it lays them out is a dialect: io/pytorch_weights.hpp,
+/// io/keras.hpp.
+
+namespace tapegraph::io {
+
+struct foreign_options {
+    std::string
+        prefix{};       ///< what stands before the file's names: "model." of a checkpoint; other tensors are left alone
+    std::string only{}; ///< of the model: variables whose path or scope this pattern is, "encoder", "*/bias"
+    /// Layers or modules of the file, and the scope that the model has for them: {{"fc1", "hidden"}, {"backbone", "encoder"}}. All others are
+    /// found by name, then by kind, shape and order.
+    std::vector<std::pair<std::string, std::string>> layers{};
+    /// PyTorch: linear layers behind a flattened image, and the image as PyTorch has it, {channels, height, width}: {{"fc1", {16, 5, 5}}}.
+    /// There it is flattened channel by channel, here pixel by pixel; the weights are put in this order.
+    std::vector<std::pair<std::string, std::vector<std::int64_t>>> flattened{};
+    /// Throw for what is missing, unexpected or of another shape; otherwise it is left out and reported.
+    bool strict = true;
+};
+
+/// What was loaded, and from what: every variable of the model is matched, missing or mismatched, every tensor of the file was used or is
+/// unexpected.
+struct foreign_report : load_report {
+    std::vector<std::pair<std::string, std::string>> sources; ///< paths of the model, names in the file
+    /// The report of load, and a line for every variable that was read: "hidden/kernel <- fc1.weight".
+    template <class = void>
+    std::string text() const {
+        std::string result = load_report::text();
+        for (const auto& [path, name] : sources) result.append(path).append(" <- ").append(name).append("\n");
+        return result;
+    }
+};
+
+namespace detail {
+
+enum class layer_kind {
+    dense,
+    dense_or_embedding,
+    embedding,
+    convolution,
+    normalization,
+    batch_normalization,
+    recurrent,
+    other,
+    unknown
+};
+
+/// One tensor of a file: its name there, and what it is to its layer, "weight".
+struct foreign_tensor {
+    std::string name, role;
+    host_array array;
+};
+struct foreign_layer {
+    std::string path;
+    layer_kind kind = layer_kind::unknown;
+    std::vector<foreign_tensor> tensors{};
+    std::vector<std::int64_t> flattened{}; ///< see foreign_options
+
+    const foreign_tensor* find(std::string_view role) const {
+        for (const foreign_tensor& t : tensors)
+            if (t.role == role) return &t;
+        return nullptr;
+    }
+};
+
+/// The variables of one scope of the model.
+struct model_layer {
+    std::string scope;
+    layer_kind kind = layer_kind::other;
+    std::vector<variable*> variables{};
+
+    const variable* find(std::string_view name) const {
+        for (const variable* v : variables)
+            if (std::string_view(v->path()).substr(v->path().rfind('/') + 1) == name) return v;
+        return nullptr;
+    }
+};
+
+/// What a dialect makes of a file's tensors for a variable: values in its layout, and the tensors' names. No names: there is no such
+/// tensor. An objection: there is one, but it is not for this layer.
+struct foreign_value {
+    host_array array;
+    std::vector<std::string> names;
+    std::string objection;
+};
+
+inline std::vector<std::int64_t> extents_of_variable(const variable& v) {
+    return {v.shape().data(), v.shape().data() + v.shape().rank()};
+}
+
+inline layer_kind kind_of(const model_layer& layer) {
+    if (layer.find("recurrent_kernel") != nullptr) return layer_kind::recurrent;
+    if (layer.find("moving_mean") != nullptr) return layer_kind::batch_normalization;
+    if (layer.find("embeddings") != nullptr) return layer_kind::embedding;
+    if (layer.find("gamma") != nullptr || layer.find("beta") != nullptr || layer.find("scale") != nullptr)
+        return layer_kind::normalization;
+    if (layer.find("depthwise_kernel") != nullptr || layer.find("pointwise_kernel") != nullptr)
+        return layer_kind::convolution;
+    const variable* const kernel = layer.find("kernel");
+    if (kernel == nullptr) return layer_kind::other;
+    const std::string_view last = std::string_view(layer.scope).substr(layer.scope.rfind('/') + 1);
+    const bool attention = last == "query" || last == "key" || last == "value" || last == "attention_output";
+    return kernel->shape().rank() <= 2 || attention ? layer_kind::dense : layer_kind::convolution;
+}
+
+/// Which of several layers of one shape, made by one layer, this is: the projections of attention, the directions of a recurrent one.
+inline std::string_view part_of_layer(std::string_view path) {
+    const std::size_t end = path.find_last_of("/.");
+    const std::string_view last = path.substr(end == path.npos ? 0 : end + 1);
+    if (last == "out_proj") return "attention_output";
+    if (last.starts_with("backward_") || last.ends_with("_reverse")) return "backward";
+    return last == "query" || last == "key" || last == "value" || last == "attention_output" ? last
+                                                                                             : std::string_view();
+}
+inline bool same_part(const model_layer& ours, std::string_view theirs) {
+    const std::string_view part = part_of_layer(ours.scope);
+    if (ours.kind == layer_kind::recurrent) return part == part_of_layer(theirs);
+    const variable* const kernel = ours.find("kernel");
+    const bool attention = kernel != nullptr && kernel->shape().rank() == 3 && !part.empty();
+    return !attention || part == part_of_layer(theirs);
+}
+
+/// The model's layers in its order.
+template <class = void>
+std::vector<model_layer> layers_of_model(variable_list& variables, const std::string& only) {
+    std::vector<model_layer> layers;
+    for (variable& v : variables) {
+        if (v.optimizer_state() || v.metric_state() ||
+            (!only.empty() && !tapegraph::detail::path_matches(only, v.path())))
+            continue;
+        const std::size_t slash = v.path().rfind('/');
+        const std::string scope = slash == std::string::npos ? std::string() : v.path().substr(0, slash);
+        model_layer* found = nullptr;
+        for (model_layer& layer : layers)
+            if (layer.scope == scope) found = &layer;
+        if (found == nullptr) found = &layers.emplace_back(model_layer{scope});
+        found->variables.push_back(&v);
+    }
+    for (model_layer& layer : layers) layer.kind = kind_of(layer);
+    return layers;
+}
+
+/// Which layer of the file each layer of the model gets.
+template <class Dialect>
+class layer_matcher {
+public:
+    layer_matcher(const std::vector<model_layer>& ours, const std::vector<foreign_layer>& theirs)
+        : ours_(ours), theirs_(theirs), partner_(ours.size(), none), taken_(theirs.size()) {}
+
+    static constexpr std::size_t none = ~std::size_t{0};
+
+    /// Matches the layers of a module of the file with those of a scope, both empty for all that is left. False where one has none.
+    bool match(const std::string& module, const std::string& scope) {
+        std::vector<std::size_t> our, their;
+        for (std::size_t i = 0; i < ours_.size(); ++i)
+            if (partner_[i] == none && inside(ours_[i].scope, scope, '/')) our.push_back(i);
+        for (std::size_t i = 0; i < theirs_.size(); ++i)
+            if (!taken_[i] && inside(theirs_[i].path, module, Dialect::separator)) their.push_back(i);
+        if (our.empty() || their.empty()) return false;
+        const auto pass = [&](const auto& fits) {
+            for (const std::size_t i : our)
+                for (const std::size_t j : their)
+                    if (partner_[i] == none && !taken_[j] && compatible(ours_[i].kind, theirs_[j].kind) &&
+                        same_part(ours_[i], theirs_[j].path) && fits(ours_[i], theirs_[j]))
+                        partner_[i] = j, taken_[j] = true;
+        };
+        pass([&](const model_layer& a, const foreign_layer& b) {
+            std::string path = b.path.substr(module.size());
+            for (char& c : path)
+                if (c == Dialect::separator) c = '/';
+            return Dialect::same_name(a.scope.substr(scope.size()), path);
+        });
+        pass([&](const model_layer& a, const foreign_layer& b) { return fits_wholly(a, b); });
+        pass([](const model_layer& a, const foreign_layer& b) { return Dialect::alike(a, b); });
+        return true;
+    }
+    std::size_t partner_of(std::size_t ours) const { return partner_[ours]; }
+
+private:
+    static bool inside(const std::string& path, const std::string& scope, char separator) {
+        return scope.empty() || path == scope || (path.starts_with(scope) && path[scope.size()] == separator);
+    }
+    static bool compatible(layer_kind ours, layer_kind theirs) {
+        if (theirs == layer_kind::unknown || ours == theirs) return true;
+        if (theirs == layer_kind::dense_or_embedding) return ours == layer_kind::dense || ours == layer_kind::embedding;
+        return theirs == layer_kind::normalization && ours == layer_kind::other; // PReLU's, one row, too
+    }
+    static bool fits_wholly(const model_layer& a, const foreign_layer& b) {
+        std::set<std::string> used;
+        for (const variable* v : a.variables) {
+            const foreign_value value = Dialect::value_for(*v, a, b);
+            if (value.names.empty() || !value.objection.empty() || value.array.shape != extents_of_variable(*v))
+                return false;
+            used.insert(value.names.begin(), value.names.end());
+        }
+        for (const foreign_tensor& t : b.tensors)
+            if (used.count(t.name) == 0) return false;
+        return true;
+    }
+
+    const std::vector<model_layer>& ours_;
+    const std::vector<foreign_layer>& theirs_;
+    std::vector<std::size_t> partner_;
+    std::vector<bool> taken_;
+};
+
+/// All problems in one line.
+template <class = void>
+void refuse_foreign(const foreign_report& report, const std::string& file) {
+    std::string text;
+    const auto list = [&](const char* title, const std::vector<std::string>& names) {
+        for (std::size_t i = 0; i < names.size(); ++i)
+            text.append(i > 0 ? ", " : text.empty() ? title : std::string("; ") + title).append(names[i]);
+    };
+    list("no tensor for ", report.missing);
+    list("nothing in the model for ", report.unexpected);
+    list("other shapes: ", report.mismatched);
+    if (text.empty()) return;
+    if (!report.mismatched.empty()) throw shape_error(file + ": does not fit the model: " + text);
+    throw data_error(file + ": does not fit the model: " + text);
+}
+
+/// Loads the layers of a file: matches, converts, and only when all of that is done writes.
+template <class Dialect>
+foreign_report load_foreign(variable_list& variables, std::vector<foreign_layer> theirs, const std::string& file,
+                            const foreign_options& options) {
+    const device_scope on(nullptr);
+    std::vector<model_layer> ours = Dialect::split(layers_of_model<>(variables, options.only));
+    if (ours.empty()) throw argument_error(file + ": the model has no variable '" + options.only + "'");
+    for (const auto& [name, image] : options.flattened) {
+        bool found = false;
+        for (foreign_layer& layer : theirs)
+            if (layer.path == name) layer.flattened = image, found = true;
+        if (!found) throw argument_error(file + ": flattened: there is no layer '" + name + "'");
+    }
+    layer_matcher<Dialect> matcher(ours, theirs);
+    for (const auto& [module, scope] : options.layers)
+        if (!matcher.match(module, scope)) {
+            std::string known;
+            for (const foreign_layer& layer : theirs)
+                known.append(known.empty() ? "'" : ", '").append(layer.path).append("'");
+            throw argument_error(file + ": layers: the file has no '" + module + "', or the model no '" + scope +
+                                 "', or they are taken; the file has " + known);
+        }
+    matcher.match("", "");
+
+    foreign_report report;
+    std::set<std::string> used;
+    std::vector<std::pair<variable*, host_array>> values;
+    for (std::size_t i = 0; i < ours.size(); ++i) {
+        const std::size_t j = matcher.partner_of(i);
+        for (variable* const v : ours[i].variables) {
+            foreign_value value;
+            if (j != layer_matcher<Dialect>::none) value = Dialect::value_for(*v, ours[i], theirs[j]);
+            if (value.names.empty()) {
+                report.missing.push_back(v->path());
+                continue;
+            }
+            used.insert(value.names.begin(), value.names.end());
+            std::string names;
+            for (const std::string& name : value.names) names.append(names.empty() ? "" : " and ").append(name);
+            host_array& a = value.array;
+            if (value.objection.empty() && a.shape != extents_of_variable(*v))
+                value.objection =
+                    shape_text(a.shape) + " in the file (in our order), " + to_string(v->shape()) + " in the model";
+            if (value.objection.empty() && !convert_floats(a, v->type()))
+                value.objection =
+                    std::string(name_of(a.type)) + " in the file, " + name_of(v->type()) + " in the model";
+            if (!value.objection.empty()) {
+                report.mismatched.push_back(v->path() + " from " + names + ": " + value.objection);
+                continue;
+            }
+            report.matched.push_back(v->path());
+            report.sources.emplace_back(v->path(), names);
+            values.emplace_back(v, std::move(a));
+        }
+    }
+    if (options.only.empty())
+        for (const foreign_layer& layer : theirs)
+            for (const foreign_tensor& t : layer.tensors)
+                if (used.insert(t.name).second) report.unexpected.push_back(t.name);
+    if (options.strict) refuse_foreign(report, file);
+    for (const auto& [v, array] : values) v->own_data(); // the last thing that may fail
+    for (const auto& [v, array] : values)
+        if (!array.bytes.empty()) std::memcpy(v->own_data(), array.bytes.data(), array.bytes.size());
+    return report;
+}
+
+} // namespace detail
+} // namespace tapegraph::io

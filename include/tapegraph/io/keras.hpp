@@ -1,0 +1,197 @@
+#pragma once
+
+#include <tapegraph/io/foreign_weights.hpp>
+#include <tapegraph/io/hdf5_file.hpp>
+#include <tapegraph/io/zip.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+/// Weights of Keras's files in a model: .weights.h5 and .keras of Keras 3, and the .h5 that came before them. Needs HDF5 and zlib.
+
+namespace tapegraph::io {
+
+namespace detail {
+
+/// Keras: variables of a layer are numbered in the order in which ours asks for them, in our layout.
+struct keras_dialect {
+    static constexpr char separator = '/';
+    static bool same_name(const std::string& scope, const std::string& path) { return scope == path; }
+    static bool alike(const model_layer& ours, const foreign_layer& theirs) {
+        return ours.kind == theirs.kind ||
+               (ours.variables.size() == theirs.tensors.size() &&
+                std::equal(ours.variables.begin(), ours.variables.end(), theirs.tensors.begin(),
+                           [](const variable* v, const auto& t) {
+                               return static_cast<std::size_t>(v->shape().rank()) == t.array.shape.size();
+                           }));
+    }
+    static std::vector<model_layer> split(std::vector<model_layer> layers) { return layers; }
+    static foreign_value value_for(const variable& v, const model_layer& ours, const foreign_layer& theirs) {
+        for (std::size_t i = 0; i < ours.variables.size() && i < theirs.tensors.size(); ++i)
+            if (ours.variables[i] == &v) return {theirs.tensors[i].array, {theirs.tensors[i].name}, {}};
+        return {};
+    }
+};
+
+/// By the alphabet, but numbers as numbers ("dense_2" before "dense_10"), and what goes forward before what goes backward.
+inline bool keras_before(const std::string& left, const std::string& right) {
+    const auto rank = [](const std::string& name) { return name.starts_with("backward") ? "forward~" + name : name; };
+    const std::string a = rank(left), b = rank(right);
+    const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+    std::size_t i = 0, j = 0;
+    while (i < a.size() && j < b.size()) {
+        if (digit(a[i]) && digit(b[j])) {
+            const std::size_t from = i, other = j;
+            while (i < a.size() && digit(a[i])) ++i;
+            while (j < b.size() && digit(b[j])) ++j;
+            if (i - from != j - other) return i - from < j - other;
+            if (const int order = a.compare(from, i - from, b, other, j - other); order != 0) return order < 0;
+        } else if (a[i] != b[j]) {
+            return a[i] < b[j];
+        } else {
+            ++i, ++j;
+        }
+    }
+    return a.size() - i < b.size() - j;
+}
+
+/// The kind of a class by its name in snake case.
+inline layer_kind keras_kind(std::string_view name) {
+    constexpr std::pair<std::string_view, layer_kind> known[] = {
+        {"dense", layer_kind::dense},
+        {"embedding", layer_kind::embedding},
+        {"conv", layer_kind::convolution},
+        {"depthwise_conv", layer_kind::convolution},
+        {"separable_conv", layer_kind::convolution},
+        {"batch_normalization", layer_kind::batch_normalization},
+        {"layer_normalization", layer_kind::normalization},
+        {"group_normalization", layer_kind::normalization},
+        {"rms_normalization", layer_kind::normalization},
+        {"cell", layer_kind::recurrent}};
+    for (const auto& [beginning, kind] : known)
+        if (name.starts_with(beginning)) return kind;
+    return layer_kind::unknown;
+}
+
+/// Walks the groups of Keras 3: "layers/<class>_<n>/vars/<i>", where the attribute "name" of vars is what the user calls the layer.
+template <class = void>
+void walk_keras(const hdf5_file& file, const std::string& group, const std::string& path,
+                std::vector<foreign_layer>& layers, int depth) {
+    constexpr int deepest = 32;
+    if (depth > deepest)
+        throw data_error(file.name() + ": group '" + group.substr(0, 80) + "...' is nested too deeply, or in itself");
+    std::vector<std::string> names = file.names(group);
+    std::sort(names.begin(), names.end(), keras_before);
+    const std::string below = group == "/" ? group : group + "/";
+    for (const std::string& name : names) {
+        if (file.kind_of(below + name) != hdf5_file::kind::group) continue;
+        if ((depth == 0 && (name == "optimizer" || name == "_trainer")) || name == "seed_generator") continue;
+        if (name == "vars") {
+            std::vector<std::string> numbers = file.names(below + name);
+            std::sort(numbers.begin(), numbers.end(), keras_before);
+            const std::size_t slash = group.rfind('/');
+            foreign_layer layer{path, keras_kind(std::string_view(group).substr(slash + 1))};
+            for (const std::string& number : numbers) {
+                const std::string place = below + name + "/" + number;
+                if (file.kind_of(place) == hdf5_file::kind::array)
+                    layer.tensors.push_back({place.substr(1), number, file.array(place)});
+            }
+            if (!layer.tensors.empty()) layers.push_back(std::move(layer));
+            continue;
+        }
+        const std::vector<std::string> called = file.texts(below + name + "/vars", "name");
+        const bool container = name == "layers" || name == "cell" || name == "_layers";
+        const std::string part = container ? std::string() : called.empty() ? name : called.front();
+        walk_keras(file, below + name, path.empty() || part.empty() ? path + part : path + "/" + part, layers,
+                   depth + 1);
+    }
+}
+
+/// The layers of the .h5 before Keras 3: "model_weights/<layer>" with the attributes layer_names and weight_names.
+template <class = void>
+std::vector<foreign_layer> layers_of_legacy_keras(const hdf5_file& file, const std::string& root) {
+    std::vector<foreign_layer> layers;
+    for (const std::string& name : file.texts(root, "layer_names")) {
+        const std::string group = root + (root == "/" ? "" : "/") + name;
+        const std::vector<std::string> weights = file.texts(group, "weight_names");
+        std::vector<std::string> folders;
+        for (const std::string& weight : weights) {
+            std::string folder = weight.substr(0, std::min(weight.rfind('/'), weight.size()));
+            const std::size_t slash = folder.rfind('/');
+            if (slash != std::string::npos && folder.find("_cell", slash) != std::string::npos) folder.resize(slash);
+            folders.push_back(std::move(folder));
+        }
+        const bool several =
+            std::any_of(folders.begin(), folders.end(), [&](const auto& f) { return f != folders.front(); });
+        for (std::size_t i = 0; i < weights.size(); ++i) {
+            const std::string path = several ? name + "/" + folders[i].substr(folders[i].rfind('/') + 1) : name;
+            auto found =
+                std::find_if(layers.begin(), layers.end(), [&](const foreign_layer& l) { return l.path == path; });
+            if (found == layers.end()) found = layers.insert(layers.end(), foreign_layer{path});
+            const std::string place = group + "/" + weights[i];
+            const std::string role = weights[i].substr(weights[i].rfind('/') + 1);
+            found->tensors.push_back({place.substr(1), role, file.array(place)});
+            if (role.starts_with("embeddings")) found->kind = layer_kind::embedding;
+            if (role.starts_with("recurrent_kernel")) found->kind = layer_kind::recurrent;
+            if (role.starts_with("moving_")) found->kind = layer_kind::batch_normalization;
+            if (role.starts_with("gamma") || role.starts_with("beta")) found->kind = layer_kind::normalization;
+        }
+    }
+    return layers;
+}
+
+template <class = void>
+std::vector<foreign_layer> layers_of_hdf5(const hdf5_file& file) {
+    if (file.kind_of("/model_weights") == hdf5_file::kind::group)
+        return layers_of_legacy_keras<>(file, "/model_weights");
+    if (!file.texts("/", "layer_names").empty()) return layers_of_legacy_keras<>(file, "/");
+    std::vector<foreign_layer> layers;
+    walk_keras<>(file, "/", "", layers, 0);
+    return layers;
+}
+
+/// Of a file of either kind, told apart by content.
+template <class = void>
+std::vector<foreign_layer> layers_of_keras(const std::filesystem::path& path) {
+    const std::string what = quoted(path);
+    static_cast<void>(file_size_of(path));
+    std::ifstream in(path, std::ios::binary);
+    char begin[4] = {};
+    in.read(begin, 4);
+    if (std::string_view(begin, 2) != "PK") return layers_of_hdf5<>(hdf5_file(path));
+    const zip_reader archive(path);
+    if (archive.find("model.weights.h5") == nullptr)
+        throw data_error(what + ": a zip archive, but no .keras file: there is no model.weights.h5");
+    return layers_of_hdf5<>(hdf5_file(archive.read("model.weights.h5"), what + ", member 'model.weights.h5'"));
+}
+
+} // namespace detail
+
+/// The arrays of a Keras file by the names of their layers, "score/0", or, in files before Keras 3, "score/kernel:0"; in the file's order. Throws
+/// as load_keras.
+template <class = void>
+std::vector<std::pair<std::string, host_array>> read_keras(const std::filesystem::path& path) {
+    std::vector<std::pair<std::string, host_array>> result;
+    for (auto& layer : detail::layers_of_keras(path))
+        for (auto& t : layer.tensors) result.emplace_back(layer.path + "/" + t.role, std::move(t.array));
+    return result;
+}
+
+/// Loads the weights of a .keras, .weights.h5 or .h5 file of Keras into a model; its optimizer and step count stay. Layers are found by the
+/// names that the user gave them, the others by kind, shape and order, or as options.layers says; `prefix` and `flattened` are not used, for layouts
+/// are ours. Throws data_error where the file is missing, damaged or no Keras file, or arrays are missing or left over, shape_error where some
+/// have other shapes, with all of them in the message; then nothing of the model has changed.
+///
+/// HDF5 is read by the HDF5 library, which is not made to stand files of people who mean harm: load those you trust.
+template <class Model>
+foreign_report load_keras(Model& model, const std::filesystem::path& path, const foreign_options& options = {}) {
+    return detail::load_foreign<detail::keras_dialect>(model.variables(), detail::layers_of_keras(path),
+                                                       detail::quoted(path), options);
+}
+
+} // namespace tapegraph::io

@@ -1,0 +1,293 @@
+#pragma once
+
+#include <tapegraph/core/error.hpp>
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+/// Python's pickles of plain data, protocols 2 to 5, read by a machine that runs nothing: what a pickle would call becomes a node that
+/// names it, and only names that the caller knows are let in. Opcodes: pickletools.py of CPython.
+
+namespace tapegraph::io {
+
+enum class pickle_kind : std::uint8_t {
+    none,
+    boolean,
+    integer,
+    real,
+    text,
+    bytes,
+    tuple,
+    list,
+    dict,
+    set,
+    global,    ///< a class or function, `text` is "module.name"
+    call,      ///< items: the callee, its arguments, and the state given to the result, if one was
+    persistent ///< items: what stands for something outside the pickle
+};
+
+/// One value. What it holds are numbers of other nodes, so that values can be shared, and even hold themselves.
+struct pickle_node {
+    pickle_kind kind = pickle_kind::none;
+    std::int64_t integer = 0; ///< of an integer or a boolean
+    double real = 0;
+    std::string text{};                 ///< of a text, bytes or a global
+    std::vector<std::uint32_t> items{}; ///< of a dict: key, value, key, value
+};
+
+struct pickle_value {
+    std::vector<pickle_node> nodes;
+    std::uint32_t root = 0;
+    const pickle_node& operator[](std::uint32_t node) const { return nodes[node]; }
+};
+
+/// Whether a pickle may name "module.name".
+using pickle_rule = bool (*)(std::string_view name);
+
+namespace detail {
+
+template <class = void>
+class pickle_machine {
+public:
+    pickle_machine(std::span<const std::byte> file, pickle_rule allowed, const std::string& what)
+        : file_(file), allowed_(allowed), what_(what) {}
+
+    pickle_value run() {
+        if (file_.size() < 2 || take() != 0x80) fail("no pickle of protocol 2 or later");
+        const unsigned protocol = take();
+        if (protocol < 2 || protocol > 5)
+            fail("a pickle of protocol " + std::to_string(protocol) + ", 2 to 5 are read");
+        for (;;) {
+            opcode_at_ = at_;
+            const unsigned opcode = take();
+            if (opcode == '.') break;
+            perform(opcode);
+        }
+        if (stack_.size() != 1 || !marks_.empty()) fail("ends with " + std::to_string(stack_.size()) + " values");
+        if (at_ != file_.size()) fail("goes on behind its end");
+        result_.root = stack_.back();
+        return std::move(result_);
+    }
+
+private:
+    void perform(unsigned opcode) {
+        switch (opcode) {
+        case 0x95: integer(8); return; // a frame: the length of what follows, which is in memory
+        case '(': marks_.push_back(stack_.size()); return;
+        case '0': pop(); return;
+        case '1': static_cast<void>(marked()); return;
+        case '2': push(top()); return;
+        case 'N': add(pickle_kind::none); return;
+        case 0x88: add(pickle_kind::boolean).integer = 1; return;
+        case 0x89: add(pickle_kind::boolean); return;
+        case 'K': add(pickle_kind::integer).integer = static_cast<std::int64_t>(integer(1)); return;
+        case 'M': add(pickle_kind::integer).integer = static_cast<std::int64_t>(integer(2)); return;
+        case 'J': add(pickle_kind::integer).integer = static_cast<std::int32_t>(integer(4)); return;
+        case 0x8A: long_integer(integer(1)); return;
+        case 0x8B: long_integer(integer(4)); return;
+        case 'G': real(); return;
+        case 'X': add_text(pickle_kind::text, integer(4)); return;
+        case 0x8C: add_text(pickle_kind::text, integer(1)); return;
+        case 0x8D: add_text(pickle_kind::text, integer(8)); return;
+        case 'U': add_text(pickle_kind::text, integer(1)); return; // a str of Python 2
+        case 'T': add_text(pickle_kind::text, integer(4)); return;
+        case 'C': add_text(pickle_kind::bytes, integer(1)); return;
+        case 'B': add_text(pickle_kind::bytes, integer(4)); return;
+        case 0x8E:
+        case 0x96: add_text(pickle_kind::bytes, integer(8)); return;
+        case ')': add(pickle_kind::tuple); return;
+        case 0x85: tuple_of(1); return;
+        case 0x86: tuple_of(2); return;
+        case 0x87: tuple_of(3); return;
+        case 't': collect(pickle_kind::tuple); return;
+        case ']': add(pickle_kind::list); return;
+        case 'l': collect(pickle_kind::list); return;
+        case 'a': extend(pickle_kind::list, {pop()}); return;
+        case 'e': extend(pickle_kind::list, marked()); return;
+        case '}': add(pickle_kind::dict); return;
+        case 'd': collect(pickle_kind::dict); return;
+        case 's': {
+            const auto value = pop(), key = pop();
+            extend(pickle_kind::dict, {key, value});
+            return;
+        }
+        case 'u': extend(pickle_kind::dict, marked()); return;
+        case 0x8F: add(pickle_kind::set); return;
+        case 0x90: extend(pickle_kind::set, marked()); return;
+        case 0x91: collect(pickle_kind::set); return;
+        case 'q': memorize(integer(1)); return;
+        case 'r': memorize(integer(4)); return;
+        case 0x94: memorize(memo_.size()); return;
+        case 'h': recall(integer(1)); return;
+        case 'j': recall(integer(4)); return;
+        case 'c': {
+            const std::string module = line();
+            global(module + "." + line());
+            return;
+        }
+        case 0x93: {
+            const auto name = pop(), module = pop();
+            if (node(name).kind != pickle_kind::text || node(module).kind != pickle_kind::text)
+                fail("a name that is no text");
+            global(node(module).text + "." + node(name).text);
+            return;
+        }
+        case 'R':
+        case 0x81: {
+            const auto arguments = pop(), callee = pop();
+            if (node(callee).kind != pickle_kind::global || node(arguments).kind != pickle_kind::tuple)
+                fail("a call of what is no name, or without a tuple of arguments");
+            add(pickle_kind::call).items = {callee, arguments};
+            return;
+        }
+        case 'b': {
+            const auto state = pop();
+            pickle_node& object = result_.nodes[top()];
+            if (object.kind == pickle_kind::dict) return; // attributes of an OrderedDict
+            if (object.kind != pickle_kind::call || object.items.size() > 2)
+                fail("a state for what is no object, or a second one");
+            object.items.push_back(state);
+            return;
+        }
+        case 'Q': {
+            const auto id = pop();
+            add(pickle_kind::persistent).items = {id};
+            return;
+        }
+        default: fail("opcode " + std::to_string(opcode) + " is not read; plain data need none but a few");
+        }
+    }
+
+    [[noreturn]] void fail(const std::string& why) const {
+        throw data_error(what_ + ", byte " + std::to_string(opcode_at_) + " of the pickle: " + why);
+    }
+    unsigned take() {
+        if (at_ == file_.size()) fail("truncated");
+        return static_cast<unsigned>(file_[at_++]);
+    }
+    std::uint64_t integer(int bytes) {
+        std::uint64_t value = 0;
+        for (int i = 0; i < bytes; ++i) value |= std::uint64_t{take()} << (8 * i);
+        return value;
+    }
+    std::string piece(std::uint64_t bytes) {
+        if (bytes > file_.size() - at_) fail("truncated: " + std::to_string(bytes) + " bytes should follow");
+        std::string text(reinterpret_cast<const char*>(file_.data()) + at_, bytes);
+        at_ += bytes;
+        return text;
+    }
+    std::string line() {
+        std::string text;
+        for (unsigned c = take(); c != '\n'; c = take()) text += static_cast<char>(c);
+        return text;
+    }
+    void long_integer(std::uint64_t bytes) {
+        const std::string digits = piece(bytes);
+        if (digits.size() > 8) fail("an integer of more than 64 bits");
+        std::uint64_t value = !digits.empty() && (digits.back() & 0x80) != 0 ? ~std::uint64_t{0} : 0;
+        for (std::size_t i = digits.size(); i-- > 0;) value = value << 8 | static_cast<unsigned char>(digits[i]);
+        add(pickle_kind::integer).integer = static_cast<std::int64_t>(value);
+    }
+    void real() { // big-endian, the only one
+        std::uint64_t bits = 0;
+        for (int i = 0; i < 8; ++i) bits = bits << 8 | take();
+        add(pickle_kind::real).real = std::bit_cast<double>(bits);
+    }
+    void add_text(pickle_kind kind, std::uint64_t bytes) {
+        std::string text = piece(bytes);
+        add(kind).text = std::move(text);
+    }
+    void global(std::string name) {
+        if (!allowed_(name)) {
+            std::string shown;
+            for (const char c : name.substr(0, 100)) shown += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
+            fail("it names '" + shown + "', which is not read: tensors, numbers, texts and plain containers are");
+        }
+        add(pickle_kind::global).text = std::move(name);
+    }
+
+    const pickle_node& node(std::uint32_t which) const { return result_.nodes[which]; }
+    void push(std::uint32_t which) { stack_.push_back(which); }
+    pickle_node& add(pickle_kind kind) {
+        push(static_cast<std::uint32_t>(result_.nodes.size()));
+        result_.nodes.push_back({kind});
+        return result_.nodes.back();
+    }
+    std::uint32_t top() const {
+        if (stack_.size() <= (marks_.empty() ? 0 : marks_.back())) fail("takes a value where there is none");
+        return stack_.back();
+    }
+    std::uint32_t pop() {
+        const std::uint32_t which = top();
+        stack_.pop_back();
+        return which;
+    }
+    std::vector<std::uint32_t> marked() {
+        if (marks_.empty()) fail("takes values up to a mark where there is none");
+        const auto from = stack_.begin() + static_cast<std::ptrdiff_t>(marks_.back());
+        std::vector<std::uint32_t> values(from, stack_.end());
+        stack_.erase(from, stack_.end());
+        marks_.pop_back();
+        return values;
+    }
+    void tuple_of(int count) {
+        std::vector<std::uint32_t> items(static_cast<std::size_t>(count));
+        for (std::size_t i = items.size(); i-- > 0;) items[i] = pop();
+        add(pickle_kind::tuple).items = std::move(items);
+    }
+    void collect(pickle_kind kind) {
+        std::vector<std::uint32_t> items = marked();
+        if (kind == pickle_kind::dict && items.size() % 2 != 0) fail("a key without a value");
+        add(kind).items = std::move(items);
+    }
+    /// Items for a container, or for what a call gives: an OrderedDict is filled like a dict.
+    void extend(pickle_kind kind, const std::vector<std::uint32_t>& items) {
+        if (kind == pickle_kind::dict && items.size() % 2 != 0) fail("a key without a value");
+        std::uint32_t to = top();
+        if (node(to).kind == pickle_kind::call && kind == pickle_kind::dict) {
+            result_.nodes[to] = {pickle_kind::dict}; // its class is an OrderedDict or the like; the rule has let it in
+        } else if (node(to).kind != kind) {
+            fail("items for what is no container of such");
+        }
+        auto& all = result_.nodes[to].items;
+        all.insert(all.end(), items.begin(), items.end());
+    }
+    void memorize(std::uint64_t place) {
+        // Places are used one by one; what a damaged file says beyond that would be memory for nothing.
+        if (place > file_.size())
+            fail("memory place " + std::to_string(place) + " in a pickle of " + std::to_string(file_.size()) +
+                 " bytes");
+        if (place >= memo_.size()) memo_.resize(place + 1, none);
+        memo_[place] = top();
+    }
+    void recall(std::uint64_t place) {
+        if (place >= memo_.size() || memo_[place] == none) fail("nothing is in memory place " + std::to_string(place));
+        push(memo_[place]);
+    }
+
+    static constexpr std::uint32_t none = ~std::uint32_t{0};
+    std::span<const std::byte> file_;
+    pickle_rule allowed_;
+    const std::string& what_;
+    std::size_t at_ = 0, opcode_at_ = 0;
+    pickle_value result_;
+    std::vector<std::uint32_t> stack_, memo_;
+    std::vector<std::size_t> marks_;
+};
+
+} // namespace detail
+
+/// Reads a pickle of plain data; `what` names it in errors. Throws data_error, naming the byte, where it is truncated, of another
+/// protocol, names what `allowed` refuses, or uses an opcode that plain data do not need. Nothing is ever called.
+template <class = void>
+pickle_value read_pickle(std::span<const std::byte> file, pickle_rule allowed, const std::string& what) {
+    return detail::pickle_machine<>(file, allowed, what).run();
+}
+
+} // namespace tapegraph::io

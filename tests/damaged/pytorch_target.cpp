@@ -1,0 +1,81 @@
+// needs: zlib
+#include <damaged/target.hpp>
+
+#include <tapegraph/io/pytorch.hpp>
+
+#include <support/temporary_folder.hpp>
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+using namespace std::string_literals;
+
+const support::temporary_folder& folder() {
+    static const support::temporary_folder made;
+    return made;
+}
+
+std::string tensor(const std::string& storage, char key, char elements, const std::string& shape_and_strides) {
+    return "ctorch._utils\n_rebuild_tensor_v2\n((X\7\0\0\0storagectorch\n"s + storage + "\nX\1\0\0\0"s + key +
+           "X\3\0\0\0cpuK"s + elements + "tQK\0"s + shape_and_strides +
+           "\x89"
+           "ccollections\nOrderedDict\n)RtR";
+}
+
+/// A state_dict as torch.save lays it out: [2, 3] f32, its transposed view, and three bools.
+std::string pickle() {
+    return "\x80\2ccollections\nOrderedDict\n)Rq\0(X\6\0\0\0weight"s +
+           tensor("FloatStorage", '0', 6, "K\2K\3\x86K\3K\1\x86") + "X\4\0\0\0turn"s +
+           tensor("FloatStorage", '0', 6, "K\3K\2\x86K\1K\3\x86") + "X\4\0\0\0flag"s +
+           tensor("BoolStorage", '1', 3, "K\3\x85K\1\x85") +
+           "X\5\0\0\0epochK\7X\2\0\0\0lrG?\xe0\0\0\0\0\0\0u}X\1\0\0\0a]sb."s;
+}
+
+std::string archive(const tapegraph::io::zip_options& options) {
+    const auto path = folder().path() / "sound";
+    tapegraph::io::zip_writer writer(path, options);
+    writer.add("archive/data.pkl", pickle());
+    writer.add("archive/byteorder", "little");
+    writer.add("archive/data/0", std::string(24, 'x'));
+    writer.add("archive/data/1", "\1\0\1"s);
+    writer.commit();
+    return support::read_text(path);
+}
+
+/// The bytes as a file, and, what the archive's checksums would keep from the pickle's machine, as a pickle.
+bool read(const std::string& bytes) {
+    if (bytes.starts_with("PK")) {
+        static_cast<void>(tapegraph::io::read_pytorch_file(folder().write("damaged", bytes)));
+        return true;
+    }
+    const auto path = folder().path() / "around";
+    {
+        tapegraph::io::zip_writer writer(path);
+        writer.add("archive/data.pkl", bytes);
+        writer.add("archive/data/0", std::string(24, 'x'));
+        writer.add("archive/data/1", "\1\0\1"s);
+        writer.commit();
+    }
+    static_cast<void>(tapegraph::io::read_pytorch_file(path));
+    return true;
+}
+
+} // namespace
+
+std::vector<std::string> sound_files() {
+    return {pickle(), pickle(), archive({}), archive({.level = 9}), archive({.zip64_from = 0})};
+}
+
+bool read_damaged(const std::string& bytes) {
+    try {
+        return read(bytes);
+    } catch (const tapegraph::error&) {
+        return false;
+    }
+}
+
+const std::size_t memory_factor = 4 * 1032; // what deflate can make of a byte, while it grows
