@@ -12,6 +12,7 @@
 #include <tapegraph/data/loader.hpp>
 #include <tapegraph/data/matrix.hpp>
 #include <tapegraph/data/pipeline.hpp>
+#include <tapegraph/data/pipeline/cache_file.hpp>
 #include <tapegraph/data/pipeline/csv_rows.hpp>
 #include <tapegraph/data/readers/arrow.hpp>
 #include <tapegraph/data/readers/cifar10.hpp>

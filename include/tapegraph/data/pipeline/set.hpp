@@ -96,6 +96,12 @@ public:
     /// Keeps the elements of the first epoch that is gone through to its end, for all epochs after it and all copies of the set. What is
     /// random below is so once: they are epoch 0's.
     auto cache() const { return over(detail::cache_stage<Stage, detail::memory_store<element>>{stage_}); }
+    /// The same in a store of one's own: data::in_file("train.cache"), of data/pipeline/cache_file.hpp.
+    template <class Keep>
+    auto cache(const Keep& keep) const {
+        using store = typename Keep::template store<element>;
+        return over(detail::cache_stage<Stage, store>{stage_, keep.template make<element>()});
+    }
     /// In random order, which depends on seed and epoch alone. With a buffer each is chosen from the next `buffer` ones. Where elements
     /// are mapped below, it is the unmapped ones that wait.
     auto shuffle(std::uint64_t seed, const shuffle_options& options = {}) const {
