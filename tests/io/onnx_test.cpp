@@ -1,4 +1,5 @@
 #include <tapegraph/io/onnx.hpp>
+#include <tapegraph/tapegraph.hpp>
 
 #include <support/temporary_folder.hpp>
 

@@ -97,7 +97,8 @@ struct prediction_of<model_instance<Model, Spec, Elements>> {
 };
 
 /// The graph of a trace, of which `t` is a copy.
-inline void fill(graph& g, ir::trace& t) {
+template <class G>
+void fill(G& g, ir::trace& t) {
     for (const ir::input_entry& input : t.inputs) g.add_input(std::string(input.name));
     for (const ir::output_entry& output : t.outputs) g.name_of_output(g.plain(output.node), output.name);
     if (g.refused().empty()) return g.finish();

@@ -8,9 +8,11 @@
 namespace tapegraph::onnx {
 
 /// What a rule for an operation sees: its operands as values of the graph, and what it may write.
-class call {
+template <class G>
+class basic_call {
 public:
-    call(graph& g, int node, std::vector<std::string> operands) : g_(g), node_(node), operands_(std::move(operands)) {}
+    basic_call(G& g, int node, std::vector<std::string> operands)
+        : g_(g), node_(node), operands_(std::move(operands)) {}
 
     int count() const { return static_cast<int>(operands_.size()); }
     const std::string& operand(int k) const { return operands_[static_cast<std::size_t>(k)]; }
@@ -39,14 +41,16 @@ public:
         return "refused";
     }
 
-    graph& whole() { return g_; }
+    G& whole() { return g_; }
     int node() const { return node_; }
 
 private:
-    graph& g_;
+    G& g_;
     int node_;
     std::vector<std::string> operands_;
 };
+
+using call = basic_call<graph>;
 
 /// How an operation of your own is written; specialise it beside the operation:
 ///
@@ -63,7 +67,8 @@ struct rule {};
 namespace detail {
 
 /// Operand `node` beside results of rank `wide` in `axes`; empty where it would have to be moved for that.
-inline std::string beside(graph& g, int node, int wide, const order& axes) {
+template <class G>
+std::string beside(G& g, int node, int wide, const order& axes) {
     const int rank = g.rank(node);
     if (axes.empty() || rank == 0 || rank == wide) return g.in_order(node, axes);
     if (strided_view v; g.backed(node, v)) {
@@ -87,8 +92,8 @@ inline std::string beside(graph& g, int node, int wide, const order& axes) {
 }
 
 /// Writes an elementwise node with `f(call)`, in the order in which its operands lie.
-template <class F>
-void write_elementwise(graph& g, int node, const F& f) {
+template <class G, class F>
+void write_elementwise(G& g, int node, const F& f) {
     const int wide = g.rank(node), count = g.at(node).arguments;
     placed result;
     int flattened = -1, ranked = 0;
@@ -115,37 +120,48 @@ void write_elementwise(graph& g, int node, const F& f) {
             k = -1;
         }
     }
-    call c(g, node, std::move(operands));
+    basic_call<G> c(g, node, std::move(operands));
     result.name = f(c);
     g.define(node, std::move(result));
 }
 
+template <class C>
 struct elementwise_rule {
     std::string_view name, onnx; ///< where `write` is null, the operation has one of the same operands
-    std::string (*write)(call&) = nullptr;
+    std::string (*write)(C&) = nullptr;
 };
 
-inline std::string pow_of(call& c) { return c.emit("Pow", c.operands()); }
-inline std::string times(call& c, const std::string& a, const std::string& b) { return c.emit("Mul", {a, b}); }
+template <class C>
+std::string pow_of(C& c) {
+    return c.emit("Pow", c.operands());
+}
+template <class C>
+std::string times(C& c, const std::string& a, const std::string& b) {
+    return c.emit("Mul", {a, b});
+}
 /// x Phi(x), Phi(x) = (1 + erf(x / sqrt 2)) / 2
-inline std::string gelu(call& c) {
+template <class C>
+std::string gelu(C& c) {
     const std::string& x = c.operand(0);
     const std::string e = c.emit("Erf", {times(c, x, c.constant(0.70710678118654752440))});
     return times(c, times(c, x, c.constant(0.5)), c.emit("Add", {e, c.constant(1)}));
 }
 /// x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))
-inline std::string gelu_tanh(call& c) {
+template <class C>
+std::string gelu_tanh(C& c) {
     const std::string& x = c.operand(0);
     const std::string cube = times(c, times(c, x, x), x);
     const std::string inner = c.emit("Add", {x, times(c, cube, c.constant(0.044715))});
     const std::string t = c.emit("Tanh", {times(c, inner, c.constant(0.79788456080286535588))});
     return times(c, times(c, x, c.constant(0.5)), c.emit("Add", {t, c.constant(1)}));
 }
-inline std::string truncated(call& c, const std::string& x) {
+template <class C>
+std::string truncated(C& c, const std::string& x) {
     return times(c, c.emit("Sign", {x}), c.emit("Floor", {c.emit("Abs", {x})}));
 }
 /// With the sign of the divisor.
-inline std::string remainder(call& c) {
+template <class C>
+std::string remainder(C& c) {
     const std::string &x = c.operand(0), &y = c.operand(1);
     if (!is_floating(c.type(0))) return c.emit("Mod", {x, y});
     const std::string r = c.emit("Mod", {x, y}, attributes().set("fmod", 1)), zero = c.constant(0);
@@ -153,34 +169,40 @@ inline std::string remainder(call& c) {
     const std::string odd = c.emit("And", {c.emit("Not", {c.emit("Equal", {r, zero})}), below});
     return c.emit("Where", {odd, c.emit("Add", {r, y}), r});
 }
-inline std::string floor_divide(call& c) {
+template <class C>
+std::string floor_divide(C& c) {
     const std::string &x = c.operand(0), &y = c.operand(1);
     if (is_floating(c.type(0))) return c.emit("Floor", {c.emit("Div", {x, y})});
     return c.emit("Div", {c.emit("Sub", {x, c.emit("Mod", {x, y})}), y});
 }
-inline std::string clip(call& c) {
+template <class C>
+std::string clip(C& c) {
     if (c.dims(1).empty() && c.dims(2).empty()) return c.emit("Clip", c.operands());
     return c.emit("Min", {c.emit("Max", {c.operand(0), c.operand(1)}), c.operand(2)});
 }
-template <fixed_string Op, fixed_string Or>
-std::string with_alpha(call& c) {
+template <fixed_string Op, fixed_string Or, class C>
+std::string with_alpha(C& c) {
     double alpha = 0;
     if (c.number(1, alpha)) return c.emit(Op.view(), {c.operand(0)}, attributes().set("alpha", alpha));
     if (!Or.view().empty()) return c.emit(Or.view(), c.operands());
     return c.refuse("alpha is a tensor");
 }
-inline std::string square(call& c) { return times(c, c.operand(0), c.operand(0)); }
-template <fixed_string Op>
-std::string negated(call& c) {
+template <class C>
+std::string square(C& c) {
+    return times(c, c.operand(0), c.operand(0));
+}
+template <fixed_string Op, class C>
+std::string negated(C& c) {
     return c.emit("Not", {c.emit(Op.view(), c.operands())});
 }
-template <int Digits>
-std::string logarithm(call& c) {
+template <int Digits, class C>
+std::string logarithm(C& c) {
     return times(c, c.emit("Log", c.operands()),
                  c.constant(Digits == 2 ? 1.4426950408889634074 : 0.43429448190325182765));
 }
 /// x^n; what n is, the operation says itself.
-inline std::string integer_power(call& c) {
+template <class C>
+std::string integer_power(C& c) {
     const double two = 2;
     double result = 1;
     const void* in[]{&two};
@@ -192,18 +214,30 @@ inline std::string integer_power(call& c) {
     for (; result < 1; result *= 2) --n;
     return c.emit("Pow", {c.operand(0), c.constant(n)});
 }
-inline std::string is_finite(call& c) {
+template <class C>
+std::string is_finite(C& c) {
     return c.emit("Not", {c.emit("Or", {c.emit("IsInf", c.operands()), c.emit("IsNaN", c.operands())})});
 }
-inline std::string rectangular(call& c) {
+template <class C>
+std::string rectangular(C& c) {
     return c.emit("Sqrt",
                   {c.emit("Add", {times(c, c.operand(0), c.operand(0)), times(c, c.operand(1), c.operand(1))})});
 }
-inline std::string to_type(call& c) { return c.whole().cast(c.operand(0), c.result_type()); }
-inline std::string filled_like(call& c) { return c.emit("Expand", {c.operand(1), c.emit("Shape", {c.operand(0)})}); }
-inline std::string indicator(call& c) { return c.whole().cast(c.emit("Equal", c.operands()), c.result_type()); }
+template <class C>
+std::string to_type(C& c) {
+    return c.whole().cast(c.operand(0), c.result_type());
+}
+template <class C>
+std::string filled_like(C& c) {
+    return c.emit("Expand", {c.operand(1), c.emit("Shape", {c.operand(0)})});
+}
+template <class C>
+std::string indicator(C& c) {
+    return c.whole().cast(c.emit("Equal", c.operands()), c.result_type());
+}
 
-inline constexpr elementwise_rule elementwise_rules[] = {
+template <class C>
+inline constexpr elementwise_rule<C> elementwise_rules[] = {
     {"add", "Add"},
     {"subtract", "Sub"},
     {"multiply", "Mul"},
@@ -251,65 +285,66 @@ inline constexpr elementwise_rule elementwise_rules[] = {
     {"logical_not", "Not"},
     {"is_nan", "IsNaN"},
     {"is_inf", "IsInf"},
-    {"not_equal", "", &negated<"Equal">},
-    {"is_finite", "", &is_finite},
-    {"square", "", &square},
+    {"not_equal", "", &negated<"Equal", C>},
+    {"is_finite", "", &is_finite<C>},
+    {"square", "", &square<C>},
     {"squared_difference", "",
-     [](call& c) {
+     [](C& c) {
          const auto d = c.emit("Sub", c.operands());
          return times(c, d, d);
      }},
-    {"rsqrt", "", [](call& c) { return c.emit("Reciprocal", {c.emit("Sqrt", c.operands())}); }},
+    {"rsqrt", "", [](C& c) { return c.emit("Reciprocal", {c.emit("Sqrt", c.operands())}); }},
     {"cbrt", "",
-     [](call& c) {
+     [](C& c) {
          return times(c, c.emit("Sign", c.operands()),
                       c.emit("Pow", {c.emit("Abs", c.operands()), c.constant(1.0 / 3)}));
      }},
-    {"integer_power", "", &integer_power},
+    {"integer_power", "", &integer_power<C>},
     {"exp2", "",
-     [](call& c) {
+     [](C& c) {
          return c.emit("Pow", {c.constant(2), c.operand(0)});
      }},
-    {"log2", "", &logarithm<2>},
-    {"log10", "", &logarithm<10>},
+    {"log2", "", &logarithm<2, C>},
+    {"log10", "", &logarithm<10, C>},
     {"expm1", "",
-     [](call& c) {
+     [](C& c) {
          return c.emit("Sub", {c.emit("Exp", c.operands()), c.constant(1)});
      }},
     {"log1p", "",
-     [](call& c) {
+     [](C& c) {
          return c.emit("Log", {c.emit("Add", {c.operand(0), c.constant(1)})});
      }},
     {"erfc", "",
-     [](call& c) {
+     [](C& c) {
          return c.emit("Sub", {c.constant(1), c.emit("Erf", c.operands())});
      }},
-    {"hypot", "", &rectangular},
+    {"hypot", "", &rectangular<C>},
     {"lerp", "",
-     [](call& c) {
+     [](C& c) {
          return c.emit("Add", {c.operand(0), times(c, c.operand(2), c.emit("Sub", {c.operand(1), c.operand(0)}))});
      }},
-    {"trunc", "", [](call& c) { return truncated(c, c.operand(0)); }},
-    {"floor_divide", "", &floor_divide},
-    {"remainder", "", &remainder},
-    {"clip", "", &clip},
+    {"trunc", "", [](C& c) { return truncated(c, c.operand(0)); }},
+    {"floor_divide", "", &floor_divide<C>},
+    {"remainder", "", &remainder<C>},
+    {"clip", "", &clip<C>},
     {"relu6", "",
-     [](call& c) {
+     [](C& c) {
          return c.emit("Clip", {c.operand(0), c.constant(0), c.constant(6)});
      }},
-    {"leaky_relu", "", &with_alpha<"LeakyRelu", "PRelu">},
-    {"elu", "", &with_alpha<"Elu", "">},
-    {"gelu", "", &gelu},
-    {"gelu_tanh", "", &gelu_tanh},
-    {"swish", "", [](call& c) { return times(c, c.operand(0), c.emit("Sigmoid", c.operands())); }},
-    {"mish", "", [](call& c) { return times(c, c.operand(0), c.emit("Tanh", {c.emit("Softplus", c.operands())})); }},
-    {"cast", "", &to_type},
-    {"full_like", "", &filled_like},
-    {"indicator", "", &indicator},
+    {"leaky_relu", "", &with_alpha<"LeakyRelu", "PRelu", C>},
+    {"elu", "", &with_alpha<"Elu", "", C>},
+    {"gelu", "", &gelu<C>},
+    {"gelu_tanh", "", &gelu_tanh<C>},
+    {"swish", "", [](C& c) { return times(c, c.operand(0), c.emit("Sigmoid", c.operands())); }},
+    {"mish", "", [](C& c) { return times(c, c.operand(0), c.emit("Tanh", {c.emit("Softplus", c.operands())})); }},
+    {"cast", "", &to_type<C>},
+    {"full_like", "", &filled_like<C>},
+    {"indicator", "", &indicator<C>},
 };
 
-constexpr const elementwise_rule* elementwise_rule_of(std::string_view name) {
-    for (const elementwise_rule& each : elementwise_rules)
+template <class C>
+constexpr const elementwise_rule<C>* elementwise_rule_of(std::string_view name) {
+    for (const elementwise_rule<C>& each : elementwise_rules<C>)
         if (each.name == name) return &each;
     return nullptr;
 }

@@ -30,7 +30,8 @@ namespace detail {
 inline constexpr std::uint64_t external_alignment = 4096, smallest_external = 1024;
 
 /// The head of a TensorProto, without its data; `at` is its place in the file of weights, if it has one.
-inline std::string tensor_head(const onnx::weight& w, const std::string& location, std::uint64_t at) {
+template <class = void>
+std::string tensor_head(const onnx::weight& w, const std::string& location, std::uint64_t at) {
     std::string head;
     protozero::pbf_writer m(head);
     m.add_packed_int64(1, w.dims.begin(), w.dims.end());
@@ -49,7 +50,8 @@ inline std::string tensor_head(const onnx::weight& w, const std::string& locatio
     return head;
 }
 
-inline std::vector<onnx::dimension> dimensions_of(const onnx::graph& g, int node) {
+template <class G>
+std::vector<onnx::dimension> dimensions_of(const G& g, int node) {
     std::vector<onnx::dimension> all;
     for (int axis = 0; axis < g.rank(node); ++axis) {
         const std::int64_t e = g.extent_of(node, axis);
@@ -66,7 +68,8 @@ inline std::vector<onnx::dimension> dimensions_of(const onnx::graph& g, int node
 }
 
 /// Nodes, name, inputs and outputs: all of the graph's message but its weights.
-inline std::string graph_head(const onnx::graph& g, const std::string& name) {
+template <class G>
+std::string graph_head(const G& g, const std::string& name) {
     std::string head;
     protozero::pbf_writer m(head);
     for (const onnx::node_entry& node : g.nodes) node.append_to(m);
@@ -80,12 +83,14 @@ inline std::string graph_head(const onnx::graph& g, const std::string& name) {
     return head;
 }
 
-inline std::string version_text() {
+template <class = void>
+std::string version_text() {
     return std::to_string(TAPEGRAPH_VERSION_MAJOR) + "." + std::to_string(TAPEGRAPH_VERSION_MINOR) + "." +
            std::to_string(TAPEGRAPH_VERSION_PATCH);
 }
 
-inline void write_onnx(const std::filesystem::path& path, const onnx::graph& g, const onnx_options& options) {
+template <class G>
+void write_onnx(const std::filesystem::path& path, const G& g, const onnx_options& options) {
     std::uint64_t total = 0;
     for (const onnx::weight& w : g.weights) total += w.bytes();
     const bool apart = total > options.external_above;

@@ -33,7 +33,9 @@ struct placed {
     order flat_axes;
 };
 
-class graph;
+template <class = void>
+class basic_graph;
+using graph = basic_graph<>;
 
 /// What is registered for operations of users.
 struct user_rule {
@@ -41,9 +43,10 @@ struct user_rule {
     void (*write)(graph&, int node);
 };
 
-class graph {
+template <class>
+class basic_graph {
 public:
-    graph(ir::trace& traced, const variable_list& variables, const std::vector<user_rule>& rules)
+    basic_graph(ir::trace& traced, const variable_list& variables, const std::vector<user_rule>& rules)
         : t(traced), variables_(variables), rules_(rules), values_(static_cast<std::size_t>(traced.nodes.size())) {}
 
     ir::trace& t;
@@ -177,7 +180,8 @@ private:
     int node_ = -1;
 };
 
-inline const placed& graph::get(int node) {
+template <class X>
+const placed& basic_graph<X>::get(int node) {
     placed& value = values_[static_cast<std::size_t>(node)];
     if (!value.name.empty()) return value;
     const int before = std::exchange(node_, node);
@@ -191,7 +195,8 @@ inline const placed& graph::get(int node) {
     return value;
 }
 
-inline bool graph::backed(int node, strided_view& v) const {
+template <class X>
+bool basic_graph<X>::backed(int node, strided_view& v) const {
     if (is(node, "variable")) {
         v = strided_view::whole(
             variables_[tapegraph::detail::path_of_variable(t, static_cast<int>(t.words_of(node)[0]))].data());
@@ -204,7 +209,8 @@ inline bool graph::backed(int node, strided_view& v) const {
     return false;
 }
 
-inline std::string graph::in_order(int node, const order& given) {
+template <class X>
+std::string basic_graph<X>::in_order(int node, const order& given) {
     const order wanted = normal(given);
     if (strided_view v; backed(node, v)) return initializer(wanted.empty() ? v : v.permuted(wanted));
     const placed value = get(node);
@@ -235,7 +241,8 @@ inline std::string graph::in_order(int node, const order& given) {
     return name;
 }
 
-inline std::string graph::initializer(const strided_view& v, std::vector<std::int64_t> dims, std::vector<int> parts) {
+template <class X>
+std::string basic_graph<X>::initializer(const strided_view& v, std::vector<std::int64_t> dims, std::vector<int> parts) {
     std::string path;
     for (int i = 0; path.empty() && i < variables_.size(); ++i)
         if (&variables_.at(i).data() == v.source) path = variables_.at(i).path();
@@ -253,8 +260,9 @@ inline std::string graph::initializer(const strided_view& v, std::vector<std::in
     return name;
 }
 
-inline std::string graph::emit(std::string_view op, std::vector<std::string> inputs, const attributes& settings,
-                               int count) {
+template <class X>
+std::string basic_graph<X>::emit(std::string_view op, std::vector<std::string> inputs, const attributes& settings,
+                                 int count) {
     std::string scope = node_ >= 0 ? scope_text(node_) : std::string();
     if (!scope.empty()) scope += '/';
     const std::string name = unique(scope + std::string(op));
@@ -264,7 +272,8 @@ inline std::string graph::emit(std::string_view op, std::vector<std::string> inp
     return name;
 }
 
-inline std::string graph::constants(std::string bytes, dtype type, std::vector<std::int64_t> dims) {
+template <class X>
+std::string basic_graph<X>::constants(std::string bytes, dtype type, std::vector<std::int64_t> dims) {
     std::string key = "=" + std::to_string(type_number(type));
     for (const std::int64_t d : dims) key += "," + std::to_string(d);
     key += "=" + bytes;
@@ -275,7 +284,8 @@ inline std::string graph::constants(std::string bytes, dtype type, std::vector<s
     return name;
 }
 
-inline std::string graph::constant(double value, dtype type) {
+template <class X>
+std::string basic_graph<X>::constant(double value, dtype type) {
     std::string bytes;
     const auto put = [&](const auto v) { bytes.assign(reinterpret_cast<const char*>(&v), sizeof v); };
     switch (type) {
@@ -294,7 +304,8 @@ inline std::string graph::constant(double value, dtype type) {
     return constants(std::move(bytes), type, {});
 }
 
-inline std::string graph::integers(const std::vector<std::int64_t>& values, bool scalar) {
+template <class X>
+std::string basic_graph<X>::integers(const std::vector<std::int64_t>& values, bool scalar) {
     std::string bytes(values.size() * 8, '\0');
     if (!values.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
     return constants(std::move(bytes), dtype::i64,
@@ -302,7 +313,8 @@ inline std::string graph::integers(const std::vector<std::int64_t>& values, bool
                             : std::vector<std::int64_t>{static_cast<std::int64_t>(values.size())});
 }
 
-inline void graph::refuse(int node, const std::string& why) {
+template <class X>
+void basic_graph<X>::refuse(int node, const std::string& why) {
     std::string text = "'" + std::string(at(node).op->name) + "'";
     const std::string scope = scope_text(node);
     if (!why.empty()) text += ", " + why + ",";
@@ -314,7 +326,8 @@ inline void graph::refuse(int node, const std::string& why) {
 }
 
 /// Gives a value the name of an output.
-inline std::string graph::name_of_output(const std::string& value, std::string_view wanted) {
+template <class X>
+std::string basic_graph<X>::name_of_output(const std::string& value, std::string_view wanted) {
     const std::string name = unique(std::string(wanted));
     nodes.push_back({name, "Identity", {value}, {name}, {}});
     outputs.push_back(name);
@@ -322,7 +335,8 @@ inline std::string graph::name_of_output(const std::string& value, std::string_v
 }
 
 /// Leaves out what nothing reads, and lets the operation behind an output write it itself where nobody else does.
-inline void graph::finish() {
+template <class X>
+void basic_graph<X>::finish() {
     std::map<std::string, std::size_t> maker;
     for (std::size_t i = 0; i < nodes.size(); ++i)
         for (const std::string& each : nodes[i].outputs) maker[each] = i;

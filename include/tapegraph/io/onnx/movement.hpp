@@ -13,8 +13,9 @@
 
 namespace tapegraph::onnx::detail {
 
-inline void write_transpose(graph& g, int node) {
-    const auto a = g.attributes_of<transpose_op>(node);
+template <class G>
+void write_transpose(G& g, int node) {
+    const auto a = g.template attributes_of<transpose_op>(node);
     const int from = g.t.argument(node, 0);
     const placed x = g.get(from);
     if (!x.flat.empty()) {
@@ -23,7 +24,7 @@ inline void write_transpose(graph& g, int node) {
     }
     // Nothing moves: the axes have other names now.
     order axes;
-    for (const int axis : graph::whole(x.axes, g.rank(from)))
+    for (const int axis : G::whole(x.axes, g.rank(from)))
         for (int i = 0; i < a.rank; ++i)
             if (a.permutation[i] == axis) axes.push_back(i);
     g.define(node, x.name, axes);
@@ -45,7 +46,8 @@ inline bool ones_apart(const std::vector<std::int64_t>& from, const std::vector<
     return i == from.size();
 }
 
-inline void write_reshape(graph& g, int node) {
+template <class G>
+void write_reshape(G& g, int node) {
     const int from = g.t.argument(node, 0);
     const placed x = g.get(from);
     const auto source = g.dims(from), target = g.dims(node);
@@ -94,25 +96,28 @@ inline void write_reshape(graph& g, int node) {
     g.define(node, g.reshape(g.plain(from), source, target));
 }
 
-inline void write_broadcast(graph& g, int node) {
+template <class G>
+void write_broadcast(G& g, int node) {
     g.define(node, g.emit("Expand", {g.plain(g.t.argument(node, 0)), g.shape_tensor(g.dims(node))}));
 }
 
-inline void write_concat(graph& g, int node) {
-    const auto axis = static_cast<int>(g.attributes_of<concat_op>(node).axis);
+template <class G>
+void write_concat(G& g, int node) {
+    const auto axis = static_cast<int>(g.template attributes_of<concat_op>(node).axis);
     order axes;
     strided_view v;
     for (int k = 0; k < g.at(node).arguments && axes.empty(); ++k)
         if (!g.backed(g.t.argument(node, k), v)) axes = g.get(g.t.argument(node, k)).axes;
     std::vector<std::string> parts;
     for (int k = 0; k < g.at(node).arguments; ++k) parts.push_back(g.in_order(g.t.argument(node, k), axes));
-    g.define(node, g.emit("Concat", parts, attributes().set("axis", graph::position(axes, axis))), axes);
+    g.define(node, g.emit("Concat", parts, attributes().set("axis", G::position(axes, axis))), axes);
 }
 
 /// Whether a slice is nothing but one axis backwards; which.
-inline int reversed_axis(graph& g, int node) {
+template <class G>
+int reversed_axis(G& g, int node) {
     if (!g.is(node, "slice") || !g.t.same_shape(node, g.t.argument(node, 0))) return -1;
-    const auto a = g.attributes_of<slice_op>(node);
+    const auto a = g.template attributes_of<slice_op>(node);
     int axis = -1;
     for (int i = 0; i < g.rank(node); ++i) {
         if (a.step[i] == 1) continue;
@@ -122,8 +127,9 @@ inline int reversed_axis(graph& g, int node) {
     return axis;
 }
 
-inline void write_slice(graph& g, int node) {
-    const auto a = g.attributes_of<slice_op>(node);
+template <class G>
+void write_slice(G& g, int node) {
+    const auto a = g.template attributes_of<slice_op>(node);
     const int from = g.t.argument(node, 0);
     g.get(from);
     if (const auto found = g.in_time.find(from); found != g.in_time.end() && reversed_axis(g, node) == 1)
@@ -139,7 +145,7 @@ inline void write_slice(graph& g, int node) {
         const bool from_end = counted_from_the_end(a.begin[i]);
         const std::int64_t back = from_end ? a.begin[i] - at_the_end : 0;
         if (step == 1 && size == count) continue;
-        axes.push_back(graph::position(x.axes, i));
+        axes.push_back(G::position(x.axes, i));
         steps.push_back(step);
         std::int64_t start = a.begin[i], stop = 0;
         std::string computed;
@@ -192,8 +198,9 @@ inline void write_slice(graph& g, int node) {
     g.define(node, g.emit("Slice", {x.name, g.integers(starts), stops, g.integers(axes), g.integers(steps)}), x.axes);
 }
 
-inline void write_pad(graph& g, int node) {
-    const auto a = g.attributes_of<pad_op>(node);
+template <class G>
+void write_pad(G& g, int node) {
+    const auto a = g.template attributes_of<pad_op>(node);
     const int from = g.t.argument(node, 0), rank = g.rank(node);
     const placed x = g.get(from).flat.empty() ? g.get(from) : placed{g.plain(from), {}, {}, {}};
     std::vector<std::int64_t> amounts(static_cast<std::size_t>(2 * rank));
@@ -202,15 +209,16 @@ inline void write_pad(graph& g, int node) {
         if (a.step[i] != 1 || is_symbolic(all)) return g.refuse(node, "by amounts that are not numbers, or in steps");
         const bool from_end = counted_from_the_end(a.begin[i]);
         const std::int64_t before = from_end ? all - (a.begin[i] - at_the_end) : a.begin[i];
-        const auto p = static_cast<std::size_t>(graph::position(x.axes, i));
+        const auto p = static_cast<std::size_t>(G::position(x.axes, i));
         amounts[p] = before;
         amounts[p + static_cast<std::size_t>(rank)] = all - before;
     }
     g.define(node, g.emit("Pad", {x.name, g.integers(amounts), g.constant(a.fill, g.at(node).type)}), x.axes);
 }
 
-inline void write_index_map(graph& g, int node) {
-    const auto a = g.attributes_of<index_map_op>(node);
+template <class G>
+void write_index_map(G& g, int node) {
+    const auto a = g.template attributes_of<index_map_op>(node);
     const int from = g.t.argument(node, 0);
     const placed x = g.get(from).flat.empty() ? g.get(from) : placed{g.plain(from), {}, {}, {}};
     if (g.rank(from) != g.rank(node)) return g.refuse(node, "to another rank");
@@ -225,13 +233,14 @@ inline void write_index_map(graph& g, int node) {
             const auto run = run_at(map, size, a.amount[i], static_cast<std::int64_t>(picks.size()), wide);
             for (std::int64_t k = 0; k < run.count; ++k) picks.push_back(run.first + k * run.direction);
         }
-        y = g.emit("Gather", {y, g.integers(picks)}, attributes().set("axis", graph::position(x.axes, i)));
+        y = g.emit("Gather", {y, g.integers(picks)}, attributes().set("axis", G::position(x.axes, i)));
     }
     g.define(node, y, x.axes);
 }
 
-inline void write_gather(graph& g, int node) {
-    const auto a = g.attributes_of<gather_op>(node);
+template <class G>
+void write_gather(G& g, int node) {
+    const auto a = g.template attributes_of<gather_op>(node);
     const int indices = g.t.argument(node, 1);
     const std::string table = g.plain(g.t.argument(node, 0)), at = g.plain(indices);
     if (a.batch == 0) return g.define(node, g.emit("Gather", {table, at}, attributes().set("axis", a.axis)));
@@ -239,16 +248,19 @@ inline void write_gather(graph& g, int node) {
     const std::string tuples = g.unsqueeze(g.cast(at, dtype::i64), {g.rank(indices)});
     g.define(node, g.emit("GatherND", {table, tuples}, attributes().set("batch_dims", a.batch)));
 }
-inline void write_gather_nd(graph& g, int node) {
+template <class G>
+void write_gather_nd(G& g, int node) {
     g.define(node,
              g.emit("GatherND", {g.plain(g.t.argument(node, 0)), g.cast(g.plain(g.t.argument(node, 1)), dtype::i64)}));
 }
-inline void write_take_along(graph& g, int node) {
+template <class G>
+void write_take_along(G& g, int node) {
     g.define(node, g.emit("GatherElements", {g.plain(g.t.argument(node, 0)), g.plain(g.t.argument(node, 1))},
-                          attributes().set("axis", g.attributes_of<take_along_op>(node).axis)));
+                          attributes().set("axis", g.template attributes_of<take_along_op>(node).axis)));
 }
-inline void write_one_hot(graph& g, int node) {
-    const auto a = g.attributes_of<one_hot_op<float>>(node);
+template <class G>
+void write_one_hot(G& g, int node) {
+    const auto a = g.template attributes_of<one_hot_op<float>>(node);
     const dtype type = g.at(node).type;
     const std::string off = g.unsqueeze(g.constant(a.off, type), {0}), on = g.unsqueeze(g.constant(a.on, type), {0});
     g.define(node, g.emit("OneHot",
@@ -258,8 +270,9 @@ inline void write_one_hot(graph& g, int node) {
 }
 
 /// begin + step i, in the order of all elements.
-inline void write_arange(graph& g, int node) {
-    const auto a = g.attributes_of<arange_op<float>>(node);
+template <class G>
+void write_arange(G& g, int node) {
+    const auto a = g.template attributes_of<arange_op<float>>(node);
     const dtype type = g.at(node).type;
     const auto dims = g.dims(node);
     if (a.step == 0 && a.ends == 0)
@@ -276,8 +289,9 @@ inline void write_arange(graph& g, int node) {
     g.define(node, g.reshape(y, {count}, dims));
 }
 
-inline void write_argsort(graph& g, int node) {
-    const auto a = g.attributes_of<argsort_op>(node);
+template <class G>
+void write_argsort(G& g, int node) {
+    const auto a = g.template attributes_of<argsort_op>(node);
     const int from = g.t.argument(node, 0), last = g.rank(from) - 1;
     const std::string k = a.count >= 0 ? g.integers({a.count}) : g.extent_tensor(g.extent_of(from, last));
     const std::string top =

@@ -7,8 +7,8 @@
 namespace tapegraph::onnx::detail {
 
 /// Whether a node is op(a, b); then the operands, in either order if `match(a)` wants it so.
-template <class Match>
-bool is_pair(graph& g, int node, std::string_view op, const Match& match, int& first, int& second) {
+template <class G, class Match>
+bool is_pair(G& g, int node, std::string_view op, const Match& match, int& first, int& second) {
     if (!g.is(node, op)) return false;
     for (int k = 0; k < 2; ++k) {
         first = g.t.argument(node, k), second = g.t.argument(node, 1 - k);
@@ -18,7 +18,8 @@ bool is_pair(graph& g, int node, std::string_view op, const Match& match, int& f
 }
 
 /// 1 / sqrt(spread + epsilon), times gamma, if there is one.
-inline bool is_factor(graph& g, int node, int& spread, int& gamma, double& epsilon) {
+template <class G>
+bool is_factor(G& g, int node, int& spread, int& gamma, double& epsilon) {
     strided_view v;
     const auto known = [&](int n) { return g.backed(n, v); };
     int inverse = node, other = -1;
@@ -37,7 +38,8 @@ struct normalization {
     int x = -1, centre = -1, spread = -1, gamma = -1, beta = -1;
     double epsilon = 0;
 };
-inline bool is_normalization(graph& g, int node, normalization& n) {
+template <class G>
+bool is_normalization(G& g, int node, normalization& n) {
     strided_view v;
     int product = node, other = -1, factor = -1;
     const auto known = [&](int k) { return g.backed(k, v); };
@@ -51,7 +53,8 @@ inline bool is_normalization(graph& g, int node, normalization& n) {
     return is_factor(g, factor, n.spread, n.gamma, n.epsilon);
 }
 
-inline std::string filled(graph& g, double value, dtype type, const std::vector<std::int64_t>& dims) {
+template <class G>
+std::string filled(G& g, double value, dtype type, const std::vector<std::int64_t>& dims) {
     std::string bytes;
     std::int64_t count = 1;
     for (const std::int64_t d : dims) count *= d;
@@ -63,7 +66,8 @@ inline std::string filled(graph& g, double value, dtype type, const std::vector<
 }
 
 /// By averages that are variables.
-inline bool write_batch_normalization(graph& g, int node) {
+template <class G>
+bool write_batch_normalization(G& g, int node) {
     normalization n;
     strided_view v;
     if (!is_normalization(g, node, n)) return false;
@@ -77,7 +81,7 @@ inline bool write_batch_normalization(graph& g, int node) {
     const std::vector<std::int64_t> channels = g.dims(n.centre);
     const std::string scale = n.gamma >= 0 ? g.plain(n.gamma) : filled(g, 1, type, channels);
     const std::string shift = n.beta >= 0 ? g.plain(n.beta) : filled(g, 0, type, channels);
-    const order axes = rank > 2 ? graph::channels_first(rank) : order{};
+    const order axes = rank > 2 ? G::channels_first(rank) : order{};
     g.define(node,
              g.emit("BatchNormalization", {g.in_order(n.x, axes), scale, shift, g.plain(n.centre), g.plain(n.spread)},
                     attributes().set("epsilon", n.epsilon)),
@@ -86,7 +90,8 @@ inline bool write_batch_normalization(graph& g, int node) {
 }
 
 /// By the mean and variance of each record's last axes.
-inline bool write_layer_normalization(graph& g, int node) {
+template <class G>
+bool write_layer_normalization(G& g, int node) {
     normalization n;
     int sum = -1, squares = -1;
     if (!is_normalization(g, node, n) || !is_mean(g, n.centre, sum) || !is_mean(g, n.spread, squares)) return false;
@@ -95,7 +100,7 @@ inline bool write_layer_normalization(graph& g, int node) {
     const int distance = g.t.argument(square, 0);
     if (!g.is(distance, "subtract") || g.t.argument(distance, 0) != n.x || g.t.argument(distance, 1) != n.centre)
         return false;
-    const auto a = g.attributes_of<sum_op>(sum), b = g.attributes_of<sum_op>(squares);
+    const auto a = g.template attributes_of<sum_op>(sum), b = g.template attributes_of<sum_op>(squares);
     int first = 0;
     while (first < rank && (a.axes >> first & 1) == 0) ++first;
     if (a.axes != b.axes || a.axes != ((std::int64_t{1} << rank) - (std::int64_t{1} << first)) || (a.keepdims & 1) == 0)
@@ -118,22 +123,25 @@ inline bool write_layer_normalization(graph& g, int node) {
 }
 
 /// The operand and axis of `distance` = x - max(x), the first step of softmax.
-inline bool is_shifted(graph& g, int distance, int& x, std::int64_t& mask) {
+template <class G>
+bool is_shifted(G& g, int distance, int& x, std::int64_t& mask) {
     if (!g.is(distance, "subtract")) return false;
     x = g.t.argument(distance, 0);
     const int largest = g.t.argument(distance, 1);
     if (!g.is(largest, "max") || g.t.argument(largest, 0) != x) return false;
-    const auto a = g.attributes_of<sum_op>(largest);
+    const auto a = g.template attributes_of<sum_op>(largest);
     mask = a.axes;
     return (a.keepdims & 1) != 0 && std::popcount(static_cast<std::uint64_t>(mask)) == 1;
 }
-inline bool is_total(graph& g, int total, int raised, std::int64_t mask) {
+template <class G>
+bool is_total(G& g, int total, int raised, std::int64_t mask) {
     if (!g.is(total, "sum") || g.t.argument(total, 0) != raised) return false;
-    const auto a = g.attributes_of<sum_op>(total);
+    const auto a = g.template attributes_of<sum_op>(total);
     return a.axes == mask && (a.keepdims & 1) != 0;
 }
 
-inline bool write_softmax(graph& g, int node) {
+template <class G>
+bool write_softmax(G& g, int node) {
     int x = -1;
     std::int64_t mask = 0;
     std::string_view op;
@@ -153,7 +161,7 @@ inline bool write_softmax(graph& g, int node) {
         op = "LogSoftmax";
     }
     const placed at = g.get(x).flat.empty() ? g.get(x) : placed{g.plain(x), {}, {}, {}};
-    const int axis = graph::position(at.axes, std::countr_zero(static_cast<std::uint64_t>(mask)));
+    const int axis = G::position(at.axes, std::countr_zero(static_cast<std::uint64_t>(mask)));
     g.define(node, g.emit(op, {at.name}, attributes().set("axis", axis)), at.axes);
     return true;
 }

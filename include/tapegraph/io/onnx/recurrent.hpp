@@ -18,7 +18,8 @@ struct recurrence {
     bool fits = false;
 };
 
-inline recurrence read_recurrence(graph& g, int node) {
+template <class G>
+recurrence read_recurrence(G& g, int node) {
     recurrence r;
     const std::string_view name = g.at(node).op->name;
     const bool result = name.ends_with("_result");
@@ -73,13 +74,15 @@ inline std::vector<int> gate_order(const recurrence& r) {
 }
 
 /// [1, gates units, in] of a kernel [in, gates units].
-inline std::string recurrent_kernel(graph& g, const recurrence& r, const strided_view& v) {
+template <class G>
+std::string recurrent_kernel(G& g, const recurrence& r, const strided_view& v) {
     const std::int64_t in = v.dims[0], units = v.dims[1] / r.gates;
     return g.initializer(v.reshaped({in, r.gates, units}).permuted({1, 2, 0}), {1, r.gates * units, in}, gate_order(r));
 }
 
 /// A kernel that only puts the gates into ONNX's order, for inputs that have been projected.
-inline std::string identity_kernel(graph& g, const recurrence& r, std::int64_t units, dtype type) {
+template <class G>
+std::string identity_kernel(G& g, const recurrence& r, std::int64_t units, dtype type) {
     const std::int64_t wide = r.gates * units;
     const std::vector<int> from = gate_order(r);
     std::string bytes(static_cast<std::size_t>(wide * wide) * size_of(type), '\0');
@@ -94,7 +97,8 @@ inline std::string identity_kernel(graph& g, const recurrence& r, std::int64_t u
 }
 
 /// [1, 2 gates units]: what is added to x W, and to h R.
-inline std::string recurrent_bias(graph& g, const recurrence& r, std::int64_t units, dtype type) {
+template <class G>
+std::string recurrent_bias(G& g, const recurrence& r, std::int64_t units, dtype type) {
     if (r.bias < 0 && r.candidate_bias < 0) return {};
     const std::int64_t wide = r.gates * units;
     strided_view v;
@@ -120,14 +124,16 @@ inline std::string recurrent_bias(graph& g, const recurrence& r, std::int64_t un
 }
 
 /// Whether a mask is true up to some step and false from there on, whatever the data are.
-inline bool is_prefix(graph& g, int mask) {
+template <class G>
+bool is_prefix(G& g, int mask) {
     if (!g.is(mask, "less") || !g.is(g.t.argument(mask, 0), "arange")) return false;
     const int lengths = g.t.argument(mask, 1);
     return g.rank(lengths) == 2 && g.extent_of(lengths, 1) == 1;
 }
 
 /// x [batch, time, features] with the steps that count in front, in their order.
-inline std::string steps_in_front(graph& g, const std::string& x, const std::string& counted, std::int64_t time) {
+template <class G>
+std::string steps_in_front(G& g, const std::string& x, const std::string& counted, std::int64_t time) {
     const std::string length = g.extent_tensor(time);
     const std::string places = g.emit("Range", {g.integers({0}, true), g.squeeze(length, {0}), g.integers({1}, true)});
     const std::string keys = g.emit("Sub", {g.emit("Mul", {counted, length}), places});
@@ -135,7 +141,8 @@ inline std::string steps_in_front(graph& g, const std::string& x, const std::str
     return g.emit("GatherND", {x, g.unsqueeze(g.output_of(top, 1), {2})}, attributes().set("batch_dims", 1));
 }
 
-inline void write_recurrent(graph& g, int node) {
+template <class G>
+void write_recurrent(G& g, int node) {
     const recurrence r = read_recurrence(g, node);
     strided_view recurrent, kernel;
     const dtype type = g.at(node).type;

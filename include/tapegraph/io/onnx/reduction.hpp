@@ -25,18 +25,19 @@ inline order after_reduction(const order& axes, int rank, std::int64_t mask, boo
 }
 
 /// Writes `op` over the axes that node `reduction` reduces, for `node`.
-inline void write_reduced(graph& g, int node, int reduction, std::string_view op) {
-    const auto a = g.attributes_of<sum_op>(reduction);
+template <class G>
+void write_reduced(G& g, int node, int reduction, std::string_view op) {
+    const auto a = g.template attributes_of<sum_op>(reduction);
     const int from = g.t.argument(reduction, 0);
     const bool keep = (a.keepdims & 1) != 0, logical = g.at(from).type == dtype::boolean;
     const placed x = g.get(from).flat.empty() ? g.get(from) : placed{g.plain(from), {}, {}, {}};
     std::vector<std::int64_t> axes;
     for (int p = 0; p < g.rank(from); ++p)
-        if ((a.axes >> graph::whole(x.axes, g.rank(from))[static_cast<std::size_t>(p)] & 1) != 0) axes.push_back(p);
+        if ((a.axes >> G::whole(x.axes, g.rank(from))[static_cast<std::size_t>(p)] & 1) != 0) axes.push_back(p);
     const order left = after_reduction(x.axes, g.rank(from), a.axes, keep);
     if (axes.empty()) return g.define(node, x);
     // All of an image's places: what runtimes know as a layer.
-    const bool spatial = !x.axes.empty() && x.axes == graph::channels_first(g.rank(from)) &&
+    const bool spatial = !x.axes.empty() && x.axes == G::channels_first(g.rank(from)) &&
                          a.axes == ((std::int64_t{1} << (g.rank(from) - 1)) - 2);
     if (spatial && (op == "ReduceMean" || op == "ReduceMax")) {
         const std::string pooled = g.emit(op == "ReduceMean" ? "GlobalAveragePool" : "GlobalMaxPool", {x.name});
@@ -57,11 +58,12 @@ inline void write_reduced(graph& g, int node, int reduction, std::string_view op
 }
 
 /// sum / number of elements, which the trace has in two nodes.
-inline bool is_mean(graph& g, int node, int& sum) {
+template <class G>
+bool is_mean(G& g, int node, int& sum) {
     if (!g.is(node, "divide") || !g.is(g.t.argument(node, 0), "sum")) return false;
     sum = g.t.argument(node, 0);
     const int by = g.t.argument(node, 1), from = g.t.argument(sum, 0);
-    const auto a = g.attributes_of<sum_op>(sum);
+    const auto a = g.template attributes_of<sum_op>(sum);
     std::int64_t count = 1;
     for (int i = 0; i < g.rank(from); ++i) {
         if ((a.axes >> i & 1) == 0) continue;
@@ -73,24 +75,27 @@ inline bool is_mean(graph& g, int node, int& sum) {
     return g.number(by, number) && !is_symbolic(count) && number == static_cast<double>(count);
 }
 
-inline void write_arg_reduce(graph& g, int node) {
-    const auto a = g.attributes_of<arg_reduce_op>(node);
+template <class G>
+void write_arg_reduce(G& g, int node) {
+    const auto a = g.template attributes_of<arg_reduce_op>(node);
     const std::string y = g.emit(a.maximum != 0 ? "ArgMax" : "ArgMin", {g.plain(g.t.argument(node, 0))},
                                  attributes().set("axis", a.axis).set("keepdims", a.keepdims != 0 ? 1 : 0));
     g.define(node, g.cast(y, dtype::i32));
 }
-inline void write_cumulative_sum(graph& g, int node) {
-    const auto a = g.attributes_of<cumulative_sum_op>(node);
+template <class G>
+void write_cumulative_sum(G& g, int node) {
+    const auto a = g.template attributes_of<cumulative_sum_op>(node);
     const int from = g.t.argument(node, 0);
     const placed x = g.get(from).flat.empty() ? g.get(from) : placed{g.plain(from), {}, {}, {}};
-    const std::string axis = g.integers({graph::position(x.axes, static_cast<int>(a.axis))}, true);
+    const std::string axis = g.integers({G::position(x.axes, static_cast<int>(a.axis))}, true);
     g.define(node,
              g.emit("CumSum", {x.name, axis}, attributes().set("exclusive", a.exclusive).set("reverse", a.reverse)),
              x.axes);
 }
 
 /// The second factor, where the first one's features lie in another order: rows of a variable in that order.
-inline std::string reordered_rows(graph& g, const placed& x, int factor) {
+template <class G>
+std::string reordered_rows(G& g, const placed& x, int factor) {
     strided_view v;
     if (x.flat.empty() || g.rank(factor) != 2 || !g.backed(factor, v)) return {};
     const std::int64_t columns = v.dims[1];
@@ -107,8 +112,9 @@ inline std::string reordered_rows(graph& g, const placed& x, int factor) {
 }
 
 /// a b, plus a bias of each row if `bias` is a node.
-inline void write_product(graph& g, int node, int product, int bias) {
-    const auto t = g.attributes_of<matmul_op>(product);
+template <class G>
+void write_product(G& g, int node, int product, int bias) {
+    const auto t = g.template attributes_of<matmul_op>(product);
     const int a = g.t.argument(product, 0), b = g.t.argument(product, 1);
     const bool matrices = g.rank(a) == 2 && g.rank(b) == 2;
     const placed x = g.get(a);
@@ -121,12 +127,12 @@ inline void write_product(graph& g, int node, int product, int bias) {
         left = x.name; // rows in whatever order
         axes = x.axes;
     } else {
-        order swapped = graph::whole({}, g.rank(a));
+        order swapped = G::whole({}, g.rank(a));
         if (t.transpose_a != 0 && !matrices) std::swap(swapped.end()[-1], swapped.end()[-2]);
         left = g.in_order(a, swapped);
     }
     if (right.empty()) {
-        order swapped = graph::whole({}, g.rank(b));
+        order swapped = G::whole({}, g.rank(b));
         if (t.transpose_b != 0 && !matrices) std::swap(swapped.end()[-1], swapped.end()[-2]);
         right = g.in_order(b, swapped);
     }

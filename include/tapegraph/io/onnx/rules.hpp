@@ -10,88 +10,97 @@ namespace tapegraph::onnx {
 
 namespace detail {
 
-inline void write_extent(graph& g, int node) {
+template <class G>
+void write_extent(G& g, int node) {
     const std::int64_t extent = g.t.words_of(node)[0];
     const dtype type = g.at(node).type;
     if (!is_symbolic(extent)) return g.define(node, g.constant(static_cast<double>(extent), type));
     g.define(node, g.cast(g.squeeze(g.extent_tensor(extent), {0}), type));
 }
-inline void hand_through(graph& g, int node) { g.define(node, g.get(g.t.argument(node, 0))); }
-template <fixed_string Op>
-void write_reduction(graph& g, int node) {
+template <class G>
+void hand_through(G& g, int node) {
+    g.define(node, g.get(g.t.argument(node, 0)));
+}
+template <fixed_string Op, class G>
+void write_reduction(G& g, int node) {
     write_reduced(g, node, node, Op.view());
 }
 /// sum(min or max of bool as 0 and 1) is `all` and `any`.
-inline void write_sum_or_mean(graph& g, int node) { write_reduced(g, node, node, "ReduceSum"); }
+template <class G>
+void write_sum_or_mean(G& g, int node) {
+    write_reduced(g, node, node, "ReduceSum");
+}
 
+template <class G>
 struct node_rule {
     std::string_view name;
-    void (*write)(graph&, int node);
+    void (*write)(G&, int node);
 };
 
-inline constexpr node_rule node_rules[] = {
+template <class G>
+inline constexpr node_rule<G> node_rules[] = {
     {"input",
-     [](graph& g, int node) { g.define(node, std::string(g.t.inputs[static_cast<int>(g.t.words_of(node)[0])].name)); }},
+     [](G& g, int node) { g.define(node, std::string(g.t.inputs[static_cast<int>(g.t.words_of(node)[0])].name)); }},
     {"variable", nullptr},
     {"constant",
-     [](graph& g, int node) {
-         g.define(node, g.constant(std::bit_cast<double>(g.t.words_of(node)[0]), g.at(node).type));
-     }},
-    {"extent", &write_extent},
+     [](G& g, int node) { g.define(node, g.constant(std::bit_cast<double>(g.t.words_of(node)[0]), g.at(node).type)); }},
+    {"extent", &write_extent<G>},
     // What is there for training, or for people, is left out.
-    {"stop_gradient", &hand_through},
-    {"checkpoint", &hand_through},
-    {"recompute", &hand_through},
-    {"custom_gradient", &hand_through},
-    {"print", &hand_through},
-    {"check_finite", &hand_through},
-    {"check", &hand_through},
-    {"transpose", &write_transpose},
-    {"reshape", &write_reshape},
-    {"broadcast_to", &write_broadcast},
-    {"concat", &write_concat},
-    {"slice", &write_slice},
-    {"pad", &write_pad},
-    {"index_map", &write_index_map},
-    {"gather", &write_gather},
-    {"gather_nd", &write_gather_nd},
-    {"take_along", &write_take_along},
-    {"one_hot", &write_one_hot},
-    {"arange", &write_arange},
-    {"argsort", &write_argsort},
-    {"arg_reduce", &write_arg_reduce},
-    {"cumulative_sum", &write_cumulative_sum},
-    {"sum", &write_sum_or_mean},
-    {"prod", &write_reduction<"ReduceProd">},
-    {"max", &write_reduction<"ReduceMax">},
-    {"min", &write_reduction<"ReduceMin">},
-    {"any", &write_reduction<"ReduceMax">},
-    {"all", &write_reduction<"ReduceMin">},
-    {"matmul", [](graph& g, int node) { write_product(g, node, node, -1); }},
-    {"convolution", [](graph& g, int node) { write_convolution(g, node, node, -1); }},
-    {"convolution_input_gradient", &write_transposed_convolution},
-    {"max_pool", &write_pool},
-    {"average_pool", &write_pool},
-    {"lp_pool", &write_pool},
-    {"lstm", &write_recurrent},
-    {"lstm_result", &write_recurrent},
+    {"stop_gradient", &hand_through<G>},
+    {"checkpoint", &hand_through<G>},
+    {"recompute", &hand_through<G>},
+    {"custom_gradient", &hand_through<G>},
+    {"print", &hand_through<G>},
+    {"check_finite", &hand_through<G>},
+    {"check", &hand_through<G>},
+    {"transpose", &write_transpose<G>},
+    {"reshape", &write_reshape<G>},
+    {"broadcast_to", &write_broadcast<G>},
+    {"concat", &write_concat<G>},
+    {"slice", &write_slice<G>},
+    {"pad", &write_pad<G>},
+    {"index_map", &write_index_map<G>},
+    {"gather", &write_gather<G>},
+    {"gather_nd", &write_gather_nd<G>},
+    {"take_along", &write_take_along<G>},
+    {"one_hot", &write_one_hot<G>},
+    {"arange", &write_arange<G>},
+    {"argsort", &write_argsort<G>},
+    {"arg_reduce", &write_arg_reduce<G>},
+    {"cumulative_sum", &write_cumulative_sum<G>},
+    {"sum", &write_sum_or_mean<G>},
+    {"prod", &write_reduction<"ReduceProd", G>},
+    {"max", &write_reduction<"ReduceMax", G>},
+    {"min", &write_reduction<"ReduceMin", G>},
+    {"any", &write_reduction<"ReduceMax", G>},
+    {"all", &write_reduction<"ReduceMin", G>},
+    {"matmul", [](G& g, int node) { write_product(g, node, node, -1); }},
+    {"convolution", [](G& g, int node) { write_convolution(g, node, node, -1); }},
+    {"convolution_input_gradient", &write_transposed_convolution<G>},
+    {"max_pool", &write_pool<G>},
+    {"average_pool", &write_pool<G>},
+    {"lp_pool", &write_pool<G>},
+    {"lstm", &write_recurrent<G>},
+    {"lstm_result", &write_recurrent<G>},
     {"lstm_states", nullptr},
-    {"gru", &write_recurrent},
-    {"gru_result", &write_recurrent},
+    {"gru", &write_recurrent<G>},
+    {"gru_result", &write_recurrent<G>},
     {"gru_states", nullptr},
-    {"simple_rnn", &write_recurrent},
-    {"simple_rnn_result", &write_recurrent},
+    {"simple_rnn", &write_recurrent<G>},
+    {"simple_rnn_result", &write_recurrent<G>},
     {"simple_rnn_states", nullptr},
 };
 
-constexpr const node_rule* node_rule_of(std::string_view name) {
-    for (const node_rule& each : node_rules)
+template <class G>
+constexpr const node_rule<G>* node_rule_of(std::string_view name) {
+    for (const node_rule<G>& each : node_rules<G>)
         if (each.name == name) return &each;
     return nullptr;
 }
 
 /// Layers that are several operations of the trace. False: it is none.
-inline bool write_pattern(graph& g, int node) {
+template <class G>
+bool write_pattern(G& g, int node) {
     if (g.is(node, "add") || g.is(node, "multiply")) {
         if (write_batch_normalization(g, node) || write_layer_normalization(g, node)) return true;
         strided_view v;
@@ -111,20 +120,22 @@ inline bool write_pattern(graph& g, int node) {
 } // namespace detail
 
 /// Whether this library knows how ONNX says an operation of that name.
+template <class G = graph>
 constexpr bool known_operation(std::string_view name) {
-    return detail::node_rule_of(name) != nullptr || detail::elementwise_rule_of(name) != nullptr;
+    return detail::node_rule_of<G>(name) != nullptr || detail::elementwise_rule_of<basic_call<G>>(name) != nullptr;
 }
 
-inline void graph::write(int node) {
+template <class X>
+void basic_graph<X>::write(int node) {
     for (const user_rule& each : rules_)
         if (ir::same_operation(each.op, at(node).op)) return each.write(*this, node);
     if (detail::write_pattern(*this, node)) return;
     const std::string_view name = at(node).op->name;
-    if (const auto* rule = detail::elementwise_rule_of(name))
-        return detail::write_elementwise(*this, node, [&](call& c) {
+    if (const auto* rule = detail::elementwise_rule_of<basic_call<basic_graph>>(name))
+        return detail::write_elementwise(*this, node, [&](basic_call<basic_graph>& c) {
             return rule->write != nullptr ? rule->write(c) : c.emit(rule->onnx, c.operands());
         });
-    const auto* const rule = detail::node_rule_of(name);
+    const auto* const rule = detail::node_rule_of<basic_graph>(name);
     if (rule == nullptr || rule->write == nullptr) return refuse(node);
     rule->write(*this, node);
 }

@@ -8,8 +8,9 @@
 namespace tapegraph::onnx::detail {
 
 /// Kernel, strides and padding of a node whose spatial extents are `in` and `out`. False where amounts cannot be told.
-inline bool window_settings(graph& g, attributes& settings, const window_attributes& a, int from, int node,
-                            const std::vector<std::int64_t>& taps, bool dilations) {
+template <class G>
+bool window_settings(G& g, attributes& settings, const window_attributes& a, int from, int node,
+                     const std::vector<std::int64_t>& taps, bool dilations) {
     const int spatial = g.rank(node) - 2;
     std::vector<std::int64_t> strides, spread, before, after;
     bool amounts = true;
@@ -55,23 +56,25 @@ inline order kernel_order(int rank) {
     return axes;
 }
 
-inline void write_convolution(graph& g, int node, int convolution, int bias) {
-    const auto a = g.attributes_of<convolution_op>(convolution);
+template <class G>
+void write_convolution(G& g, int node, int convolution, int bias) {
+    const auto a = g.template attributes_of<convolution_op>(convolution);
     const int from = g.t.argument(convolution, 0), kernel = g.t.argument(convolution, 1), rank = g.rank(node);
     auto taps = g.dims(kernel);
     taps.resize(static_cast<std::size_t>(rank - 2));
     attributes settings;
     if (!window_settings(g, settings, a, from, convolution, taps, true)) return g.refuse(node);
     if (a.groups != 1) settings.set("group", a.groups);
-    const order axes = graph::channels_first(rank);
+    const order axes = G::channels_first(rank);
     std::vector<std::string> operands{g.in_order(from, axes), g.in_order(kernel, kernel_order(rank))};
     if (bias >= 0) operands.push_back(g.plain(bias));
     g.define(node, g.emit("Conv", operands, settings), axes);
 }
 
 /// conv_transpose: what flows back through a convolution.
-inline void write_transposed_convolution(graph& g, int node) {
-    const auto a = g.attributes_of<convolution_op>(node);
+template <class G>
+void write_transposed_convolution(G& g, int node) {
+    const auto a = g.template attributes_of<convolution_op>(node);
     const int from = g.t.argument(node, 0), kernel = g.t.argument(node, 1), rank = g.rank(node), spatial = rank - 2;
     auto taps = g.dims(kernel);
     taps.resize(static_cast<std::size_t>(spatial));
@@ -100,7 +103,7 @@ inline void write_transposed_convolution(graph& g, int node) {
         .set("pads", pads)
         .set("output_padding", more);
     if (a.groups != 1) settings.set("group", a.groups);
-    const order axes = graph::channels_first(rank);
+    const order axes = G::channels_first(rank);
     g.define(node, g.emit("ConvTranspose", {g.in_order(from, axes), g.in_order(kernel, kernel_order(rank))}, settings),
              axes);
 }
@@ -109,16 +112,18 @@ inline std::vector<std::int64_t> taps_of(const window_attributes& a, int spatial
     return spatial == 1 ? std::vector<std::int64_t>{a.window[1]} : std::vector<std::int64_t>{a.window[0], a.window[1]};
 }
 
-inline void write_pool(graph& g, int node) {
+template <class G>
+void write_pool(G& g, int node) {
     const bool lp = g.is(node, "lp_pool"), maximum = g.is(node, "max_pool");
-    const window_attributes a = lp ? g.attributes_of<lp_pool_op>(node).window : g.attributes_of<max_pool_op>(node);
+    const window_attributes a =
+        lp ? g.template attributes_of<lp_pool_op>(node).window : g.template attributes_of<max_pool_op>(node);
     const int from = g.t.argument(node, 0), rank = g.rank(node);
-    const order axes = graph::channels_first(rank);
+    const order axes = G::channels_first(rank);
     attributes settings;
     if (!window_settings(g, settings, a, from, node, taps_of(a, rank - 2), maximum))
         return g.refuse(node, "dilated, which opset 17 knows of maxima alone");
     if (lp) {
-        const double norm = g.attributes_of<lp_pool_op>(node).norm;
+        const double norm = g.template attributes_of<lp_pool_op>(node).norm;
         if (norm != static_cast<double>(static_cast<std::int64_t>(norm)))
             return g.refuse(node, "of a norm that is not an integer");
         settings.set("p", static_cast<std::int64_t>(norm));

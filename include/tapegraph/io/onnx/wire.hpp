@@ -41,8 +41,10 @@ constexpr std::int32_t type_number(dtype type) {
 }
 
 /// Attributes of a node: `attributes().set("axis", 1).set("mode", "edge")`.
-class attributes {
+template <class = void>
+class basic_attributes {
 public:
+    using attributes = basic_attributes;
     attributes& set(std::string_view name, std::int64_t value) {
         return add(name, 2, [&](auto& m) { m.add_int64(3, value); });
     }
@@ -86,15 +88,18 @@ private:
     std::string bytes_;
 };
 
+using attributes = basic_attributes<>;
+
 /// One operation.
 struct node_entry {
     std::string name, op_type;
     std::vector<std::string> inputs, outputs;
     attributes settings;
 
-    void append_to(protozero::pbf_writer& graph) const {
+    template <class Writer>
+    void append_to(Writer& graph) const {
         std::string message;
-        protozero::pbf_writer m(message);
+        Writer m(message);
         for (const std::string& each : inputs) m.add_string(1, each);
         for (const std::string& each : outputs) m.add_string(2, each);
         m.add_string(3, name);
@@ -111,16 +116,17 @@ struct dimension {
 };
 
 /// An input or output of the graph: field 11 or 12.
-inline void append_value_info(protozero::pbf_writer& graph, protozero::pbf_tag_type field, const std::string& name,
-                              dtype type, const std::vector<dimension>& dims) {
-    protozero::pbf_writer info(graph, field);
+template <class Writer>
+void append_value_info(Writer& graph, protozero::pbf_tag_type field, const std::string& name, dtype type,
+                       const std::vector<dimension>& dims) {
+    Writer info(graph, field);
     info.add_string(1, name);
-    protozero::pbf_writer outer(info, 2);
-    protozero::pbf_writer tensor(outer, 1);
+    Writer outer(info, 2);
+    Writer tensor(outer, 1);
     tensor.add_int32(1, type_number(type));
-    protozero::pbf_writer shape(tensor, 2);
+    Writer shape(tensor, 2);
     for (const dimension& d : dims) {
-        protozero::pbf_writer dim(shape, 1);
+        Writer dim(shape, 1);
         if (d.value >= 0)
             dim.add_int64(1, d.value);
         else if (!d.name.empty())
@@ -129,7 +135,8 @@ inline void append_value_info(protozero::pbf_writer& graph, protozero::pbf_tag_t
 }
 
 /// The tag and the length of a message that is written piece by piece.
-inline std::string message_head(protozero::pbf_tag_type field, std::uint64_t length) {
+template <class = void>
+std::string message_head(protozero::pbf_tag_type field, std::uint64_t length) {
     std::string head;
     protozero::add_varint_to_buffer(&head, (std::uint64_t{field} << 3U) | 2U);
     protozero::add_varint_to_buffer(&head, length);
