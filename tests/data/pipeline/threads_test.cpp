@@ -82,7 +82,12 @@ TEST_CASE("in free order nothing is lost and nothing comes twice") {
         std::sort(all.begin(), all.end());
         CHECK(all == expected);
     }
+    CHECK_THROWS_AS(set.filter([](std::int64_t) { return true; }).batch(2).iterator().position(), tg::argument_error);
     auto at = set.iterator();
+    at.restore({3, 0});
+    CHECK_THROWS_WITH_AS(at.restore({3, 1}),
+                         "data pipeline: nowhere to go on, elements come in the order in which they get ready",
+                         tg::argument_error);
     at.next();
     CHECK_THROWS_WITH_AS(at.position(),
                          "data pipeline: no position, elements come in the order in which they get ready",

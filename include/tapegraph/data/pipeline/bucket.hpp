@@ -100,7 +100,7 @@ struct bucket_stage {
     }
     std::string origin(const ticket& t) const { return "batch from " + t.origin + " on"; }
     std::int64_t size() const { return up.size() == endless ? endless : unknown_size; }
-    work_plan plan() const { return {}; }
+    work_plan plan() const { return {0, 0, up.plan().ordered}; }
 
     Up up;
     Length length;

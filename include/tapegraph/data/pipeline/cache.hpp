@@ -111,7 +111,7 @@ struct cache_stage {
         const auto whole = store.whole();
         return whole ? whole->size() : up.size();
     }
-    work_plan plan() const { return {}; }
+    work_plan plan() const { return {0, 0, up.plan().ordered}; }
 
     Up up;
     Store store{};

@@ -100,7 +100,9 @@ struct map_stage {
             return up.origin(t);
     }
     std::int64_t size() const { return up.size(); }
-    work_plan plan() const { return together(up.plan(), {options.threads, 0, options.deterministic}); }
+    work_plan plan() const {
+        return together(up.plan(), {options.threads, 0, options.deterministic || options.threads < 2});
+    }
 
     Up up;
     F f;
@@ -133,7 +135,7 @@ struct filter_stage {
     element make(ticket& t, const walk_context&) const { return std::move(*t.element); }
     std::string origin(const ticket& t) const { return up.origin(t.ticket); }
     std::int64_t size() const { return up.size() == endless ? endless : unknown_size; }
-    work_plan plan() const { return {}; }
+    work_plan plan() const { return {0, 0, up.plan().ordered}; }
 
     Up up;
     F f;

@@ -114,7 +114,7 @@ struct interleave_stage {
         return t.from ? t.from->stage.origin(t.of) + " of " + t.from->origin : std::string();
     }
     std::int64_t size() const { return unknown_size; }
-    work_plan plan() const { return {}; }
+    work_plan plan() const { return {0, 0, up.plan().ordered}; }
 
     Up up;
     F f;

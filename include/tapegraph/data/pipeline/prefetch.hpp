@@ -27,7 +27,7 @@ struct prefetch_stage {
     element make(ticket& t, const walk_context&) const { return std::move(*t.element); }
     std::string origin(const ticket& t) const { return up.origin(t.ticket); }
     std::int64_t size() const { return up.size(); }
-    work_plan plan() const { return {}; }
+    work_plan plan() const { return {0, 0, up.plan().ordered}; }
     work_plan ring() const { return {depth > 0 ? 1 : 0, depth, true}; }
 
     Up up;

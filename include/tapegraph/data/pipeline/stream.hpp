@@ -76,7 +76,7 @@ public:
     std::int64_t memory_bytes() const {
         return static_cast<std::int64_t>(std::max<std::size_t>(slots_.size(), 1) * sizeof(made_item<Stage>));
     }
-    bool ordered() const { return plan_.ordered || plan_.threads < 2; }
+    bool ordered() const { return plan_.ordered; }
     int threads() const { return plan_.threads; }
 
     /// False at the end. What `item` held goes. Throws record_error.

@@ -123,7 +123,8 @@ public:
     /// Whether restore(p) would change nothing.
     bool stands_at(const pipeline_position& p) const { return begun_ && !over_ && position_ == p; }
     /// Goes on as from where position() was asked. Elements before it are drawn, and made only where a stage has to see them (filter,
-    /// flat_map, bucket_by_length, window, unbatch, cache). Throws argument_error for a one-shot walk that has begun.
+    /// flat_map, bucket_by_length, window, unbatch, cache). Throws argument_error for a one-shot walk that has begun,
+    /// and where elements come in free order.
     void restore(const pipeline_position& p) { go_to(p); }
 
     std::uint64_t epoch() const { return position_.epoch; }
@@ -138,6 +139,8 @@ private:
     void go_to(const pipeline_position& p) {
         if (once_ && begun_)
             throw argument_error("data pipeline: a one-shot iterator has begun and cannot start over; take iterator()");
+        if (p.element > 0 && !stream_->ordered())
+            throw argument_error("data pipeline: nowhere to go on, elements come in the order in which they get ready");
         item_ = {};
         position_ = p;
         begun_ = over_ = false;

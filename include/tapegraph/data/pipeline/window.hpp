@@ -73,7 +73,7 @@ struct window_stage {
             return (n + options.shift - 1) / options.shift;
         });
     }
-    work_plan plan() const { return {}; }
+    work_plan plan() const { return {0, 0, up.plan().ordered}; }
 
     Up up;
     window_options options;
@@ -147,7 +147,7 @@ struct unbatch_stage {
         return t.origin ? "row " + std::to_string(t.row) + " of " + *t.origin : std::string();
     }
     std::int64_t size() const { return up.size() == endless ? endless : unknown_size; }
-    work_plan plan() const { return {}; }
+    work_plan plan() const { return {0, 0, up.plan().ordered}; }
 
     Up up;
 };
