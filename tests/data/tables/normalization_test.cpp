@@ -75,7 +75,7 @@ TEST_CASE("normalization, and back; given statistics; state") {
               data::normalization({1, 2}, {1});
           }) == "normalization: 2 means, 1 variances");
     CHECK_THROWS_AS(data::normalization({0}, {-1}), argument_error);
-    CHECK_THROWS_AS(data::normalization(data::column_statistics()), argument_error);
+    CHECK_THROWS_AS(data::normalization(data::column_statistics{}), argument_error);
 
     const support::temporary_folder folder;
     data::save_state(folder.path() / "n.json", n);
