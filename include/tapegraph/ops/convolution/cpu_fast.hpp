@@ -9,32 +9,22 @@
 /// matrix products, and the results are transformed to outputs.
 ///
 ///     forward          a thread keeps a block of transformed tiles, and goes through the panels of output channels with it
-///     input gradient   the forward pass of dy with the filters turned round
+///     input gradient   the adjoint of the transforms: blocks of whole images, whose tiles add to dx one after the other
 ///     filter gradient  group by group of tiles: inputs and gradients are transformed, then products are added up over the group
 
 namespace tapegraph::cpu {
 
 namespace detail {
-
-/// `turned`: the filters are those of the convolution whose input gradient it is, and are to be turned round.
 void fast_forward(const convolution_geometry& g, const float* x, const float* w, float* y, void* workspace,
-                  const convolution_epilogue<float>& epilogue, bool pooled, bool turned);
+                  const convolution_epilogue<float>& epilogue, bool pooled);
+void fast_input_gradient(const convolution_geometry& g, const float* dy, const float* w, float* dx, void* workspace);
 void fast_filter_gradient(const convolution_geometry& g, const float* x, const float* dy, float* dw, void* workspace);
 std::size_t fast_workspace(const convolution_geometry& g, convolution_pass pass, int threads);
-
-inline void fast_outputs_of(const convolution_geometry& g, const float* x, const float* w, float* y, void* workspace,
-                            const convolution_epilogue<float>& epilogue, bool pooled) {
-    fast_forward(g, x, w, y, workspace, epilogue, pooled, false);
-}
-inline void fast_input_gradient(const convolution_geometry& g, const float* dy, const float* w, float* dx,
-                                void* workspace) {
-    fast_forward(turned_round(g), dy, w, dx, workspace, {}, false, true);
-}
 } // namespace detail
 
 /// The passes, for float.
 inline constexpr convolution_algorithm_passes fast_convolution{&detail::takes_fast, &detail::fast_workspace,
-                                                               &detail::fast_outputs_of, &detail::fast_input_gradient,
+                                                               &detail::fast_forward, &detail::fast_input_gradient,
                                                                &detail::fast_filter_gradient};
 
 #if TG_DEFINES(convolution)
@@ -57,65 +47,109 @@ void for_channels(std::int64_t count, const F& f) {
               [&](std::int64_t task, int) { f(task * part, std::min(count, (task + 1) * part)); });
 }
 
-/// Parts of the workspace of a forward pass.
+/// Parts of the workspace of a forward pass or, `turned`, of an input gradient.
 struct fast_forward_scratch {
-    float *filters, *inputs, *results;
+    float *filters, *channels, *results;
+    std::int64_t block; ///< floats of a thread's transformed channels
 
-    fast_forward_scratch(workspace_cutter& cut, const convolution_geometry& g, const fast_plan& plan, int threads)
-        : filters(cut.take<float>(plan.products * plan.filter_stride(g))),
-          inputs(cut.take<float>(threads * plan.input_block())),
-          results(cut.take<float>(threads * plan.result_block())) {}
+    fast_forward_scratch(workspace_cutter& cut, const fast_plan& plan, int threads, bool turned)
+        : filters(cut.take<float>(plan.products * (turned ? plan.turned_stride() : plan.filter_stride()))),
+          channels(nullptr),
+          results(cut.take<float>(threads * plan.result_block())),
+          block(plan.channel_block(turned ? plan.out_row : plan.in_row)) {
+        channels = cut.take<float>(threads * block);
+    }
 };
 
-/// The products of a block's tiles with a panel's filters.
-inline void multiply_panel(const fast_plan& plan, const tile_kernels<float>& kernels, const float* v, const float* u,
-                           std::int64_t filter_stride, std::int64_t channels, std::int64_t panel, std::int64_t tiles,
-                           float* results) {
-    const std::int64_t width = plan.filters.width(panel);
-    const auto& run = kernels.run[plan.filters.vectors(panel) - 1];
+/// The products of tiles' channels, [product][tile][row], with a panel of filters of `depth` channels.
+inline void multiply_panel(const fast_plan& plan, const tile_kernels<float>& kernels, const float* v, std::int64_t row,
+                           const float* u, std::int64_t stride, const panel_layout& layout, std::int64_t depth,
+                           std::int64_t panel, std::int64_t tiles, float* results) {
+    const std::int64_t width = layout.width(panel);
+    const auto& run = kernels.run[layout.vectors(panel) - 1];
     tile_job<float> job{};
-    job.walk.inner = channels;
-    job.a_row = plan.in_row;
+    job.walk.inner = depth;
+    job.a_row = row;
     job.c_row = job.columns = width;
     for (std::int64_t p = 0; p < plan.products; ++p) {
-        job.b = u + p * filter_stride + plan.filters.offset(panel, channels);
-        const float* const a = v + p * fast_plan::block_tiles * plan.in_row;
-        float* const c = results + p * fast_plan::block_tiles * width;
+        job.b = u + p * stride + layout.offset(panel, depth);
+        const float* const a = v + p * plan.block * row;
+        float* const c = results + p * plan.block * width;
         for_tiles(tiles, kernels.rows, [&](std::int64_t first, std::int64_t count) {
-            job.a = a + first * plan.in_row;
+            job.a = a + first * row;
             job.c = c + first * width;
             run[count - 1](job);
         });
     }
 }
 
+/// Few tasks: threads share the panels of each, and every one transforms its channels for itself.
+inline std::int64_t panel_shares(std::int64_t tasks, std::int64_t panels) {
+    return std::clamp<std::int64_t>(divide_up(2 * thread_count(), tasks), 1, panels);
+}
+
 TG_DEFINITION void fast_forward(const convolution_geometry& g, const float* x, const float* w, float* y,
-                                void* workspace, const convolution_epilogue<float>& epilogue, bool pooled,
-                                bool turned) {
+                                void* workspace, const convolution_epilogue<float>& epilogue, bool pooled) {
     if (g.batch <= 0) return;
     const auto& kernels = active_tile_kernels<float>();
     const fast_plan plan(g, kernels.lanes);
     workspace_cutter cut(workspace);
-    const fast_forward_scratch scratch(cut, g, plan, thread_count());
-    const std::int64_t stride = plan.filter_stride(g);
+    const fast_forward_scratch scratch(cut, plan, thread_count(), false);
+    const std::int64_t stride = plan.filter_stride(), panels = plan.filters.count();
     for_channels(g.in_channels, [&](std::int64_t first, std::int64_t last) {
-        transform<filter_transform>(g.kernel_width, filter_job{g.in_channels, g.out_channels, &plan, w, scratch.filters,
-                                                               stride, first, last, turned});
+        transform<filter_transform>(g.kernel_width,
+                                    filter_job{g, &plan, w, scratch.filters, stride, first, last, false});
     });
-    const std::int64_t panels = plan.filters.count();
-    // Few blocks: threads share the panels of each, and every one transforms the block's inputs for itself.
-    const std::int64_t shares = std::clamp<std::int64_t>(divide_up(2 * thread_count(), plan.blocks), 1, panels);
+    const std::int64_t shares = panel_shares(plan.blocks, panels);
     for_tasks(plan.blocks * shares, true, [&](std::int64_t task, int thread) {
         const std::int64_t share = task % shares, first = task / shares * fast_plan::block_tiles;
         const std::int64_t last = std::min(plan.tiles, first + fast_plan::block_tiles);
-        float* const v = scratch.inputs + thread * plan.input_block();
+        float* const v = scratch.channels + thread * scratch.block;
         float* const results = scratch.results + thread * plan.result_block();
-        transform<input_transform>(g.kernel_width,
-                                   input_job{g, &plan, x, v, first, last, fast_plan::block_tiles * plan.in_row});
+        transform<input_transform>(g.kernel_width, input_job{g, &plan, x, v, first, last, plan.block * plan.in_row});
         for (std::int64_t panel = panels * share / shares; panel < panels * (share + 1) / shares; ++panel) {
-            multiply_panel(plan, kernels, v, scratch.filters, stride, g.in_channels, panel, last - first, results);
+            multiply_panel(plan, kernels, v, plan.in_row, scratch.filters, stride, plan.filters, g.in_channels, panel,
+                           last - first, results);
             transform<output_transform>(g.kernel_width,
                                         output_job{g, &plan, results, y, epilogue, first, last, panel, pooled});
+        }
+    });
+}
+
+TG_DEFINITION void fast_input_gradient(const convolution_geometry& g, const float* dy, const float* w, float* dx,
+                                       void* workspace) {
+    if (g.batch <= 0) return;
+    const auto& kernels = active_tile_kernels<float>();
+    const fast_plan plan(g, kernels.lanes);
+    workspace_cutter cut(workspace);
+    const fast_forward_scratch scratch(cut, plan, thread_count(), true);
+    const std::int64_t stride = plan.turned_stride(), panels = plan.turned.count(), width = 2 * plan.turned.lanes;
+    for_channels(g.out_channels, [&](std::int64_t first, std::int64_t last) {
+        transform<filter_transform>(g.kernel_width,
+                                    filter_job{g, &plan, w, scratch.filters, stride, first, last, true});
+    });
+    const std::int64_t tasks = divide_up(g.batch, plan.images), shares = panel_shares(tasks, panels);
+    for_tasks(tasks * shares, true, [&](std::int64_t task, int thread) {
+        const std::int64_t share = task % shares, image = task / shares * plan.images;
+        const std::int64_t images = std::min(plan.images, g.batch - image), each = plan.down * plan.across;
+        const std::int64_t from = panels * share / shares, to = panels * (share + 1) / shares;
+        const std::int64_t pixels = g.in_height * g.in_width, channel = from * width;
+        for (std::int64_t i = image * pixels; i < (image + images) * pixels; ++i)
+            std::fill_n(dx + i * g.in_channels + channel, std::min(g.in_channels, to * width) - channel, 0.0f);
+        float* const v = scratch.channels + thread * scratch.block;
+        float* const results = scratch.results + thread * plan.result_block();
+        // Neighbouring tiles add to the same pixels, always in this order.
+        const std::int64_t end = (image + images) * each;
+        for (std::int64_t first = image * each; first < end; first += plan.block) {
+            const std::int64_t last = std::min(end, first + plan.block);
+            transform<gradient_transform>(g.kernel_width,
+                                          gradient_job{g, &plan, dy, v, first, last, first, plan.block, false});
+            for (std::int64_t panel = from; panel < to; ++panel) {
+                multiply_panel(plan, kernels, v, plan.out_row, scratch.filters, stride, plan.turned, g.out_channels,
+                               panel, last - first, results);
+                transform<input_gradient_transform>(g.kernel_width,
+                                                    input_gradient_job{g, &plan, results, dx, first, last, panel});
+            }
         }
     });
 }
@@ -124,10 +158,10 @@ TG_DEFINITION void fast_forward(const convolution_geometry& g, const float* x, c
 struct fast_filter_scratch {
     float *inputs, *gradients, *sums;
 
-    fast_filter_scratch(workspace_cutter& cut, const convolution_geometry& g, const fast_plan& plan)
+    fast_filter_scratch(workspace_cutter& cut, const fast_plan& plan)
         : inputs(cut.take<float>(plan.input_group())),
           gradients(cut.take<float>(plan.gradient_group())),
-          sums(cut.take<float>(plan.products * plan.filter_stride(g))) {}
+          sums(cut.take<float>(plan.products * plan.filter_stride())) {}
 };
 
 TG_DEFINITION void fast_filter_gradient(const convolution_geometry& g, const float* x, const float* dy, float* dw,
@@ -139,8 +173,8 @@ TG_DEFINITION void fast_filter_gradient(const convolution_geometry& g, const flo
     const auto& kernels = active_tile_kernels<float>();
     const fast_plan plan(g, kernels.lanes);
     workspace_cutter cut(workspace);
-    const fast_filter_scratch scratch(cut, g, plan);
-    const std::int64_t stride = plan.filter_stride(g), panels = plan.filters.count();
+    const fast_filter_scratch scratch(cut, plan);
+    const std::int64_t stride = plan.filter_stride(), panels = plan.filters.count();
     constexpr std::int64_t part = 8; // tiles that a thread transforms before it asks for others
     for (std::int64_t begin = 0; begin < plan.tiles; begin += plan.group) {
         const std::int64_t end = std::min(plan.tiles, begin + plan.group);
@@ -150,7 +184,7 @@ TG_DEFINITION void fast_filter_gradient(const convolution_geometry& g, const flo
                                        input_job{g, &plan, x, scratch.inputs + (first - begin) * plan.in_row, first,
                                                  last, plan.group * plan.in_row});
             transform<gradient_transform>(
-                g.kernel_width, gradient_job{g, &plan, dy, scratch.gradients, first, last, begin, plan.group});
+                g.kernel_width, gradient_job{g, &plan, dy, scratch.gradients, first, last, begin, plan.group, true});
         });
         for_tasks(plan.products, true, [&](std::int64_t p, int) {
             tile_job<float> job{};
@@ -162,7 +196,8 @@ TG_DEFINITION void fast_filter_gradient(const convolution_geometry& g, const flo
             for (std::int64_t panel = 0; panel < panels; ++panel) {
                 const std::int64_t width = plan.filters.width(panel);
                 const auto& run = kernels.run[plan.filters.vectors(panel) - 1];
-                job.b = scratch.gradients + p * plan.group * plan.in_panels + plan.filters.offset(panel, plan.group);
+                job.b =
+                    scratch.gradients + p * plan.group * plan.filters.size(1) + plan.filters.offset(panel, plan.group);
                 job.c_row = job.columns = width;
                 float* const c = scratch.sums + p * stride + plan.filters.offset(panel, g.in_channels);
                 for_tiles(g.in_channels, kernels.rows, [&](std::int64_t first, std::int64_t count) {
@@ -181,13 +216,12 @@ TG_DEFINITION void fast_filter_gradient(const convolution_geometry& g, const flo
 
 TG_DEFINITION std::size_t fast_workspace(const convolution_geometry& g, convolution_pass pass, int threads) {
     constexpr int lanes = tile_kernels<float>::most_lanes;
+    const fast_plan plan(g, lanes);
     workspace_cutter cut(nullptr);
-    if (pass == convolution_pass::filter_gradient) {
-        fast_filter_scratch(cut, g, fast_plan(g, lanes));
-    } else {
-        const convolution_geometry of = pass == convolution_pass::forward ? g : turned_round(g);
-        fast_forward_scratch(cut, of, fast_plan(of, lanes), threads);
-    }
+    if (pass == convolution_pass::filter_gradient)
+        fast_filter_scratch(cut, plan);
+    else
+        fast_forward_scratch(cut, plan, threads, pass == convolution_pass::input_gradient);
     return cut.used();
 }
 

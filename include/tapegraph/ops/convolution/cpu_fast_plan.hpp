@@ -21,48 +21,50 @@ inline bool takes_fast(const convolution_geometry& g) {
            divide_up(g.out_height, fast_outputs) * divide_up(g.out_width, fast_outputs) >= fewest_tiles;
 }
 
-/// The convolution whose forward pass is the input gradient: of dy with the filters turned round.
-inline convolution_geometry turned_round(const convolution_geometry& g) {
-    convolution_geometry t = g;
-    t.in_height = g.out_height, t.in_width = g.out_width, t.in_channels = g.out_channels;
-    t.out_height = g.in_height, t.out_width = g.in_width, t.out_channels = g.in_channels;
-    t.pad_top = g.kernel_height - 1 - g.pad_top, t.pad_left = g.kernel_width - 1 - g.pad_left;
-    return t;
-}
-
 struct fast_plan {
     std::int64_t products;            ///< of a tile: what the transforms make
     std::int64_t down, across, tiles; ///< tiles of an image, and of all
-    std::int64_t in_row, in_panels;   ///< floats from one tile's channels to the next, vectors apart
-    std::int64_t blocks;              ///< of block_tiles tiles, one after the other
+    std::int64_t in_row, out_row;     ///< floats from one tile's channels to the next
+    std::int64_t block, blocks;       ///< tiles that a thread keeps transformed, one after the other
+    std::int64_t images;              ///< of a block of the input gradient, which has whole images or parts of one
     std::int64_t group;               ///< tiles of which the filter gradient adds up products at once
-    panel_layout filters;
+    panel_layout filters, turned;     ///< panels of out channels, and of in channels
 
-    /// Tiles that a thread keeps transformed: about a second-level cache full of 150 channels.
-    static constexpr std::int64_t block_tiles = 48;
-    static constexpr std::int64_t group_tiles = 216;
+    /// About a second-level cache full of 150 channels; and more than a thread's part of a group.
+    static constexpr std::int64_t block_tiles = 48, group_tiles = 216;
 
-    fast_plan(const convolution_geometry& g, int lanes) : filters{g.out_channels, lanes} {
+    fast_plan(const convolution_geometry& g, int lanes) : filters{g.out_channels, lanes}, turned{g.in_channels, lanes} {
         const std::int64_t side = fast_outputs + g.kernel_width - 1;
         products = side * side;
         down = divide_up(g.out_height, fast_outputs);
         across = divide_up(g.out_width, fast_outputs);
         tiles = g.batch * down * across;
+        // As many whole images as make about a block's tiles; of a larger image, parts of it.
+        const std::int64_t each = down * across;
+        images = std::max<std::int64_t>(1, (block_tiles + each / 2) / each);
+        block = std::max(block_tiles, std::min(images * each, block_tiles * 3 / 2));
         blocks = divide_up(tiles, block_tiles);
         group = std::min(group_tiles, tiles);
         // Rows a multiple of four cache lines apart would share sets of a cache.
-        in_row = panel_layout::padded(g.in_channels, lanes);
-        if (in_row % 64 == 0) in_row += lanes;
-        in_panels = filters.size(1);
+        in_row = row_of(g.in_channels, lanes);
+        out_row = row_of(g.out_channels, lanes);
     }
-    /// Floats of one product's filters, [panel][in channel][columns], a cache line and a half from a round number.
-    std::int64_t filter_stride(const convolution_geometry& g) const { return filters.size(g.in_channels) + 48; }
-    /// Floats of a block's transformed inputs, [product][tile][in channel], and of a panel's results, [product][tile][columns].
-    std::int64_t input_block() const { return products * block_tiles * in_row; }
-    std::int64_t result_block() const { return products * block_tiles * 2 * filters.lanes; }
+    /// Floats of one product's filters, [panel][in channel][columns], a cache line and a half from a round number; and the other way
+    /// round, [panel of in channels][out channel][columns].
+    std::int64_t filter_stride() const { return filters.size(turned.n) + 48; }
+    std::int64_t turned_stride() const { return turned.size(filters.n) + 48; }
+    /// Floats of a block's transformed channels, [product][tile][row], and of a panel's results, [product][tile][columns].
+    std::int64_t channel_block(std::int64_t row) const { return products * block * row; }
+    std::int64_t result_block() const { return products * block * 2 * filters.lanes; }
     /// Floats of a group's transformed inputs and gradients, [product][panel][tile][columns].
     std::int64_t input_group() const { return products * group * in_row; }
-    std::int64_t gradient_group() const { return products * group * in_panels; }
+    std::int64_t gradient_group() const { return products * group * filters.size(1); }
+
+private:
+    static std::int64_t row_of(std::int64_t channels, int lanes) {
+        const std::int64_t row = panel_layout::padded(channels, lanes);
+        return row % 64 == 0 ? row + lanes : row;
+    }
 };
 
 /// Where the pixels of a tile lie: the first row and column in the image, and which image.

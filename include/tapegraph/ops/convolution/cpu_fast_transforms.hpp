@@ -70,13 +70,14 @@ struct input_transform {
     }
 };
 
-/// Gradients of tiles to w, [product][panel][tile - first][columns].
+/// Gradients of tiles to w: of a group, [product][panel][tile - begin][columns], or of a block, [product][tile - begin][out channel].
 struct gradient_job {
     convolution_geometry g;
     const fast_plan* plan;
     const float* dy;
     float* w;
-    std::int64_t first, last, group_first, group_size;
+    std::int64_t first, last, begin, size; ///< tiles, and those of the group or block
+    bool in_panels;
 };
 template <int Taps>
 struct gradient_transform {
@@ -87,16 +88,18 @@ struct gradient_transform {
         constexpr int side = numbers::products, m = fast_outputs;
         const convolution_geometry& g = job->g;
         const panel_layout& layout = job->plan->filters;
-        const std::int64_t product_stride = job->group_size * job->plan->in_panels;
+        const std::int64_t product_stride = job->size * (job->in_panels ? layout.size(1) : job->plan->out_row);
         typename v::type in[m * m], out[side * side];
         const float* pixel[m * m];
         for (std::int64_t tile = job->first; tile < job->last; ++tile) {
             const fast_tile at(*job->plan, tile);
             find_pixels<m>(pixel, job->dy, g.out_height, g.out_width, g.out_channels, at, at.row, at.column);
             for (std::int64_t c = 0; c < g.out_channels; c += v::lanes) {
-                const std::int64_t panel = c / (2 * v::lanes), width = layout.width(panel);
-                float* const to = job->w + layout.offset(panel, job->group_size) + (tile - job->group_first) * width +
-                                  c % (2 * v::lanes);
+                const std::int64_t panel = c / (2 * v::lanes);
+                float* const to =
+                    job->w + (job->in_panels ? layout.offset(panel, job->size) +
+                                                   (tile - job->begin) * layout.width(panel) + c % (2 * v::lanes)
+                                             : (tile - job->begin) * job->plan->out_row + c);
                 for (int i = 0; i < m * m; ++i)
                     load_channels<v>(in[i], pixel[i] == nullptr ? nullptr : pixel[i] + c, g.out_channels - c);
                 channel_map<numbers, typename numbers::output, v>::forward_both(in, out);
@@ -106,11 +109,11 @@ struct gradient_transform {
     }
 };
 
-/// Filters of input channels [first, last) to u, [product][panel][in channel][columns]; with `turned` those of the input gradient,
-/// whose input channels are w's last axis: w is then [kernel, kernel, out, in].
+/// Filters of input channels [first, last) to u, [product][panel][in channel][columns]; `turned`: of output channels, to [product][panel
+/// of in channels][out channel][columns].
 struct filter_job {
-    static constexpr int most = 8; ///< input channels of a job
-    std::int64_t in_channels, out_channels;
+    static constexpr int most = 8; ///< channels of a job
+    convolution_geometry g;
     const fast_plan* plan;
     const float* w;
     float* u;
@@ -124,22 +127,23 @@ struct filter_transform {
         using v = vector<float, Isa::vector_bytes>;
         using numbers = toom_cook<fast_outputs, Taps>;
         constexpr int side = numbers::products, taps = Taps * Taps;
-        const panel_layout& layout = job->plan->filters;
+        const panel_layout& layout = job->turned ? job->plan->turned : job->plan->filters;
+        const std::int64_t depth = job->turned ? job->g.out_channels : job->g.in_channels;
+        const std::int64_t in_channels = job->g.in_channels, out_channels = job->g.out_channels;
         typename v::type in[taps], out[side * side];
         alignas(64) float turned[taps][filter_job::most][v::lanes] = {};
-        for (std::int64_t n = 0; n < job->out_channels; n += v::lanes) {
-            const std::int64_t panel = n / (2 * v::lanes), left = job->out_channels - n;
-            float* const to = job->u + layout.offset(panel, job->in_channels) + n % (2 * v::lanes);
+        for (std::int64_t n = 0; n < layout.n; n += v::lanes) {
+            const std::int64_t panel = n / (2 * v::lanes), left = layout.n - n;
+            float* const to = job->u + layout.offset(panel, depth) + n % (2 * v::lanes);
             for (int i = 0; job->turned && i < taps; ++i) // neighbouring columns are rows of w here
-                transpose(&turned[i][0][0], v::lanes,
-                          job->w + ((taps - 1 - i) * job->out_channels + n) * job->in_channels + job->first,
-                          job->in_channels, std::min<std::int64_t>(v::lanes, left), job->last - job->first);
+                transpose(&turned[i][0][0], v::lanes, job->w + (i * in_channels + n) * out_channels + job->first,
+                          out_channels, std::min<std::int64_t>(v::lanes, left), job->last - job->first);
             for (std::int64_t c = job->first; c < job->last; ++c) {
                 for (int i = 0; i < taps; ++i) {
                     if (job->turned)
                         v::load(in[i], turned[i][c - job->first]);
                     else
-                        load_channels<v>(in[i], job->w + (i * job->in_channels + c) * job->out_channels + n, left);
+                        load_channels<v>(in[i], job->w + (i * in_channels + c) * out_channels + n, left);
                 }
                 channel_map<numbers, typename numbers::filter, v>::forward_both(in, out);
                 for (int i = 0; i < side * side; ++i)
@@ -176,7 +180,7 @@ struct output_transform {
             for (std::int64_t n = 0; n < width; n += v::lanes) {
                 const std::int64_t channel = first_channel + n, left = g.out_channels - channel;
                 const float* const from = job->results + (tile - job->first) * width + n;
-                for (int i = 0; i < side * side; ++i) v::load(in[i], from + i * fast_plan::block_tiles * width);
+                for (int i = 0; i < side * side; ++i) v::load(in[i], from + i * job->plan->block * width);
                 channel_map<numbers, typename numbers::output, v>::backward_both(in, out);
                 if (job->epilogue.bias != nullptr) load_channels<v>(bias, job->epilogue.bias + channel, left);
                 for (type& each : out) {
@@ -203,6 +207,46 @@ struct output_transform {
     template <class Value>
     TG_INLINE static void take_larger(Value& best, const Value& other) {
         best = best > other ? best : best != best ? best : other;
+    }
+};
+
+/// Results of a panel of in channels, [product][tile - first][columns], added to dx.
+struct input_gradient_job {
+    convolution_geometry g;
+    const fast_plan* plan;
+    const float* results;
+    float* dx;
+    std::int64_t first, last, panel;
+};
+template <int Taps>
+struct input_gradient_transform {
+    template <class Isa>
+    TG_INLINE static void run(const input_gradient_job* job) {
+        using v = vector<float, Isa::vector_bytes>;
+        using numbers = toom_cook<fast_outputs, Taps>;
+        constexpr int side = numbers::products;
+        const convolution_geometry& g = job->g;
+        const std::int64_t width = job->plan->turned.width(job->panel), first_channel = job->panel * 2 * v::lanes;
+        typename v::type in[side * side], out[side * side], sum;
+        const float* pixel[side * side];
+        for (std::int64_t tile = job->first; tile < job->last; ++tile) {
+            const fast_tile at(*job->plan, tile);
+            find_pixels<side>(pixel, job->dx, g.in_height, g.in_width, g.in_channels, at, at.row - g.pad_top,
+                              at.column - g.pad_left);
+            for (std::int64_t n = 0; n < width; n += v::lanes) {
+                const std::int64_t channel = first_channel + n, left = g.in_channels - channel;
+                const float* const from = job->results + (tile - job->first) * width + n;
+                for (int i = 0; i < side * side; ++i) v::load(in[i], from + i * job->plan->block * width);
+                channel_map<numbers, typename numbers::input, v>::backward_both(in, out);
+                for (int i = 0; i < side * side; ++i) {
+                    if (pixel[i] == nullptr) continue;
+                    float* const to = job->dx + (pixel[i] - job->dx) + channel;
+                    load_channels<v>(sum, to, left);
+                    sum += out[i];
+                    store_channels<v>(to, sum, left);
+                }
+            }
+        }
     }
 };
 
