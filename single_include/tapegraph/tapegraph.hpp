@@ -10263,9 +10263,7 @@ inline convolution_geometry pooled_geometry(const kernel_call& c) {
 }
 // ---- tapegraph/ops/convolution/cpu.hpp ----
 
-// ---- tapegraph/ops/convolution/cpu_filter_gradient.hpp ----
-
-// ---- tapegraph/ops/convolution/cpu_depthwise.hpp ----
+// ---- tapegraph/ops/convolution/cpu_algorithm.hpp ----
 
 // ---- tapegraph/ops/convolution/cpu_tiling.hpp ----
 
@@ -10967,6 +10965,45 @@ void copy_window(T* to, const T* image, std::int64_t image_height, std::int64_t 
 
 }
 }
+
+namespace tapegraph::cpu {
+
+struct convolution_algorithm_passes {
+ bool (*takes)(const convolution_geometry& g);
+ std::size_t (*workspace)(const convolution_geometry& g, convolution_pass pass, int threads);
+ void (*forward)(const convolution_geometry& g, const float* x, const float* w, float* y, void* workspace,
+     const convolution_epilogue<float>& epilogue, bool pooled);
+ void (*input_gradient)(const convolution_geometry& g, const float* dy, const float* w, float* dx, void* workspace);
+ void (*filter_gradient)(const convolution_geometry& g, const float* x, const float* dy, float* dw, void* workspace);
+};
+
+namespace detail {
+struct convolution_choice {
+ std::atomic<const convolution_algorithm_passes*> chosen{nullptr};
+ std::atomic<bool> asked{false};
+};
+inline convolution_choice& chosen_convolution() {
+ static convolution_choice choice;
+ return choice;
+}
+}
+
+template <class T>
+const convolution_algorithm_passes* algorithm_for([[maybe_unused]] const convolution_geometry& g) {
+ if constexpr (std::is_same_v<T, float>) {
+  detail::convolution_choice& choice = detail::chosen_convolution();
+  if (!choice.asked.load(std::memory_order_relaxed)) choice.asked.store(true, std::memory_order_relaxed);
+  const auto* chosen = choice.chosen.load(std::memory_order_relaxed);
+  return chosen != nullptr && chosen->takes(g) ? chosen : nullptr;
+ } else {
+  return nullptr;
+ }
+}
+
+}
+// ---- tapegraph/ops/convolution/cpu_filter_gradient.hpp ----
+
+// ---- tapegraph/ops/convolution/cpu_depthwise.hpp ----
 
 #include <numeric>
 
@@ -13404,37 +13441,54 @@ struct widened_kernel {
 
 namespace tapegraph::runtime {
 
+namespace detail {
+template <class T>
+std::size_t convolution_workspace(const convolution_geometry& g, cpu::convolution_pass pass) {
+ if (const auto* algorithm = cpu::algorithm_for<T>(g)) return algorithm->workspace(g, pass, thread_count());
+ return cpu::convolution_workspace_bytes<T>(g, pass, thread_count());
+}
+}
+
 template <class T>
 struct kernel<convolution_op, T> {
  static convolution_geometry shape_of(const kernel_call& c) { return geometry_of<convolution_op>(c); }
  static std::size_t workspace(const kernel_call& c) {
-  return cpu::convolution_workspace_bytes<T>(shape_of(c), cpu::convolution_pass::forward, thread_count());
+  return detail::convolution_workspace<T>(shape_of(c), cpu::convolution_pass::forward);
  }
- static void run(const kernel_call& c) {
-  cpu::convolution_forward<T>(shape_of(c), c.in[0].as<const T>(), c.in[1].as<const T>(), c.out[0].as<T>(),
-         c.workspace);
+ static void run(const kernel_call& c) { run(c, {}); }
+ static void run(const kernel_call& c, const cpu::convolution_epilogue<T>& epilogue) {
+  const convolution_geometry g = shape_of(c);
+  if (const auto* algorithm = cpu::algorithm_for<T>(g)) {
+   if constexpr (std::is_same_v<T, float>)
+    algorithm->forward(g, c.in[0].as<const T>(), c.in[1].as<const T>(), c.out[0].as<T>(), c.workspace,
+        epilogue, false);
+  } else {
+   cpu::convolution_forward<T>(g, c.in[0].as<const T>(), c.in[1].as<const T>(), c.out[0].as<T>(), c.workspace,
+          epilogue);
+  }
  }
 };
 
 template <bool Relu, class T>
 struct kernel<convolution_bias_op<Relu>, T> {
  static std::size_t workspace(const kernel_call& c) { return kernel<convolution_op, T>::workspace(c); }
- static void run(const kernel_call& c) {
-  cpu::convolution_forward<T>(kernel<convolution_op, T>::shape_of(c), c.in[0].as<const T>(),
-         c.in[1].as<const T>(), c.out[0].as<T>(), c.workspace,
-         {c.in[2].as<const T>(), Relu});
- }
+ static void run(const kernel_call& c) { kernel<convolution_op, T>::run(c, {c.in[2].as<const T>(), Relu}); }
 };
 
 template <class T>
 struct kernel<convolution_input_gradient_op, T> {
  static convolution_geometry shape_of(const kernel_call& c) { return geometry_of<convolution_input_gradient_op>(c); }
  static std::size_t workspace(const kernel_call& c) {
-  return cpu::convolution_workspace_bytes<T>(shape_of(c), cpu::convolution_pass::input_gradient, thread_count());
+  return detail::convolution_workspace<T>(shape_of(c), cpu::convolution_pass::input_gradient);
  }
  static void run(const kernel_call& c) {
-  cpu::convolution_input_gradient<T>(shape_of(c), c.in[0].as<const T>(), c.in[1].as<const T>(), c.out[0].as<T>(),
-          c.workspace);
+  const convolution_geometry g = shape_of(c);
+  const T *const dy = c.in[0].as<const T>(), *const w = c.in[1].as<const T>();
+  if (const auto* algorithm = cpu::algorithm_for<T>(g)) {
+   if constexpr (std::is_same_v<T, float>) algorithm->input_gradient(g, dy, w, c.out[0].as<T>(), c.workspace);
+  } else {
+   cpu::convolution_input_gradient<T>(g, dy, w, c.out[0].as<T>(), c.workspace);
+  }
  }
 };
 
@@ -13444,11 +13498,16 @@ struct kernel<convolution_filter_gradient_op, T> {
   return geometry_of<convolution_filter_gradient_op>(c);
  }
  static std::size_t workspace(const kernel_call& c) {
-  return cpu::convolution_workspace_bytes<T>(shape_of(c), cpu::convolution_pass::filter_gradient, thread_count());
+  return detail::convolution_workspace<T>(shape_of(c), cpu::convolution_pass::filter_gradient);
  }
  static void run(const kernel_call& c) {
-  cpu::convolution_filter_gradient<T>(shape_of(c), c.in[0].as<const T>(), c.in[1].as<const T>(), c.out[0].as<T>(),
-           c.workspace);
+  const convolution_geometry g = shape_of(c);
+  const T *const x = c.in[0].as<const T>(), *const dy = c.in[1].as<const T>();
+  if (const auto* algorithm = cpu::algorithm_for<T>(g)) {
+   if constexpr (std::is_same_v<T, float>) algorithm->filter_gradient(g, x, dy, c.out[0].as<T>(), c.workspace);
+  } else {
+   cpu::convolution_filter_gradient<T>(g, x, dy, c.out[0].as<T>(), c.workspace);
+  }
  }
 };
 
@@ -17118,11 +17177,21 @@ namespace tapegraph::runtime {
 template <bool Relu, class T>
 struct kernel<convolution_bias_pool_op<Relu>, T> {
  static std::size_t workspace(const kernel_call& c) {
-  return cpu::convolution_pool_workspace_bytes<T>(pooled_geometry(c), thread_count());
+  const convolution_geometry g = pooled_geometry(c);
+  if (const auto* algorithm = cpu::algorithm_for<T>(g))
+   return algorithm->workspace(g, cpu::convolution_pass::forward, thread_count());
+  return cpu::convolution_pool_workspace_bytes<T>(g, thread_count());
  }
  static void run(const kernel_call& c) {
-  cpu::convolution_pool_forward<T>(pooled_geometry(c), c.in[0].as<const T>(), c.in[1].as<const T>(),
-          c.out[0].as<T>(), c.workspace, {c.in[2].as<const T>(), Relu});
+  const convolution_geometry g = pooled_geometry(c);
+  const T *const x = c.in[0].as<const T>(), *const w = c.in[1].as<const T>();
+  const cpu::convolution_epilogue<T> epilogue{c.in[2].as<const T>(), Relu};
+  if (const auto* algorithm = cpu::algorithm_for<T>(g)) {
+   if constexpr (std::is_same_v<T, float>)
+    algorithm->forward(g, x, w, c.out[0].as<T>(), c.workspace, epilogue, true);
+  } else {
+   cpu::convolution_pool_forward<T>(g, x, w, c.out[0].as<T>(), c.workspace, epilogue);
+  }
  }
 };
 
@@ -19091,19 +19160,22 @@ TG_COMPILED(runtime, void runtime::write_placement<void>(const std::string&, con
 
 namespace tapegraph::ir::detail {
 
+template <class View>
+std::string kernel_operations(const View& view, int k) {
+ const kernel_entry& kernel = view.kernels[k];
+ if (kernel.kind == static_cast<int>(kernel_kind::operation)) return std::string(view.ops[kernel.op]->name);
+ const region_view region = view.region_of(kernel);
+ if (kernel.kind == static_cast<int>(kernel_kind::region)) return operation_names(region, view.ops);
+ return std::string(view.ops[kernel.op]->name) +
+  (region.instructions() > 0 ? " of " + operation_names(region, view.ops) : "");
+}
+
 template <class Program>
 void log_placement_of(const Program& p) {
  const program_view& view = p.view();
  for (int s = 0; s < view.steps.size(); ++s) {
   const step_entry& step = view.steps[s];
-  const kernel_entry& kernel = view.kernels[step.kernel];
   const entry& e = view.nodes[step.node];
-  const bool region = kernel.kind != static_cast<int>(kernel_kind::operation);
-  std::string what = region ? operation_names(view.region_of(kernel), view.ops) : "";
-  if (kernel.kind != static_cast<int>(kernel_kind::region)) {
-   const bool fused = region && view.region_of(kernel).instructions() > 0;
-   what = std::string(view.ops[kernel.op]->name) + (fused ? " of " + what : "");
-  }
   text_builder where;
   scope_path(where, view.scopes, e.scope);
   if (view.lines[e.line].line > 0) {
@@ -19112,9 +19184,81 @@ void log_placement_of(const Program& p) {
   }
   std::string head = "call " + std::to_string(s) + " of " + std::to_string(view.steps.size());
   if (where.size > 0) head.append(" (").append(where.view()).append(")");
-  runtime::write_placement(head + ": " + what, p.value_of(step.node), p.device(),
+  runtime::write_placement(head + ": " + kernel_operations(view, step.kernel), p.value_of(step.node), p.device(),
         p.device() == nullptr || view.functions[step.kernel].on_device.run != nullptr);
  }
+}
+
+}
+// ---- tapegraph/runtime/call_observer.hpp ----
+
+namespace tapegraph::runtime {
+
+struct call_label {
+ constexpr call_label(std::string_view name = {}, cost_function flops_of = nullptr, cost_function bytes_of = nullptr,
+      const std::source_location& line = {})
+  : operation(name), flops(flops_of), bytes(bytes_of), where(line) {}
+
+ std::string_view operation;
+ cost_function flops, bytes;
+ std::source_location where;
+};
+
+enum class call_part : unsigned char { operation, value, adjoints, summed_adjoints, program };
+
+struct observed_call {
+ call_part part;
+ const kernel_call* call;
+ const void* source = nullptr;
+ int number = 0;
+ call_label label{};
+};
+
+class call_observer {
+public:
+ virtual void begin(const observed_call& c) = 0;
+ virtual void end() = 0;
+
+protected:
+ ~call_observer() = default;
+};
+
+namespace detail {
+inline std::atomic<int> observers{0};
+inline call_observer*& observer_of_thread() {
+ static thread_local call_observer* current = nullptr;
+ return current;
+}
+}
+
+inline call_observer* observer() {
+ return detail::observers.load(std::memory_order_relaxed) == 0 ? nullptr : detail::observer_of_thread();
+}
+
+class observer_scope {
+public:
+ explicit observer_scope(call_observer& o) : before_(detail::observer_of_thread()) {
+  detail::observers.fetch_add(1, std::memory_order_relaxed);
+  detail::observer_of_thread() = &o;
+ }
+ observer_scope(const observer_scope&) = delete;
+ observer_scope& operator=(const observer_scope&) = delete;
+ ~observer_scope() {
+  detail::observer_of_thread() = before_;
+  detail::observers.fetch_sub(1, std::memory_order_relaxed);
+ }
+
+private:
+ call_observer* before_;
+};
+
+template <class Describe, class Run>
+void observed(const Describe& describe, const Run& run) {
+ call_observer* const who = observer();
+ if (who == nullptr) return run();
+ who->begin(describe());
+ run();
+ who->end();
 }
 
 }
@@ -19213,10 +19357,18 @@ void perform_on(device_runtime& d, const kernel_pair& kernel, const kernel_call&
  kernel.on_device.run(there.call);
 }
 
-inline void perform(const kernel_pair& kernel, kernel_call& call, std::string_view operation = {}) {
- if (placement_is_logged() && !operation.empty())
-  write_placement(std::string(operation), call.out[0], current_runtime(),
-      current_runtime() == nullptr || kernel.on_device.run != nullptr);
+inline void perform(const kernel_pair& kernel, kernel_call& call, const call_label& label = {}) {
+ if (!label.operation.empty()) {
+  if (placement_is_logged())
+   write_placement(std::string(label.operation), call.out[0], current_runtime(),
+       current_runtime() == nullptr || kernel.on_device.run != nullptr);
+  if (observer() != nullptr)
+   return observed(
+    [&] {
+     return observed_call{call_part::operation, &call, nullptr, 0, label};
+    },
+    [&] { perform(kernel, call); });
+ }
  if constexpr (has_backend)
   if (device_runtime* const d = current_runtime(); d != nullptr) return perform_on(*d, kernel, call);
  call.workspace = thread_scratch(kernel.workspace(call));
@@ -19248,6 +19400,7 @@ public:
  void run(const random_state& random, bool check = false) {
   const runtime::device_turn turn(device_);
   begin(random);
+  if (runtime::call_observer* const who = runtime::observer(); who != nullptr) return run_observed(*who, check);
   const auto launch = [&] {
    for (std::size_t s = 0; s < steps_.size(); ++s) {
     run_step(s);
@@ -19336,6 +19489,20 @@ private:
    reinterpret_cast<const random_state*>(numbers_.data() + numbers_.size() - sizeof(random_state));
   runtime::run_on_host(*device_, view_->functions[view_->steps[static_cast<int>(s)].kernel], steps_[s].call,
        random);
+ }
+ void run_observed(runtime::call_observer& who, bool check) {
+  const int steps = static_cast<int>(steps_.size());
+  for (int s = 0; s < steps; ++s) {
+   who.begin({runtime::call_part::program, &this->call_of(s), this, s});
+   run_step(static_cast<std::size_t>(s));
+   who.end();
+   if (check) check_step(s);
+  }
+  if (copies_.empty()) return;
+  const kernel_call none;
+  who.begin({runtime::call_part::program, &none, this, steps});
+  finish();
+  who.end();
  }
  void finish() {
   for (const copy& c : copies_) {
@@ -20690,6 +20857,14 @@ public:
  /// `host`: where the CPU's elements stand, with their values; null for a buffer made on the device.
  copies(runtime::device_runtime& d, std::byte* host, std::size_t bytes)
   : device_(&d), host_(host), bytes_(bytes), host_good_(host != nullptr) {}
+ /// Over elements of somebody else, which `owner` keeps.
+ copies(std::byte* host, std::size_t bytes, std::shared_ptr<const void> owner, bool read_only)
+  : device_(nullptr),
+  host_(host),
+  bytes_(bytes),
+  host_good_(true),
+  read_only_(read_only),
+  owner_(static_cast<std::shared_ptr<const void>&&>(owner)) {}
  copies(const copies&) = delete;
  copies& operator=(const copies&) = delete;
  ~copies() {
@@ -20719,6 +20894,8 @@ public:
   return remote_;
  }
 
+ bool read_only() const { return read_only_; }
+
 private:
  void move_to(runtime::device_runtime& d) {
   host(true);
@@ -20733,11 +20910,12 @@ private:
  void* remote_ = nullptr;
  std::byte* host_;
  std::size_t bytes_;
- bool host_good_, remote_good_ = false;
+ bool host_good_, remote_good_ = false, read_only_ = false;
  runtime::arena own_;
+ std::shared_ptr<const void> owner_;
 };
 
-/// A buffer: this header, then the elements, both in one block. Those made on a GPU have no elements here.
+/// A buffer: this header, then the elements, both in one block. Those made on a GPU, and borrowed ones, have no elements here.
 struct alignas(runtime::alignment) storage {
  std::atomic<std::int32_t> references{1};
  std::int32_t size_class = 0;
@@ -20768,6 +20946,8 @@ struct alignas(runtime::alignment) storage {
   s->elsewhere = new copies(d, nullptr, bytes);
   return s;
  }
+ /// Whether the elements are somebody else's who does not want them changed.
+ bool read_only() const { return size_class == on_device && elsewhere.load(std::memory_order_acquire)->read_only(); }
 };
 
 /// Free buffers of one thread by size class: four classes per power of two, so at most a quarter is wasted.
@@ -20858,6 +21038,17 @@ public:
  explicit storage_reference(std::size_t bytes)
   : storage_(runtime::current_runtime() == nullptr ? buffer_pool::instance().allocate(bytes)
               : storage::make_on(*runtime::current_runtime(), bytes)) {}
+ /// Over elements of somebody else. Those that are read-only are shared as long as they are there: writing copies them first.
+ static storage_reference over(void* elements, std::size_t bytes, std::shared_ptr<const void> owner,
+        bool read_only) {
+  storage_reference r;
+  r.storage_ = new storage;
+  r.storage_->size_class = storage::on_device;
+  r.storage_->bytes = bytes;
+  r.storage_->elsewhere = new copies(static_cast<std::byte*>(elements), bytes,
+          static_cast<std::shared_ptr<const void>&&>(owner), read_only);
+  return r;
+ }
  storage_reference(const storage_reference& other) : storage_(other.storage_) {
   if (storage_ != nullptr) storage_->references.fetch_add(1, std::memory_order_relaxed);
  }
@@ -20881,7 +21072,10 @@ public:
  }
  const void* identity() const { return storage_; }
  bool empty() const { return storage_ == nullptr; }
- bool shared() const { return storage_ != nullptr && storage_->references.load(std::memory_order_acquire) > 1; }
+ bool shared() const {
+  return storage_ != nullptr &&
+   (storage_->references.load(std::memory_order_acquire) > 1 || storage_->read_only());
+ }
 
 private:
  storage* storage_ = nullptr;
@@ -20935,6 +21129,16 @@ public:
  any_tensor(dtype type, const tapegraph::shape& dims)
   : storage_(static_cast<std::size_t>(dims.elements()) * size_of(type)), dims_(dims), type_(type) {
   dims_.attach(nullptr);
+ }
+
+ /// Over elements of somebody else, row by row, which `owner` keeps; see eager/borrow.hpp.
+ static any_tensor over(dtype type, const tapegraph::shape& dims, void* elements, std::shared_ptr<const void> owner,
+      bool read_only) {
+  any_tensor t = outline_of(type, dims);
+  const auto bytes = static_cast<std::size_t>(dims.elements()) * size_of(type);
+  t.storage_ = detail::storage_reference::over(elements, bytes, static_cast<std::shared_ptr<const void>&&>(owner),
+             read_only);
+  return t;
  }
 
  const tapegraph::shape& shape() const { return dims_; }
@@ -21085,6 +21289,9 @@ public:
  bool forward_wanted() const { return forward_ > 0; }
  void want_forward(int change) { forward_ += change; }
  int open() const { return open_; }
+ /// The place whose derivative a walk of this thread takes now; -1 outside of walks.
+ int visited() const { return visited_; }
+ int visit(int place) { return std::exchange(visited_, place); }
 
  tape_index watch() {
   records_.push_back(nullptr);
@@ -21127,6 +21334,7 @@ public:
    if (tape_record* const r = records_[static_cast<std::size_t>(i)]; r != nullptr) r->destroy(*r);
   records_.resize(static_cast<std::size_t>(first));
   if (first == 0) {
+   visited_ = -1;
    block_ = used_ = 0;
    large_.clear();
    tape_serial::current = open_ > 0 ? tape_serial::next() : tape_serial::none;
@@ -21152,7 +21360,7 @@ private:
  std::vector<tape_record*> records_;
  std::vector<runtime::arena> blocks_, large_;
  std::size_t block_ = 0, used_ = 0;
- int active_ = 0, open_ = 0, persistent_ = 0, forward_ = 0;
+ int active_ = 0, open_ = 0, persistent_ = 0, forward_ = 0, visited_ = -1;
 };
 
 /// Adds two tensors of one type and shape, on the tape when they are tracked.
@@ -21227,14 +21435,17 @@ public:
 private:
  void walk(int from, int first, const std::vector<char>* keep) {
   tape_storage& tape = tape_storage::instance();
+  const int around = tape.visited();
   for (int i = from; i >= first; --i) {
    if (!present_[number(i)]) continue;
    tape_record* const r = tape.record(i);
    if (r == nullptr) continue;
    const any_tensor adjoint = adjoints_[number(i)];
    if (keep == nullptr || !(*keep)[static_cast<std::size_t>(i)]) adjoints_[number(i)].drop_storage();
+   tape.visit(i);
    r->backward(*r, *this, adjoint);
   }
+  tape.visit(around);
  }
  std::size_t number(int at) const { return static_cast<std::size_t>(at - first_); }
 
@@ -22519,13 +22730,18 @@ public:
   static thread_local bool on = false;
   return on;
  }
+ /// Whether somebody else wants to know which layer runs.
+ static bool& layers_wanted() {
+  static thread_local bool on = false;
+  return on;
+ }
  /// The path of the layer that runs, as far as scopes are asked for variables.
  static std::string& scope() {
   static thread_local std::string path;
   return path;
  }
  static void enter(const std::string& path) {
-  if (active()) scope() = path;
+  if (active() || layers_wanted()) scope() = path;
  }
 
 private:
@@ -22580,14 +22796,23 @@ inline void run_region(cpu::tile_function evaluate, const runtime::kernel_functi
  cpu::run_map(evaluate, call);
 }
 
+/// run(), which computes a part of a formula.
+template <class Run>
+void observed_formula(runtime::call_part part, const formula_view& f, const kernel_call& call,
+     const std::source_location& where, const Run& run) {
+ runtime::observed([&] { return runtime::observed_call{part, &call, &f, 0, {{}, nullptr, nullptr, where}}; }, run);
+}
+
 /// Computes a formula's value, or the adjoints of its leaves.
-inline void run_forward(const formula_view& f, const kernel_call& call) {
+inline void run_forward(const formula_view& f, const kernel_call& call, const std::source_location& where = {}) {
  if (runtime::placement_is_logged()) log_formula("", f, call.domain);
- run_region(f.forward, f.forward_on_device, call);
+ observed_formula(runtime::call_part::value, f, call, where,
+     [&] { run_region(f.forward, f.forward_on_device, call); });
 }
 inline void run_backward(const formula_view& f, const kernel_call& call) {
  if (runtime::placement_is_logged()) log_formula("gradient of ", f, call.domain);
- run_region(f.backward, f.backward_on_device, call);
+ observed_formula(runtime::call_part::adjoints, f, call, {},
+     [&] { run_region(f.backward, f.backward_on_device, call); });
 }
 
 TG_COMPILED(eager, std::string formula_name<void>(const formula_view&))
@@ -22665,7 +22890,7 @@ TG_DEFINITION any_tensor run_formula(const formula_view& f, const formula_values
  forward_call operands(code, values, result);
  kernel_call& call = operands.call;
  call.domain = operands.out;
- run_forward(f, call);
+ run_forward(f, call, where);
  if (numeric_check::active()) check_finite(last_operation(code), result, where);
  return result;
 }
@@ -22688,7 +22913,7 @@ any_tensor run_reduction(const formula_view& f, const formula_values& values, co
  call.attributes = attributes;
  call.domain = domain_view(dims, code.domain_type);
  if (runtime::placement_is_logged()) log_formula("", f, call.domain);
- runtime::perform(f.reduce, call);
+ observed_formula(runtime::call_part::value, f, call, where, [&] { runtime::perform(f.reduce, call); });
  check_finite(f.reduction->name, result, where);
  return result;
 }
@@ -22851,12 +23076,21 @@ private:
   call.attributes = axes;
   if constexpr (runtime::has_backend) {
    if (runtime::current_runtime() != nullptr) {
-    reduce_on_device(call, r, type);
+    observed_sum(call, [&] { reduce_on_device(call, r, type); });
     return result;
    }
   }
   if (runtime::placement_is_logged()) log_formula("gradient, summed, of ", *formula, call.domain);
-  const auto mask = static_cast<std::uint32_t>(axes[0]);
+  observed_sum(call, [&] { reduce_at_home(call, r, type); });
+  return result;
+ }
+ template <class Run>
+ void observed_sum(const kernel_call& call, const Run& run) const {
+  observed_formula(runtime::call_part::summed_adjoints, *formula, call, {}, run);
+ }
+
+ void reduce_at_home(kernel_call& call, int r, dtype type) const {
+  const auto mask = static_cast<std::uint32_t>(call.attributes[0]);
   const int results = formula->code->results;
   if (type == dtype::f64) {
    call.workspace =
@@ -22873,7 +23107,6 @@ private:
    runtime::run_reduction<float>(call, formula->backward, r, results,
           &cpu::reduce_axes<cpu::reduction::sum, float>);
   }
-  return result;
  }
 
  void reduce_on_device(kernel_call& sum, int r, dtype type) const {
@@ -23023,7 +23256,11 @@ Tensor unrecorded_sum(const Tensor& a, const Tensor& b) {
  call.in = in, call.inputs = 2;
  call.out = &out, call.outputs = 1;
  call.domain = out;
- run_region(&cpu::evaluate_tile<sum>, runtime::map_on_device<sum>(), call);
+ runtime::observed(
+  [&] {
+   return runtime::observed_call{runtime::call_part::operation, &call, nullptr, 0, {"add"}};
+  },
+  [&] { run_region(&cpu::evaluate_tile<sum>, runtime::map_on_device<sum>(), call); });
  check_finite("add", result, {});
  return result;
 }
@@ -23073,6 +23310,11 @@ template <class Op, class First, class... Rest>
 struct result_element<Op, First, Rest...> {
  using type = typename Op::result_element;
 };
+
+template <class Op>
+constexpr runtime::call_label label_of(const std::source_location& where) {
+ return {Op::name, ir::detail::flops_of_call<Op>(), ir::detail::bytes_of_call<Op>(), where};
+}
 
 }
 
@@ -23141,7 +23383,7 @@ struct eager {
   call.out = call.in + count;
   call.outputs = 1;
   call.attributes = words.value;
-  execute<Op, T>(call);
+  execute<Op, T>(call, where);
   detail::check_finite(Op::name, result, where);
   if (tracked) {
    tape_index at;
@@ -23187,7 +23429,7 @@ struct eager {
   call.attributes = words.value;
   call.random = &random;
   constexpr runtime::kernel_pair kernel = runtime::kernel_for<Op, typename Op::result_element>();
-  runtime::perform(kernel, call, Op::name);
+  runtime::perform(kernel, call, detail::label_of<Op>({}));
   return result;
  }
 
@@ -23231,7 +23473,7 @@ private:
   call.out = &out;
   call.outputs = 1;
   call.domain = out;
-  detail::run_forward(f, call);
+  detail::run_forward(f, call, where);
   if (detail::any_tracked(values)) detail::record_formula(f, values, io.result, nullptr, result);
   return tapegraph::tensor<T>(std::move(result));
  }
@@ -23262,9 +23504,9 @@ private:
    if constexpr (attribute_words<Op> > 0) {
     const auto words = attributes_to_words<Op>(attributes);
     call.attributes = words.value;
-    execute<Op, T...>(call);
+    execute<Op, T...>(call, where);
    } else {
-    execute<Op, T...>(call);
+    execute<Op, T...>(call, where);
    }
   }
   detail::check_finite(Op::name, result, where);
@@ -23286,9 +23528,9 @@ private:
  }
 
  template <class Op, class First, class... Rest>
- static void execute(kernel_call& call) {
+ static void execute(kernel_call& call, const std::source_location& where) {
   constexpr runtime::kernel_pair kernel = runtime::kernel_for<Op, First>();
-  runtime::perform(kernel, call, Op::name);
+  runtime::perform(kernel, call, detail::label_of<Op>(where));
  }
 
  [[noreturn]] static void throw_misfit(const inference& io, std::string_view operation = {});
@@ -24519,82 +24761,8 @@ inline double steady_seconds() {
 }
 // ---- tapegraph/data/dataset.hpp ----
 
-// ---- tapegraph/data/counter_random.hpp ----
+// ---- tapegraph/data/batch_source.hpp ----
 
-/// Random numbers of the data pipeline (Philox, as everywhere): pure functions of (seed, stream, counter), so that record i or epoch e comes out
-/// the same whichever thread asks and whatever was asked before.
-
-namespace tapegraph::data {
-
-class counter_random {
-public:
- /// The numbers of `stream` (a record, an epoch), of which there are 2^48.
- counter_random(std::uint64_t seed, std::uint64_t stream) : address_(seed, stream, data_ordinal) {}
-
- std::uint64_t next() {
-  if (has_word_) {
-   has_word_ = false;
-   return word_;
-  }
-  std::uint32_t w0 = 0, w1 = 0, w2 = 0, w3 = 0;
-  random::detail::words(address_, static_cast<std::uint32_t>(block_), static_cast<std::uint32_t>(block_ >> 32),
-       w0, w1, w2, w3);
-  ++block_;
-  word_ = std::uint64_t{w3} << 32 | w2;
-  has_word_ = true;
-  return std::uint64_t{w1} << 32 | w0;
- }
-
- /// Uniform in [0, 1), 53 bits.
- double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
- double uniform(double low, double high) { return low + (high - low) * uniform(); }
-
- /// Uniform in [0, bound), without bias. Lemire, "Fast Random Integer Generation in an Interval", 2019.
- std::uint64_t below(std::uint64_t bound) {
-  auto product = wide(next()) * bound;
-  auto low = static_cast<std::uint64_t>(product);
-  if (low < bound) {
-   const std::uint64_t threshold = (0 - bound) % bound;
-   while (low < threshold) {
-    product = wide(next()) * bound;
-    low = static_cast<std::uint64_t>(product);
-   }
-  }
-  return static_cast<std::uint64_t>(product >> 64);
- }
-
- /// Standard normal; the second of each pair is kept for the next call.
- double normal() {
-  if (has_spare_) {
-   has_spare_ = false;
-   return spare_;
-  }
-  double first = 0;
-  const double u = uniform(), v = uniform();
-  random::box_muller(u, v, first, spare_);
-  has_spare_ = true;
-  return first;
- }
-
-private:
- __extension__ typedef unsigned __int128 wide;
- static constexpr std::uint32_t data_ordinal = 0xFFFFFFFFu;
-
- random::address address_;
- std::uint64_t block_ = 0;
- std::uint64_t word_ = 0; ///< the second half of the last block
- double spare_ = 0;
- bool has_word_ = false, has_spare_ = false;
-};
-
-/// Fills `order` with a permutation of [0, order.size()) that depends on (seed, epoch) alone: Fisher and Yates.
-inline void shuffle_order(std::uint64_t seed, std::uint64_t epoch, std::vector<std::int64_t>& order) {
- for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::int64_t>(i);
- counter_random random(seed, epoch);
- for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
-}
-
-}
 // ---- tapegraph/data/source.hpp ----
 
 /// Where records come from. A source hands out records by number; order, batches and threads are the loader's business.
@@ -24753,6 +24921,123 @@ private:
 
 }
 
+/// The seam for sets that make whole batches, in an order of their own: pipelines (data/pipeline.hpp). data::dataset holds one in place
+/// of records by number, data::loader walks it.
+
+namespace tapegraph::data {
+
+inline constexpr std::int64_t unknown_size = -1; ///< as many as there will be
+inline constexpr std::int64_t endless = -2;      ///< repeated without end
+
+/// A batch that stands somewhere else, until the next one is asked for.
+struct batch_view {
+ std::int64_t count = 0;
+ const std::vector<column_spec>* columns = nullptr; ///< of this batch: shapes may change from one to the next
+ const std::vector<const std::byte*>* data = nullptr;
+};
+
+/// Goes through epochs, for one loader.
+class batch_walk {
+public:
+ virtual ~batch_walk() = default;
+ /// Begins epoch `epoch` at batch `first`, or just goes on where it stands there already.
+ virtual void begin_epoch(std::uint64_t epoch, std::int64_t first) = 0;
+ /// The next batch; false at the end.
+ virtual bool next(batch_view& to) = 0;
+};
+
+class batch_source {
+public:
+ virtual ~batch_source() = default;
+ /// Makes the first batch where nothing else tells their shapes. Throws argument_error where there is no batch.
+ virtual const std::vector<column_spec>& columns() const = 0;
+ /// Records, and batches, of one epoch; unknown_size, endless.
+ virtual std::int64_t size() const = 0;
+ virtual std::int64_t batches() const = 0;
+ /// The same with the records put together to batches of so many; null where they are already.
+ virtual std::shared_ptr<const batch_source> batched(std::int64_t size, bool drop_remainder) const = 0;
+ /// `ahead`: batches that are to be kept ready, unless the source says that itself.
+ virtual std::unique_ptr<batch_walk> walk(std::int64_t ahead) const = 0;
+};
+
+}
+// ---- tapegraph/data/counter_random.hpp ----
+
+/// Random numbers of the data pipeline (Philox, as everywhere): pure functions of (seed, stream, counter), so that record i or epoch e comes out
+/// the same whichever thread asks and whatever was asked before.
+
+namespace tapegraph::data {
+
+class counter_random {
+public:
+ /// The numbers of `stream` (a record, an epoch), of which there are 2^48.
+ counter_random(std::uint64_t seed, std::uint64_t stream) : address_(seed, stream, data_ordinal) {}
+
+ std::uint64_t next() {
+  if (has_word_) {
+   has_word_ = false;
+   return word_;
+  }
+  std::uint32_t w0 = 0, w1 = 0, w2 = 0, w3 = 0;
+  random::detail::words(address_, static_cast<std::uint32_t>(block_), static_cast<std::uint32_t>(block_ >> 32),
+       w0, w1, w2, w3);
+  ++block_;
+  word_ = std::uint64_t{w3} << 32 | w2;
+  has_word_ = true;
+  return std::uint64_t{w1} << 32 | w0;
+ }
+
+ /// Uniform in [0, 1), 53 bits.
+ double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
+ double uniform(double low, double high) { return low + (high - low) * uniform(); }
+
+ /// Uniform in [0, bound), without bias. Lemire, "Fast Random Integer Generation in an Interval", 2019.
+ std::uint64_t below(std::uint64_t bound) {
+  auto product = wide(next()) * bound;
+  auto low = static_cast<std::uint64_t>(product);
+  if (low < bound) {
+   const std::uint64_t threshold = (0 - bound) % bound;
+   while (low < threshold) {
+    product = wide(next()) * bound;
+    low = static_cast<std::uint64_t>(product);
+   }
+  }
+  return static_cast<std::uint64_t>(product >> 64);
+ }
+
+ /// Standard normal; the second of each pair is kept for the next call.
+ double normal() {
+  if (has_spare_) {
+   has_spare_ = false;
+   return spare_;
+  }
+  double first = 0;
+  const double u = uniform(), v = uniform();
+  random::box_muller(u, v, first, spare_);
+  has_spare_ = true;
+  return first;
+ }
+
+private:
+ __extension__ typedef unsigned __int128 wide;
+ static constexpr std::uint32_t data_ordinal = 0xFFFFFFFFu;
+
+ random::address address_;
+ std::uint64_t block_ = 0;
+ std::uint64_t word_ = 0; ///< the second half of the last block
+ double spare_ = 0;
+ bool has_word_ = false, has_spare_ = false;
+};
+
+/// Fills `order` with a permutation of [0, order.size()) that depends on (seed, epoch) alone: Fisher and Yates.
+inline void shuffle_order(std::uint64_t seed, std::uint64_t epoch, std::vector<std::int64_t>& order) {
+ for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::int64_t>(i);
+ counter_random random(seed, epoch);
+ for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
+}
+
+}
+
 /// A data set: named columns of equal length, and how to walk through them. It is a value; copies share the data.
 ///
 ///     data::dataset train;
@@ -24775,6 +25060,12 @@ public:
  basic_dataset() : source_(std::make_shared<array_source>()) {}
  explicit basic_dataset(std::shared_ptr<const source> records) : source_(std::move(records)) {
   if (!source_) throw argument_error("data set: null source");
+ }
+ /// Batches, or records that batch() puts together, in an order of their own (data/pipeline.hpp): shuffle, subset, take and split
+ /// are the pipeline's.
+ explicit basic_dataset(std::shared_ptr<const batch_source> batches) : basic_dataset() {
+  batches_ = std::move(batches);
+  if (!batches_) throw argument_error("data set: null source");
  }
 
  /// Records made on demand: `generate(std::int64_t record, const record_writer& out)` writes one. It runs on the
@@ -24806,6 +25097,7 @@ public:
 
  /// Visits the records of epoch e in a random order that depends on (seed, e) alone.
  dataset shuffle(std::uint64_t seed) const {
+  check_records("shuffle");
   dataset result = *this;
   result.shuffle_seed_ = seed;
   return result;
@@ -24817,6 +25109,8 @@ public:
   dataset result = *this;
   result.batch_size_ = size;
   result.drop_remainder_ = options.drop_remainder;
+  if (!batches_) return result;
+  if (auto batched = batches_->batched(size, options.drop_remainder)) result.batches_ = std::move(batched);
   return result;
  }
 
@@ -24831,6 +25125,7 @@ public:
 
  /// The records of the given numbers, in this order. Throws range_error for one that does not exist.
  dataset subset(std::span<const std::int64_t> records) const {
+  check_records("subset");
   auto indices = std::make_shared<std::vector<std::int64_t>>();
   indices->reserve(records.size());
   for (const auto record : records) {
@@ -24846,14 +25141,20 @@ public:
  /// The first `count` records, or all where there are fewer.
  dataset take(std::int64_t count) const {
   if (count < 0) throw argument_error("dataset.take: " + std::to_string(count) + " records");
+  check_records("take");
   std::vector<std::int64_t> records(static_cast<std::size_t>(count < size() ? count : size()));
   for (std::size_t i = 0; i < records.size(); ++i) records[i] = static_cast<std::int64_t>(i);
   return subset(records);
  }
 
- /// Number of records.
- std::int64_t size() const { return indices_ ? static_cast<std::int64_t>(indices_->size()) : source_->size(); }
- const std::vector<column_spec>& columns() const { return source_->columns(); }
+ /// Number of records; below 0 where a pipeline does not know.
+ std::int64_t size() const {
+  if (batches_) return batches_->size();
+  return indices_ ? static_cast<std::int64_t>(indices_->size()) : source_->size();
+ }
+ const std::vector<column_spec>& columns() const { return batches_ ? batches_->columns() : source_->columns(); }
+ /// What makes whole batches; null where records have numbers.
+ const std::shared_ptr<const batch_source>& batches() const { return batches_; }
  const source& records() const { return *source_; }
  /// The source's number of this set's record `position`.
  std::int64_t record_at(std::int64_t position) const {
@@ -24866,16 +25167,22 @@ public:
  bool drop_remainder() const { return drop_remainder_; }
  std::int64_t prefetch_depth() const { return prefetch_depth_; }
  std::optional<std::uint64_t> shuffle_seed() const { return shuffle_seed_; }
- /// Batches of one epoch. Throws argument_error while batch() was not called.
+ /// Batches of one epoch; below 0 where a pipeline does not know. Throws argument_error while batch() was not called.
  std::int64_t batches_per_epoch() const {
+  if (batches_) return batches_->batches();
   if (batch_size_ < 1) throw argument_error("data set: no batch size; call batch(n)");
   return drop_remainder_ ? size() / batch_size_ : size() / batch_size_ + (size() % batch_size_ != 0);
  }
 
 private:
+ void check_records(const char* what) const {
+  if (batches_)
+   throw argument_error(std::string("dataset.") + what +
+        ": the set is a pipeline, whose records have no numbers; say it in the pipeline");
+ }
  dataset& add_column(column_spec column, std::shared_ptr<const std::byte> data, std::int64_t values) {
   const auto* arrays = dynamic_cast<const array_source*>(source_.get());
-  if (arrays == nullptr || indices_)
+  if (arrays == nullptr || indices_ || batches_)
    throw argument_error("dataset.add: column '" + column.name +
         "': columns are added to arrays only, before subset, take and split");
   auto grown = std::make_shared<array_source>(*arrays);
@@ -24885,6 +25192,7 @@ private:
  }
 
  std::shared_ptr<const source> source_;
+ std::shared_ptr<const batch_source> batches_; ///< in place of the records
  std::shared_ptr<const std::vector<std::int64_t>> indices_;
  std::optional<std::uint64_t> shuffle_seed_;
  std::int64_t batch_size_ = 0;
@@ -24948,7 +25256,7 @@ public:
   if (column >= columns_->size())
    throw argument_error("data set: column " + std::to_string(column) + " of " +
         std::to_string(columns_->size()));
-  return reinterpret_cast<const std::byte*>(memory_[column].data());
+  return data_[column];
  }
  /// The values of a column, [count, record shape...]. Throws dtype_error, argument_error.
  template <class T>
@@ -24978,7 +25286,8 @@ private:
   std::byte bytes[64];
  };
  const std::vector<column_spec>* columns_ = nullptr;
- std::vector<std::vector<line>> memory_;
+ std::vector<std::vector<line>> memory_; ///< none where it stands somewhere else
+ std::vector<const std::byte*> data_;
  std::int64_t count_ = 0;
  std::int64_t index_ = 0;
 };
@@ -24989,6 +25298,11 @@ public:
  /// Takes all memory and starts the thread. Throws argument_error where the set is empty, has no batch size, or has
  /// fewer records than one batch while the remainder is dropped.
  explicit basic_loader(dataset data) : data_(std::move(data)), batches_(data_.batches_per_epoch()) {
+  if (data_.batches()) {
+   walk_ = data_.batches()->walk(data_.prefetch_depth());
+   ring_.resize(1);
+   return;
+  }
   if (data_.columns().empty()) throw argument_error("data set: no columns");
   if (data_.size() == 0)
    throw argument_error("data set: no records in column '" + data_.columns().front().name + "'");
@@ -25002,8 +25316,10 @@ public:
   ring_.resize(static_cast<std::size_t>(slots));
   for (auto& slot : ring_) {
    slot.columns_ = &data_.columns();
-   for (const auto& column : data_.columns())
+   for (const auto& column : data_.columns()) {
     slot.memory_.emplace_back((records * column.record_bytes() + 63) / 64);
+    slot.data_.push_back(reinterpret_cast<const std::byte*>(slot.memory_.back().data()));
+   }
   }
   if (data_.prefetch_depth() > 0) thread_ = std::jthread([this] { work(); });
  }
@@ -25022,9 +25338,16 @@ public:
  /// Begins epoch `epoch` at batch `first`, giving up one that is under way. Batches before it are not assembled. Throws
  /// argument_error where the epoch has not so many.
  void begin_epoch(std::uint64_t epoch, std::int64_t first = 0) {
-  if (first < 0 || first > batches_)
+  if (first < 0 || (first > batches_ && batches_ >= 0))
    throw argument_error("data::loader: batch " + std::to_string(first) + " of an epoch of " +
         std::to_string(batches_));
+  if (walk_) {
+   walk_->begin_epoch(epoch, first);
+   taken_ = first;
+   started_ = true;
+   wait_seconds_ = 0;
+   return;
+  }
   std::unique_lock lock(mutex_);
   cancel_ = true;
   work_.notify_one();
@@ -25047,13 +25370,14 @@ public:
  /// the batches that were complete. Throws argument_error before begin_epoch().
  const batch* next() {
   const double asked = tapegraph::detail::steady_seconds();
-  const batch* result = thread_.joinable() ? take() : assemble();
+  const batch* result = walk_ ? walked() : thread_.joinable() ? take() : assemble();
   wait_seconds_ += tapegraph::detail::steady_seconds() - asked;
   return result;
  }
 
  /// Time the consumer spent in next() since begin_epoch(): what ingestion cost training.
  double wait_seconds() const { return wait_seconds_; }
+ /// Below 0 where a pipeline does not know.
  std::int64_t batches_per_epoch() const { return batches_; }
  const dataset& data() const { return data_; }
 
@@ -25119,6 +25443,18 @@ private:
   to.index_ = index;
  }
 
+ const batch* walked() {
+  check_started();
+  batch_view view;
+  if (!walk_->next(view)) return nullptr;
+  batch& b = ring_.front();
+  b.columns_ = view.columns;
+  b.data_ = *view.data;
+  b.count_ = view.count;
+  b.index_ = taken_++;
+  return &b;
+ }
+
  const batch* assemble() {
   check_started();
   if (taken_ == batches_) return nullptr;
@@ -25178,6 +25514,7 @@ private:
 
  dataset data_;
  std::int64_t batches_;
+ std::unique_ptr<batch_walk> walk_; ///< of a set that makes batches by itself
  std::vector<std::int64_t> order_;
  std::vector<std::byte*> places_;
  std::vector<batch> ring_;
@@ -28558,6 +28895,8 @@ struct fit_run {
  io::progress_line& progress;
 
  measured_sums sums{};
+ bool endless = false;
+ bool ended = false;
  bool inside = false;
  std::int64_t next_epoch = 0;
 
@@ -28585,6 +28924,7 @@ struct fit_run {
  void look_for_interrupt() {
   if (state.interrupts_watched() && interrupt_guard::pending()) state.interrupt("Ctrl-C");
  }
+ bool has_steps(std::int64_t done) const { return !ended && (state.batches == 0 || done < state.batches); }
  bool wants_checkpoint() const { return state.checkpoint_requested() || state.history.interrupted; }
 };
 
@@ -28596,6 +28936,8 @@ struct fit_sets {
 template <class = void>
 void weigh_by_class(fit_sets& sets, const fit_options& o, const mode_calls& calls, dtype type) {
  if (o.class_weight.empty()) return;
+ if (sets.train.batches() || (sets.validation && sets.validation->batches()))
+  throw argument_error("fit: class_weight of a pipeline; let it have a column 'sample_weight'");
  bool weighted = false;
  for (const std::string_view name : calls.labels) weighted = weighted || name == "sample_weight";
  if (!weighted)
@@ -28629,6 +28971,8 @@ fit_sets sets_of(const data::dataset& all, const fit_options& o, const mode_call
  if (!(o.validation_split >= 0 && o.validation_split < 1))
   refuse("validation_split", o.validation_split, ", not at least 0 and below 1");
  fit_sets sets{all, o.validation_data};
+ if (all.batches() && o.validation_split > 0)
+  throw argument_error("fit: validation_split of a pipeline, which has no last records; give validation_data");
  if (o.validation_split > 0) {
   if (o.validation_data)
    throw argument_error(
@@ -28647,7 +28991,7 @@ fit_sets sets_of(const data::dataset& all, const fit_options& o, const mode_call
  }
  weigh_by_class(sets, o, calls, weights);
  sets.train = sets.train.batch(o.batch_size).prefetch(o.prefetch);
- if (o.shuffle) sets.train = sets.train.shuffle(seed);
+ if (o.shuffle && !all.batches()) sets.train = sets.train.shuffle(seed);
  if (sets.validation)
   sets.validation = sets.validation->batch(o.validation_batch_size > 0 ? o.validation_batch_size : o.batch_size)
        .prefetch(o.prefetch);
@@ -28727,7 +29071,7 @@ void basic_trainer<X>::restore_position(fit_run& run) {
  same("a number of records of", p.set_size, run.loader.data().size());
  same("steps per epoch", p.batches, s.batches);
  same("shuffle", p.shuffle ? 1 : 0, run.options.shuffle ? 1 : 0);
- if (p.inside && (p.batch < 1 || p.batch > p.batches))
+ if (p.inside && (p.batch < 1 || (p.batch > p.batches && p.batches > 0)))
   throw data_error("fit: the state of the run says batch " + std::to_string(p.batch) + " of " +
       std::to_string(p.batches));
  refuse_missing_callbacks(run.hooks, run_);
@@ -28803,8 +29147,12 @@ history basic_trainer<X>::fit_with(const mode_calls& calls, const data::dataset&
  state.epoch = run.next_epoch = options.initial_epoch;
  state.epochs = options.epochs;
  state.step = step_;
- state.batches = loader.batches_per_epoch();
- if (options.steps_per_epoch > 0) state.batches = std::min(state.batches, options.steps_per_epoch);
+ state.batches = std::max<std::int64_t>(loader.batches_per_epoch(), 0);
+ if (options.steps_per_epoch > 0)
+  state.batches = state.batches > 0 ? std::min(state.batches, options.steps_per_epoch) : options.steps_per_epoch;
+ run.endless = loader.batches_per_epoch() == data::endless;
+ if (run.endless && state.batches == 0)
+  throw argument_error("fit: the data set has no end; say how many steps_per_epoch it has");
  state.validates = run.validation != nullptr;
  if (options.stop_on_interrupt) state.stop_on_interrupt();
  run.call(&callback_hooks::train_begin);
@@ -28838,7 +29186,11 @@ void basic_trainer<X>::run_epoch(fit_run& run) {
   reset_metrics();
  }
  run.progress.begin_epoch(s.epoch + 1, s.epochs, s.batches);
- run.loader.begin_epoch(static_cast<std::uint64_t>(s.epoch), s.batch);
+ if (run.endless)
+  run.loader.begin_epoch(0, s.epoch * s.batches + s.batch);
+ else
+  run.loader.begin_epoch(static_cast<std::uint64_t>(s.epoch), s.batch);
+ run.ended = false;
  if (!run.inside) run.call(&callback_hooks::epoch_begin);
  run_steps(run);
  if (s.history.interrupted || s.batch == 0) {
@@ -28880,18 +29232,21 @@ template <class X>
 void basic_trainer<X>::run_steps(fit_run& run) {
  training_state& s = run.state;
  const bool ahead = run.calls.launch != nullptr && device_ != nullptr && !options_.check_finite;
- while (s.batch < s.batches && !s.ends()) {
+ while (run.has_steps(s.batch) && !s.ends()) {
   if (ahead) {
    run_ahead(run);
   } else {
    const data::batch* b = run.loader.next();
-   if (b == nullptr) return;
+   run.ended = b == nullptr;
+   if (run.ended) break;
    s.next_step = step_ + 1;
    run.call(&callback_hooks::batch_begin);
    run.finish_step(step_with(run.calls, run.match.of(*b)), b->count());
   }
   if (run.wants_checkpoint()) checkpoint(run);
  }
+ if (run.ended && s.batch == 0)
+  throw argument_error("fit: the data set has no records in epoch " + std::to_string(s.epoch + 1));
 }
 
 template <class X>
@@ -28911,10 +29266,11 @@ void basic_trainer<X>::run_ahead(fit_run& run) {
   --count;
   run.finish_step(run.calls.result_of(*this, oldest.step), oldest.records);
  };
- for (std::int64_t sent_steps = s.batch; sent_steps < s.batches && !s.ends() && !s.checkpoint_requested();
+ for (std::int64_t sent_steps = s.batch; run.has_steps(sent_steps) && !s.ends() && !s.checkpoint_requested();
   ++sent_steps) {
   const data::batch* b = run.loader.next();
-  if (b == nullptr) break;
+  run.ended = b == nullptr;
+  if (run.ended) break;
   s.next_step = step_ + 1;
   run.call(&callback_hooks::batch_begin);
   const batch_columns columns = run.match.of(*b);
@@ -28933,6 +29289,8 @@ measured_result basic_trainer<X>::measure_batches(const mode_calls& calls, colum
  const device_scope on(device_);
  const metric_state_guard kept(*this);
  measured_sums sums;
+ if (most == 0 && loader.batches_per_epoch() == data::endless)
+  throw argument_error("evaluate: the data set has no end; take(n) of it, or say validation_steps");
  loader.begin_epoch(0);
  for (std::int64_t i = 0; most == 0 || i < most; ++i) {
   const data::batch* b = loader.next();
@@ -29024,27 +29382,44 @@ namespace tapegraph::detail {
 template <class = void>
 class basic_output_rows {
 public:
- /// Records from `first` on, of `total`. Throws shape_error for an output that has not one row per record.
+ /// Records from `first` on, of `total` (below 0: not known). Throws shape_error for an output that has not one row per record.
  void add(const any_tensor& part, std::int64_t first, std::int64_t count, std::int64_t total) {
   if (part.rank() == 0 || part.shape()[0].value != count)
    throw shape_error("predict: of a batch of " + std::to_string(count) + " records the output has shape " +
        to_string(part.shape()) + ", not a row for each");
   if (!whole_.has_storage()) {
-   std::int64_t extents[max_rank];
-   for (int i = 0; i < part.rank(); ++i) extents[i] = i == 0 ? total : part.shape()[i].value;
-   whole_ = any_tensor(part.type(), shape(part.rank(), extents));
-   to_ = static_cast<std::byte*>(whole_.write());
    row_ = part.outline_view().bytes() / static_cast<std::size_t>(count);
+   make_room(part, total >= 0 ? total : count);
+  }
+  if (total < 0) {
+   if (part.outline_view().bytes() == row_ * static_cast<std::size_t>(count) && first + count > room_)
+    make_room(part, std::max(2 * room_, first + count), first);
+   rows_ = first + count;
   }
   if (part.outline_view().bytes() != row_ * static_cast<std::size_t>(count))
    throw shape_error("predict: the output of a later batch has shape " + to_string(part.shape()) +
        ", all together " + to_string(whole_.shape()));
   std::memcpy(to_ + static_cast<std::size_t>(first) * row_, part.read(), part.outline_view().bytes());
  }
- const any_tensor& whole() const { return whole_; }
+ /// Of all batches.
+ const any_tensor& whole() {
+  if (rows_ >= 0 && rows_ != room_) make_room(whole_, rows_, rows_);
+  return whole_;
+ }
 
 private:
+ void make_room(const any_tensor& like, std::int64_t rows, std::int64_t kept = 0) {
+  std::int64_t extents[max_rank];
+  for (int i = 0; i < like.rank(); ++i) extents[i] = i == 0 ? rows : like.shape()[i].value;
+  any_tensor grown(like.type(), shape(like.rank(), extents));
+  to_ = static_cast<std::byte*>(grown.write());
+  if (kept > 0) std::memcpy(to_, whole_.read(), static_cast<std::size_t>(kept) * row_);
+  whole_ = std::move(grown);
+  room_ = rows;
+ }
+
  any_tensor whole_;
+ std::int64_t room_ = 0, rows_ = -1; ///< rows_: where only the end tells
  std::byte* to_ = nullptr;
  std::size_t row_ = 0;
 };
@@ -29061,11 +29436,11 @@ tensor<T> host_copy(const buffer_view& v) {
 
 template <class Result>
 struct collected {
- static Result of(const output_rows* rows) { return Result(rows[0].whole()); }
+ static Result of(output_rows* rows) { return Result(rows[0].whole()); }
 };
 template <class... Outputs>
 struct collected<outputs<Outputs...>> {
- static outputs<Outputs...> of(const output_rows* rows) {
+ static outputs<Outputs...> of(output_rows* rows) {
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
    return outputs<Outputs...>(Outputs{decltype(Outputs::value)(rows[I].whole())}...);
   }
@@ -29081,8 +29456,11 @@ auto predict_set(const mode_calls& calls, const data::dataset& set, std::int64_t
  using pack = output_pack<result>;
  column_match match(calls, set.columns(), true);
  data::loader loader(set.batch(batch_size).prefetch(2));
+ if (loader.batches_per_epoch() == data::endless)
+  throw argument_error("predict: the data set has no end; take(n) of it");
  output_rows rows[static_cast<std::size_t>(pack::count)];
  loader.begin_epoch(0);
+ std::int64_t done = 0;
  while (const data::batch* b = loader.next()) {
   const batch_columns columns = match.of(*b);
   check(columns);
@@ -29091,10 +29469,10 @@ auto predict_set(const mode_calls& calls, const data::dataset& set, std::int64_t
   }
   (std::index_sequence_for<Elements...>{});
   [&]<std::size_t... I>(std::index_sequence<I...>) {
-   (rows[I].add(pack::template get<static_cast<int>(I)>(y), b->index() * batch_size, b->count(), set.size()),
-   ...);
+   (rows[I].add(pack::template get<static_cast<int>(I)>(y), done, b->count(), loader.data().size()), ...);
   }
   (std::make_index_sequence<static_cast<std::size_t>(pack::count)>{});
+  done += b->count();
  }
  return collected<result>::of(rows);
 }
@@ -31842,6 +32220,39 @@ template <class T>
 inline constexpr bool has_text<fetched<T>> = true;
 
 }
+// ---- tapegraph/nn/session/fed_values.hpp ----
+
+/// What placeholders take: their own element type, and numbers that NumPy would turn into it without being asked.
+
+namespace tapegraph::detail {
+
+/// Whether values of a type are fed to a placeholder of another: all to float and double, nothing to types that would lose a fraction.
+constexpr bool is_fed_as(dtype from, dtype to) { return from != to && (to == dtype::f32 || to == dtype::f64); }
+
+template <class From, class To>
+void convert_elements(const void* from, void* to, std::int64_t count) {
+ for (std::int64_t i = 0; i < count; ++i) static_cast<To*>(to)[i] = static_cast<To>(static_cast<const From*>(from)[i]);
+}
+
+/// The value as the other type; is_fed_as holds.
+template <class = void>
+any_tensor fed_as(const any_tensor& value, dtype to) {
+ any_tensor result(to, value.shape());
+ const auto convert = [&]<class... From>(From...) {
+  const auto one = [&]<class T>(T) {
+   if (value.type() != dtype_of<T>) return;
+   if (to == dtype::f32)
+    convert_elements<T, float>(value.read(), result.write(), value.size());
+   else
+    convert_elements<T, double>(value.read(), result.write(), value.size());
+  };
+  (one(From{}), ...);
+ };
+ convert(float{}, double{}, half{}, bfloat16{}, std::int32_t{}, std::int64_t{}, std::uint8_t{}, bool{});
+ return result;
+}
+
+}
 // ---- tapegraph/nn/session/parts.hpp ----
 
 namespace tapegraph::detail {
@@ -31995,6 +32406,7 @@ struct session_program {
  std::vector<session_part> parts;
  std::vector<std::pair<int, int>> results;
  std::vector<any_tensor> defaults;
+ std::vector<any_tensor> converted{};
  std::vector<int> numbers;
  bool logged = false;
 };
@@ -32238,7 +32650,10 @@ void basic_session<X>::feed_inputs(session_program& p, session_part& part, const
     view.inputs[i].name == feeds[k]->name)
     index = i;
   if (index < 0) refuse_feed(view, feeds[k]->name);
-  part.program->set_input(index, feeds[k]->value.view_on(part.program->device()));
+  const any_tensor* value = &feeds[k]->value;
+  if (const dtype type = view.nodes[view.inputs[index].node].type; is_fed_as(value->type(), type))
+   value = &p.converted.emplace_back(fed_as(*value, type));
+  part.program->set_input(index, value->view_on(part.program->device()));
  }
  for (int i = 0; i < view.inputs.size(); ++i) {
   if (!view.inputs[i].has_default) continue;
@@ -32265,9 +32680,11 @@ void basic_session<X>::execute(session_program& p, const std::vector<const feed*
   session_program& whole;
   ~forget() {
    for (session_part& each : whole.parts) each.program->forget_inputs();
+   whole.converted.clear();
   }
  } const afterwards{p};
  const random_state random{seed_, step_};
+ p.converted.reserve(feeds.size() * p.parts.size());
  for (session_part& part : p.parts) feed_inputs(p, part, feeds);
  for (session_part& part : p.parts) {
   const device_scope on(part.program->device());
@@ -37565,8 +37982,160 @@ constexpr auto thresholded_relu(const X& x, double theta = 1) {
 }
 
 }
+// ---- tapegraph/nn/layers/activity_regularization.hpp ----
+
+// ---- tapegraph/nn/regularizer.hpp ----
+
+/// Penalties on weights, as `{.kernel_regularizer = tg::regularizers::l2{1e-4}}`. A model's loss, in training and in evaluation,
+/// has them added, variable by variable in the order in which the model asks for them. Not part of tapegraph.hpp: programs without
+/// them do not compile them.
+
+namespace tapegraph {
+
+/// Formulas and defaults are those of keras.regularizers.
+namespace regularizers {
+/// factor sum |w|
+struct l1 {
+ double factor = 0.01;
+ constexpr operator regularizer() const { return {regularizer_kind::l1_l2, factor, 0}; }
+};
+/// factor sum w^2
+struct l2 {
+ double factor = 0.01;
+ constexpr operator regularizer() const { return {regularizer_kind::l1_l2, 0, factor}; }
+};
+/// l1 sum |w| + l2 sum w^2
+struct l1_l2 {
+ double l1 = 0, l2 = 0;
+ constexpr operator regularizer() const { return {regularizer_kind::l1_l2, l1, l2}; }
+};
+/// factor times the mean |cosine| of two different rows of a matrix, or of two columns: 0 where they are orthogonal.
+struct orthogonal {
+ double factor = 0.01;
+ bool columns = false; ///< Keras's mode="columns"
+ constexpr operator regularizer() const {
+  return {columns ? regularizer_kind::orthogonal_columns : regularizer_kind::orthogonal_rows, factor, 0};
+ }
+};
+}
+
+namespace detail {
+/// factor 0.5 sum over i != j of |r_i . r_j| / (n (n - 1) / 2), r the rows with length 1 (0 stays 0); 0 of a single row.
+template <handle H>
+constexpr H orthogonal_penalty(double factor, bool columns, const H& w, std::source_location where) {
+ const H rows = columns ? H(transpose(w, {}, where)) : w;
+ const shape dims = shape_of(rows);
+ const H squares = sum(square(rows), 1, {.keepdims = true}, where);
+ const H unit = eval(rows * rsqrt(maximum(squares, 1e-24)), where);
+ const H products = matmul(unit, unit, {.transpose_b = true}, where);
+ const std::int64_t n = dims[0].value, pairs = n * (n - 1);
+ const auto diagonal = eval(diagonal_number(rows, dims[0], dims[0], where) == 0, where);
+ const H total = sum(tapegraph::where(diagonal, 0, abs(products)), {}, {}, where);
+ return eval(total * (pairs > 0 ? factor / static_cast<double>(pairs) : 0), where);
+}
+}
+
+/// The penalty on a weight, a scalar, in either mode: what a loss written by hand adds. 0 of none.
+template <handle H>
+constexpr H regularization(const regularizer& r, const H& w,
+      std::source_location where = std::source_location::current()) {
+ switch (r.kind) {
+ case regularizer_kind::l1_l2:
+  if (r.b == 0) return eval(r.a * sum(abs(w), {}, {}, where), where);
+  if (r.a == 0) return eval(r.b * sum(square(w), {}, {}, where), where);
+  return eval(sum(r.a * abs(w) + r.b * square(w), {}, {}, where), where);
+ case regularizer_kind::orthogonal_rows:
+ case regularizer_kind::orthogonal_columns:
+  return detail::orthogonal_penalty(r.a, r.kind == regularizer_kind::orthogonal_columns, w, where);
+ default: return eval(sum(zeros_like(w), {}, {}, where), where);
+ }
+}
+
+namespace detail {
+template <class T>
+struct penalties {
+ static constexpr graph_node of(ir::trace& t, const ir::weight_rule& r) {
+  t.scope = t.variables[r.variable].scope;
+  const graph_node w(&t, t.variables[r.variable].node);
+  return regularization({static_cast<regularizer_kind>(r.kind), r.a, r.b}, w);
+ }
+ template <class V>
+ static tensor<V> of(const regularizer& r, const tensor<V>& w) {
+  return regularization(r, w);
+ }
+ static constexpr void add(ir::trace& t) {
+  for (int i = 0; i < t.regularizers.size(); ++i) {
+   const ir::weight_rule r = t.regularizers[i];
+   t.added_losses.push_back(of(t, r).id());
+  }
+ }
+ /// A loss and the penalties on some variables.
+ static constexpr int added_to(ir::trace& t, int loss, const list<int>& wanted) {
+  graph_node total(&t, loss);
+  for (int i = 0; i < t.regularizers.size(); ++i) {
+   const ir::weight_rule r = t.regularizers[i];
+   if (wanted[r.variable] != 0) total = eval(total + of(t, r));
+  }
+  return total.id();
+ }
+ template <class V, class Wanted>
+ static tensor<V> added_to(eager_context& context, tensor<V> loss, const Wanted& wanted) {
+  for (const auto& u : context.used)
+   if (u.regularizer && wanted(*u.target))
+    loss = eval(loss + regularization(u.regularizer, tensor<V>(u.handle)));
+  return loss;
+ }
+ /// Of the variables that an evaluation has asked for.
+ template <class V>
+ static void add(eager_context& context) {
+  for (const auto& u : context.used) {
+   if (!u.regularizer) continue;
+   const std::string& path = u.target->path();
+   const std::size_t name = path.rfind('/');
+   numeric_check::enter(name == path.npos ? std::string() : path.substr(0, name));
+   context.losses.push_back(regularization(u.regularizer, tensor<V>(u.handle)));
+  }
+ }
+};
+}
+
+}
+
+/// A penalty on what a layer gives instead of on its weights. Not part of tapegraph.hpp: programs without it do not compile it.
+
+namespace tapegraph {
+
+/// Hands x through and adds to the model's loss, in training and in evaluation, l1 |x| + l2 x^2 summed over a record and averaged over
+/// the batch, as Keras's ActivityRegularization and `activity_regularizer=` do:
+///
+///     h = tg::activity_regularization(scope / "sparse", tg::dense(scope / "code", h, {.units = 32}), tg::regularizers::l1{1e-4});
+///
+/// x: [batch, ...]. Refused: other regularizers than l1, l2 and l1_l2, and a scalar x.
+template <class Scope, tensor_like X>
+ requires(!tensor_like<Scope>)
+constexpr auto activity_regularization(const Scope& scope, const X& x, const regularizer& penalty,
+         std::source_location where = std::source_location::current()) {
+ const auto input = scope.operand(x, where);
+ const auto mark = scope.enter();
+ const bool sensible =
+  scope.require(shape_of(input).rank() > 0, "activity_regularization: x must be [batch, ...], given a scalar") &&
+  scope.require(penalty.kind == regularizer_kind::l1_l2, "activity_regularization: l1, l2 or l1_l2");
+ if (sensible) scope.add_loss(sum(mean(penalty.a * abs(input) + penalty.b * square(input), 0, {}, where), {}, {}, where), where);
+ return scope.leave("activity_regularization", mark, input);
+}
+
+}
 // ---- tapegraph/nn/layers/affine_augmentation.hpp ----
 
+// ---- tapegraph/core/fill_mode.hpp ----
+
+namespace tapegraph {
+
+/// What stands beyond an image: `reflect` (d c b a | a b c d | d c b a), `wrap` (a b c d | a b c d), `nearest` (a a a | a b c d),
+/// `constant` a number.
+enum class fill_mode : std::uint8_t { reflect, wrap, nearest, constant };
+
+}
 // ---- tapegraph/nn/layers/augmentation.hpp ----
 
 // ---- tapegraph/nn/layers/cast_like.hpp ----
@@ -37849,10 +38418,6 @@ constexpr auto random_contrast(const Scope& scope, const X& x, const random_cont
 /// them.
 
 namespace tapegraph {
-
-/// What stands beyond an image: `reflect` (d c b a | a b c d | d c b a), `wrap` (a b c d | a b c d), `nearest` (a a a | a b c d),
-/// `constant` a number.
-enum class fill_mode : std::uint8_t { reflect, wrap, nearest, constant };
 
 /// Shares of the image's extents; positive ones move it down and to the right. Defaults as in Keras.
 struct random_translation_options {
@@ -45303,122 +45868,6 @@ constexpr auto mixed(const Model& model) {
 }
 
 }
-// ---- tapegraph/nn/regularizer.hpp ----
-
-/// Penalties on weights, as `{.kernel_regularizer = tg::regularizers::l2{1e-4}}`. A model's loss, in training and in evaluation,
-/// has them added, variable by variable in the order in which the model asks for them. Not part of tapegraph.hpp: programs without
-/// them do not compile them.
-
-namespace tapegraph {
-
-/// Formulas and defaults are those of keras.regularizers.
-namespace regularizers {
-/// factor sum |w|
-struct l1 {
- double factor = 0.01;
- constexpr operator regularizer() const { return {regularizer_kind::l1_l2, factor, 0}; }
-};
-/// factor sum w^2
-struct l2 {
- double factor = 0.01;
- constexpr operator regularizer() const { return {regularizer_kind::l1_l2, 0, factor}; }
-};
-/// l1 sum |w| + l2 sum w^2
-struct l1_l2 {
- double l1 = 0, l2 = 0;
- constexpr operator regularizer() const { return {regularizer_kind::l1_l2, l1, l2}; }
-};
-/// factor times the mean |cosine| of two different rows of a matrix, or of two columns: 0 where they are orthogonal.
-struct orthogonal {
- double factor = 0.01;
- bool columns = false; ///< Keras's mode="columns"
- constexpr operator regularizer() const {
-  return {columns ? regularizer_kind::orthogonal_columns : regularizer_kind::orthogonal_rows, factor, 0};
- }
-};
-}
-
-namespace detail {
-/// factor 0.5 sum over i != j of |r_i . r_j| / (n (n - 1) / 2), r the rows with length 1 (0 stays 0); 0 of a single row.
-template <handle H>
-constexpr H orthogonal_penalty(double factor, bool columns, const H& w, std::source_location where) {
- const H rows = columns ? H(transpose(w, {}, where)) : w;
- const shape dims = shape_of(rows);
- const H squares = sum(square(rows), 1, {.keepdims = true}, where);
- const H unit = eval(rows * rsqrt(maximum(squares, 1e-24)), where);
- const H products = matmul(unit, unit, {.transpose_b = true}, where);
- const std::int64_t n = dims[0].value, pairs = n * (n - 1);
- const auto diagonal = eval(diagonal_number(rows, dims[0], dims[0], where) == 0, where);
- const H total = sum(tapegraph::where(diagonal, 0, abs(products)), {}, {}, where);
- return eval(total * (pairs > 0 ? factor / static_cast<double>(pairs) : 0), where);
-}
-}
-
-/// The penalty on a weight, a scalar, in either mode: what a loss written by hand adds. 0 of none.
-template <handle H>
-constexpr H regularization(const regularizer& r, const H& w,
-      std::source_location where = std::source_location::current()) {
- switch (r.kind) {
- case regularizer_kind::l1_l2:
-  if (r.b == 0) return eval(r.a * sum(abs(w), {}, {}, where), where);
-  if (r.a == 0) return eval(r.b * sum(square(w), {}, {}, where), where);
-  return eval(sum(r.a * abs(w) + r.b * square(w), {}, {}, where), where);
- case regularizer_kind::orthogonal_rows:
- case regularizer_kind::orthogonal_columns:
-  return detail::orthogonal_penalty(r.a, r.kind == regularizer_kind::orthogonal_columns, w, where);
- default: return eval(sum(zeros_like(w), {}, {}, where), where);
- }
-}
-
-namespace detail {
-template <class T>
-struct penalties {
- static constexpr graph_node of(ir::trace& t, const ir::weight_rule& r) {
-  t.scope = t.variables[r.variable].scope;
-  const graph_node w(&t, t.variables[r.variable].node);
-  return regularization({static_cast<regularizer_kind>(r.kind), r.a, r.b}, w);
- }
- template <class V>
- static tensor<V> of(const regularizer& r, const tensor<V>& w) {
-  return regularization(r, w);
- }
- static constexpr void add(ir::trace& t) {
-  for (int i = 0; i < t.regularizers.size(); ++i) {
-   const ir::weight_rule r = t.regularizers[i];
-   t.added_losses.push_back(of(t, r).id());
-  }
- }
- /// A loss and the penalties on some variables.
- static constexpr int added_to(ir::trace& t, int loss, const list<int>& wanted) {
-  graph_node total(&t, loss);
-  for (int i = 0; i < t.regularizers.size(); ++i) {
-   const ir::weight_rule r = t.regularizers[i];
-   if (wanted[r.variable] != 0) total = eval(total + of(t, r));
-  }
-  return total.id();
- }
- template <class V, class Wanted>
- static tensor<V> added_to(eager_context& context, tensor<V> loss, const Wanted& wanted) {
-  for (const auto& u : context.used)
-   if (u.regularizer && wanted(*u.target))
-    loss = eval(loss + regularization(u.regularizer, tensor<V>(u.handle)));
-  return loss;
- }
- /// Of the variables that an evaluation has asked for.
- template <class V>
- static void add(eager_context& context) {
-  for (const auto& u : context.used) {
-   if (!u.regularizer) continue;
-   const std::string& path = u.target->path();
-   const std::size_t name = path.rfind('/');
-   numeric_check::enter(name == path.npos ? std::string() : path.substr(0, name));
-   context.losses.push_back(regularization(u.regularizer, tensor<V>(u.handle)));
-  }
- }
-};
-}
-
-}
 // ---- tapegraph/nn/sequential.hpp ----
 
 namespace tapegraph {
@@ -45906,6 +46355,20 @@ inline std::string node_name(const program_view& view, int node) {
  return "%" + std::to_string(node);
 }
 
+template <class = void>
+std::string layer_of(const program_view& view, int s) {
+ const step_entry& step = view.steps[s];
+ int scope = view.nodes[step.node].scope;
+ if (view.kernels[step.kernel].kind == static_cast<int>(kernel_kind::operation))
+  for (int k = 0; k < step.inputs; ++k) {
+   const entry& operand = view.nodes[view.alias[view.values[step.first_value + k]]];
+   if (!operand.is(descriptor_of<variable_op>)) continue;
+   scope = view.variables[static_cast<int>(view.words[operand.words])].scope;
+   break;
+  }
+ return scope_text(view, scope);
+}
+
 inline std::string shape_text(const buffer_view& v) {
  std::string s = std::string(name_of(v.type)) + "[";
  for (int i = 0; i < v.rank; ++i) s += (i > 0 ? "," : "") + std::to_string(v.extents[i]);
@@ -46069,6 +46532,14 @@ inline cost cost_of(const program& p, int s) {
  return c;
 }
 
+inline double cost_of_copies(const program& p) {
+ double bytes = 0;
+ for (const assignment_entry& update : p.view().assignments)
+  if (p.arena_slot_of(p.view().alias[update.node]).variable != update.variable)
+   bytes += 2 * static_cast<double>(p.value_of(update.node).bytes());
+ return bytes;
+}
+
 inline cost cost_of(const program& p) {
  cost total;
  for (int s = 0; s < p.view().steps.size(); ++s) {
@@ -46076,10 +46547,100 @@ inline cost cost_of(const program& p) {
   total.flops += c.flops;
   total.bytes += c.bytes;
  }
- for (const assignment_entry& update : p.view().assignments)
-  if (p.arena_slot_of(p.view().alias[update.node]).variable != update.variable)
-   total.bytes += 2 * static_cast<double>(p.value_of(update.node).bytes());
+ total.bytes += cost_of_copies(p);
  return total;
+}
+
+}
+// ---- tapegraph/graph/live_bytes.hpp ----
+
+namespace tapegraph::ir {
+
+namespace detail {
+
+inline int overwritten(const program& p, int s) {
+ const program_view& view = p.view();
+ const step_entry& step = view.steps[s];
+ const std::int64_t at = p.arena_slot_of(step.node).offset;
+ for (int k = 0; at >= 0 && k < step.inputs; ++k) {
+  const int owner = view.alias[view.values[step.first_value + k]];
+  const program::arena_slot slot = p.arena_slot_of(owner);
+  if (slot.offset == at && slot.death == s && p.value_of(owner).bytes() > 0) return owner;
+ }
+ return -1;
+}
+
+}
+
+inline std::vector<double> live_bytes(const program& p) {
+ const program_view& view = p.view();
+ const int steps = view.steps.size();
+ std::vector<double> live(static_cast<std::size_t>(steps) + 1, 0.0);
+ for (int s = 0; s < steps; ++s) {
+  live[static_cast<std::size_t>(s)] += static_cast<double>(p.scratch_bytes(s));
+  const step_entry& step = view.steps[s];
+  for (int k = step.inputs; k < step.inputs + step.outputs; ++k) {
+   const int id = view.values[step.first_value + k];
+   const program::arena_slot slot = p.arena_slot_of(id);
+   if (slot.offset < 0) continue;
+   const int first = id == step.node && detail::overwritten(p, s) >= 0 ? s + 1 : s;
+   for (int at = first; at <= slot.death && at <= steps; ++at)
+    live[static_cast<std::size_t>(at)] += static_cast<double>(p.value_of(id).bytes());
+  }
+ }
+ return live;
+}
+
+}
+// ---- tapegraph/graph/text_table.hpp ----
+
+namespace tapegraph::detail {
+
+template <class = void>
+class basic_text_table {
+public:
+ using row = std::vector<std::string>;
+ explicit basic_text_table(row head, std::size_t texts) : texts_(texts) { add(std::move(head)); }
+ void add(row cells) { rows_.push_back(std::move(cells)); }
+
+ std::string text() const {
+  std::vector<std::size_t> widths(rows_.front().size());
+  for (const row& r : rows_)
+   for (std::size_t c = 0; c < r.size(); ++c) widths[c] = std::max(widths[c], r[c].size());
+  std::string all;
+  for (const row& r : rows_) {
+   std::string line;
+   for (std::size_t c = 0; c < r.size(); ++c) {
+    const std::string gap(widths[c] - r[c].size(), ' ');
+    const bool left = c + texts_ >= widths.size();
+    line += (c > 0 ? "  " : "") + (left ? r[c] + gap : gap + r[c]);
+   }
+   line.erase(line.find_last_not_of(' ') + 1);
+   all += line + '\n';
+  }
+  return all;
+ }
+
+private:
+ std::vector<row> rows_;
+ std::size_t texts_;
+};
+using text_table = basic_text_table<>;
+
+template <class... Numbers>
+std::string formatted(const char* format, Numbers... numbers) {
+ char text[128];
+ std::snprintf(text, sizeof text, format, numbers...);
+ return text;
+}
+inline std::string shortened(const std::string& text, std::size_t longest = 40) {
+ return text.size() <= longest ? text : text.substr(0, longest - 3) + "...";
+}
+inline std::string with_prefix(double value, const char* unit) {
+ const char* prefixes[]{"", "k", "M", "G", "T", "P"};
+ int k = 0;
+ for (; k < 5 && value >= 1000; ++k) value /= 1000;
+ return formatted(k == 0 ? "%.0f %s%s" : "%.1f %s%s", value, prefixes[k], unit);
 }
 
 }
@@ -46089,6 +46650,8 @@ namespace tapegraph {
 struct explain_options {
  std::int64_t batch_size = 32;
  std::int64_t other_extents = 32;
+ bool details = false;
+ int calls = 8;
 };
 
 namespace ir::detail {
@@ -46167,39 +46730,23 @@ inline void explain_calls(const program& p, report& r) {
  }
 }
 
-inline int overwritten(const program& p, int s) {
- const program_view& view = p.view();
- const step_entry& step = view.steps[s];
- const std::int64_t at = p.arena_slot_of(step.node).offset;
- for (int k = 0; at >= 0 && k < step.inputs; ++k) {
-  const int owner = view.alias[view.values[step.first_value + k]];
-  const program::arena_slot slot = p.arena_slot_of(owner);
-  if (slot.offset == at && slot.death == s && p.value_of(owner).bytes() > 0) return owner;
- }
- return -1;
-}
-
 inline void explain_buffers(const program& p, report& r) {
  const program_view& view = p.view();
  const int steps = view.steps.size();
- std::vector<double> live(static_cast<std::size_t>(steps) + 1, 0.0);
  r.line().line("buffers of the arena");
  for (int s = 0; s < steps; ++s) {
-  live[static_cast<std::size_t>(s)] += static_cast<double>(p.scratch_bytes(s));
   const int node = view.steps[s].node;
   const program::arena_slot slot = p.arena_slot_of(node);
   if (slot.offset < 0) continue;
   const double bytes = static_cast<double>(p.value_of(node).bytes());
   const int from = overwritten(p, s);
-  for (int at = from < 0 ? s : s + 1; at <= slot.death && at <= steps; ++at)
-   live[static_cast<std::size_t>(at)] += bytes;
   r.line("  " + report::left(node_name(view, node), 8) + report::right(report::number(bytes), 14) + " bytes at " +
    report::right(report::number(static_cast<double>(slot.offset)), 14) + ", calls " + std::to_string(s) +
    (slot.death >= steps ? " to the end" : " to " + std::to_string(slot.death)) +
    (from < 0 ? "" : ", written over " + node_name(view, from)));
  }
- const double peak = live.empty() ? 0 : *std::max_element(live.begin(), live.end());
- r.line("  peak of live bytes " + report::number(peak) + ", arena " +
+ const std::vector<double> live = live_bytes(p);
+ r.line("  peak of live bytes " + report::number(*std::max_element(live.begin(), live.end())) + ", arena " +
   report::number(static_cast<double>(p.arena_bytes())) + " bytes");
 }
 
@@ -46212,10 +46759,102 @@ inline void explain_cost(const program& p, report& r) {
   " operations per byte");
 }
 
+inline void explain_size(const program& p, report& r) {
+ const program_view& view = p.view();
+ double parameters = 0, bytes = 0;
+ int trainable = 0;
+ for (int i = 0; i < view.variables.size(); ++i) {
+  const buffer_view v = p.variable(i);
+  bytes += static_cast<double>(v.bytes());
+  if (!view.variables[i].trainable) continue;
+  parameters += static_cast<double>(v.elements());
+  ++trainable;
+ }
+ if (view.variables.size() > 0)
+  r.line("parameters  " + report::number(parameters) + " in " + std::to_string(trainable) +
+   " trainable variables; all " + std::to_string(view.variables.size()) + " variables hold " +
+   tapegraph::detail::with_prefix(bytes, "B"));
+ const std::vector<double> live = live_bytes(p);
+ r.line("arena       " + tapegraph::detail::with_prefix(static_cast<double>(p.arena_bytes()), "B") + ", of which " +
+  tapegraph::detail::with_prefix(*std::max_element(live.begin(), live.end()), "B") +
+  " are used at once at most");
+ const cost total = cost_of(p);
+ r.line("a step      " + tapegraph::detail::with_prefix(total.flops, "FLOP") + ", " +
+  tapegraph::detail::with_prefix(total.bytes, "B") + " read and written, " +
+  report::shortest(total.bytes > 0 ? std::round(10 * total.flops / total.bytes) / 10 : 0) +
+  " operations per byte");
 }
 
-inline std::string explain(const ir::program& p) {
+inline double predicted(const cost& c) { return std::max(c.flops / 5, c.bytes); }
+
+inline void explain_largest(const program& p, const explain_options& options, report& r) {
+ const program_view& view = p.view();
+ struct ranked {
+  int step;
+  cost costs;
+ };
+ std::vector<ranked> calls;
+ double all = 0;
+ for (int s = 0; s < view.steps.size(); ++s) {
+  calls.push_back({s, cost_of(p, s)});
+  all += predicted(calls.back().costs);
+ }
+ std::stable_sort(calls.begin(), calls.end(),
+     [](const ranked& a, const ranked& b) { return predicted(a.costs) > predicted(b.costs); });
+ const std::size_t shown = std::min(calls.size(), static_cast<std::size_t>(std::max(options.calls, 0)));
+ if (shown == 0) return;
+ tapegraph::detail::text_table table({"share", "FLOP", "B", "layer", "operation", "result", "line"}, 4);
+ for (std::size_t i = 0; i < shown; ++i) {
+  const auto& [s, c] = calls[i];
+  const step_entry& step = view.steps[s];
+  const source_line& line = view.lines[view.nodes[step.node].line];
+  table.add({tapegraph::detail::formatted("%.0f%%", all > 0 ? 100 * predicted(c) / all : 0),
+    tapegraph::detail::with_prefix(c.flops, ""), tapegraph::detail::with_prefix(c.bytes, ""),
+    layer_of(view, s), tapegraph::detail::shortened(kernel_operations(view, step.kernel)),
+    shape_text(p.value_of(step.node)), line.line > 0 ? std::string(line_text(line).view()) : ""});
+ }
+ r.line().line("the calls predicted to cost most");
+ r.text += table.text();
+}
+
+inline void explain_fused(const program_view& view, const explain_options& options, report& r) {
+ struct formula {
+  int kernel, operations, uses;
+ };
+ std::vector<formula> fused;
+ int operations = 0;
+ for (int k = 0; k < view.kernels.size(); ++k) {
+  int inside = 1;
+  if (view.kernels[k].kind != static_cast<int>(kernel_kind::operation))
+   inside = view.region_of(view.kernels[k]).instructions() +
+     (view.kernels[k].kind == static_cast<int>(kernel_kind::reduction) ? 1 : 0);
+  int uses = 0;
+  for (const step_entry& step : view.steps) uses += step.kernel == k ? 1 : 0;
+  operations += inside * uses;
+  if (inside > 1 && uses > 0) fused.push_back({k, inside, uses});
+ }
+ std::stable_sort(fused.begin(), fused.end(),
+     [](const formula& a, const formula& b) { return a.operations > b.operations; });
+ r.line().line(std::to_string(operations) + " operations in " + std::to_string(view.steps.size()) + " calls" +
+    (fused.empty() ? "" : "; fused, the longest first"));
+ for (std::size_t i = 0; i < fused.size() && i < static_cast<std::size_t>(std::max(options.calls, 0)); ++i)
+  r.line("  " + report::right(std::to_string(fused[i].uses), 3) + (fused[i].uses == 1 ? " call   " : " calls  ") +
+   tapegraph::detail::shortened(kernel_operations(view, fused[i].kernel), 100));
+}
+
+inline void explain_summary(const program& p, const explain_options& options, report& r) {
+ explain_size(p, r);
+ explain_largest(p, options, r);
+ explain_fused(p.view(), options, r);
+}
+
+}
+
+inline std::string explain(const ir::program& p, const explain_options& options = {}) {
  ir::detail::report r;
+ ir::detail::explain_summary(p, options, r);
+ if (!options.details) return r.text;
+ r.line();
  ir::detail::explain_passes(p.view(), r);
  ir::detail::explain_kernels(p.view(), r);
  ir::detail::explain_calls(p, r);
@@ -46227,13 +46866,741 @@ inline std::string explain(const ir::program& p) {
 inline std::string explain(const ir::program_view& view, const explain_options& options = {}) {
  ir::program p(view);
  ir::detail::bind_for(p, options);
- return explain(p);
+ return explain(p, options);
 }
 
 template <class Model>
  requires requires(const Model& m) { m.training_view(); }
 std::string explain(const Model& model, const explain_options& options = {}) {
  return explain(model.training_view(), options);
+}
+
+}
+
+// ---- tapegraph/fast_convolution.hpp ----
+
+// ---- tapegraph/core/convolution_algorithm.hpp ----
+
+namespace tapegraph {
+
+/// How the CPU computes convolutions of float; double is always direct.
+enum class convolution_algorithm : unsigned char {
+ direct, ///< sums of products: the default
+ fast    ///< fewer products where the shape allows it (docs/performance.md): errors 2 to 6 times as large
+};
+
+}
+// ---- tapegraph/ops/convolution/cpu_fast.hpp ----
+
+// ---- tapegraph/ops/convolution/cpu_fast_transforms.hpp ----
+
+// ---- tapegraph/ops/convolution/cpu_fast_plan.hpp ----
+
+namespace tapegraph::cpu::detail {
+
+inline constexpr int fast_outputs = 4;
+
+inline bool takes_fast(const convolution_geometry& g) {
+ constexpr std::int64_t fewest_channels = 32, fewest_tiles = 16;
+ return g.groups == 1 && g.stride_height == 1 && g.stride_width == 1 && g.dilation_height == 1 &&
+  g.dilation_width == 1 && g.kernel_height == g.kernel_width && (g.kernel_width == 3 || g.kernel_width == 5) &&
+  g.pad_top < g.kernel_height && g.pad_left < g.kernel_width && g.in_channels >= fewest_channels &&
+  g.out_channels >= fewest_channels && g.in_height > 0 && g.in_width > 0 &&
+  divide_up(g.out_height, fast_outputs) * divide_up(g.out_width, fast_outputs) >= fewest_tiles;
+}
+
+struct fast_plan {
+ std::int64_t products;
+ std::int64_t down, across, tiles;
+ std::int64_t in_row, out_row;
+ std::int64_t block, blocks;
+ std::int64_t images;
+ std::int64_t group;
+ panel_layout filters, turned;
+
+ static constexpr std::int64_t block_tiles = 48, group_tiles = 216;
+
+ fast_plan(const convolution_geometry& g, int lanes) : filters{g.out_channels, lanes}, turned{g.in_channels, lanes} {
+  const std::int64_t side = fast_outputs + g.kernel_width - 1;
+  products = side * side;
+  down = divide_up(g.out_height, fast_outputs);
+  across = divide_up(g.out_width, fast_outputs);
+  tiles = g.batch * down * across;
+  const std::int64_t each = down * across;
+  images = std::max<std::int64_t>(1, (block_tiles + each / 2) / each);
+  block = std::max(block_tiles, std::min(images * each, block_tiles * 3 / 2));
+  blocks = divide_up(tiles, block_tiles);
+  group = std::min(group_tiles, tiles);
+  in_row = row_of(g.in_channels, lanes);
+  out_row = row_of(g.out_channels, lanes);
+ }
+ std::int64_t filter_stride() const { return filters.size(turned.n) + 48; }
+ std::int64_t turned_stride() const { return turned.size(filters.n) + 48; }
+ std::int64_t channel_block(std::int64_t row) const { return products * block * row; }
+ std::int64_t result_block() const { return products * block * 2 * filters.lanes; }
+ std::int64_t input_group() const { return products * group * in_row; }
+ std::int64_t gradient_group() const { return products * group * filters.size(1); }
+
+private:
+ static std::int64_t row_of(std::int64_t channels, int lanes) {
+  const std::int64_t row = panel_layout::padded(channels, lanes);
+  return row % 64 == 0 ? row + lanes : row;
+ }
+};
+
+struct fast_tile {
+ std::int64_t image, row, column;
+
+ fast_tile(const fast_plan& plan, std::int64_t tile)
+  : image(tile / (plan.down * plan.across)),
+  row(tile / plan.across % plan.down * fast_outputs),
+  column(tile % plan.across * fast_outputs) {}
+};
+
+}
+// ---- tapegraph/ops/convolution/cpu_toom_cook.hpp ----
+
+namespace tapegraph::cpu::detail {
+
+template <int Outputs, int Taps>
+struct toom_cook {
+ static constexpr int outputs = Outputs, taps = Taps, products = Outputs + Taps - 1;
+ static_assert(products % 2 == 0 && products <= 8);
+
+ static constexpr double point(int i) {
+  constexpr double points[7] = {0, 1, -1, 2, -2, 0.5, -0.5};
+  return points[i];
+ }
+ static constexpr bool pairs(int i) { return i % 2 == 1 && i + 1 < products - 1; }
+ static constexpr double power(double x, int n) {
+  double result = 1;
+  for (int k = 0; k < n; ++k) result *= x;
+  return result;
+ }
+
+ struct input {
+  static constexpr int rows = products, columns = products;
+  static constexpr double at(int i, int j) {
+   double polynomial[products + 1] = {1};
+   int degree = 0;
+   for (int p = 0; p < products - 1; ++p) {
+    if (p == i) continue;
+    for (int k = ++degree; k >= 0; --k)
+     polynomial[k] = (k > 0 ? polynomial[k - 1] : 0) - point(p) * (k < degree ? polynomial[k] : 0);
+   }
+   return j <= degree ? polynomial[j] : 0;
+  }
+ };
+ struct output {
+  static constexpr int rows = products, columns = outputs;
+  static constexpr double at(int i, int j) {
+   return i < products - 1 ? power(point(i), j) : j == outputs - 1 ? 1 : 0;
+  }
+ };
+ struct filter {
+  static constexpr int rows = products, columns = taps;
+  static constexpr double at(int i, int j) {
+   if (i == products - 1) return j == taps - 1 ? 1 : 0;
+   double scale = 1;
+   for (int p = 0; p < products - 1; ++p)
+    if (p != i) scale *= point(i) - point(p);
+   return power(point(i), j) / scale;
+  }
+ };
+};
+
+template <class Numbers, class Map, class V>
+struct channel_map {
+ using type = typename V::type;
+ static constexpr int rows = Map::rows, columns = Map::columns;
+
+ template <int I, int J>
+ TG_INLINE static void add_term(type& sum, const type& x) {
+  constexpr double factor = Map::at(I, J);
+  if constexpr (factor == 1)
+   sum += x;
+  else if constexpr (factor == -1)
+   sum -= x;
+  else if constexpr (factor != 0)
+   V::multiply_add(sum, x, static_cast<float>(factor));
+ }
+
+ template <int I, int First, int Step, int... K>
+ TG_INLINE static void row(type& sum, const type* x, int step, std::integer_sequence<int, K...>) {
+  sum = type{};
+  (add_term<I, First + Step * K>(sum, x[(First + Step * K) * step]), ...);
+ }
+ template <int I>
+ TG_INLINE static void rows_from(const type* x, int step, type* y, int result_step) {
+  if constexpr (Numbers::pairs(I)) {
+   type even, odd;
+   row<I, 0, 2>(even, x, step, std::make_integer_sequence<int, (columns + 1) / 2>{});
+   row<I, 1, 2>(odd, x, step, std::make_integer_sequence<int, columns / 2>{});
+   y[I * result_step] = even + odd;
+   y[(I + 1) * result_step] = even - odd;
+  } else if constexpr (I == 0 || !Numbers::pairs(I - 1)) {
+   row<I, 0, 1>(y[I * result_step], x, step, std::make_integer_sequence<int, columns>{});
+  }
+ }
+ template <int... I>
+ TG_INLINE static void forward(const type* x, int step, type* y, int result_step, std::integer_sequence<int, I...>) {
+  (rows_from<I>(x, step, y, result_step), ...);
+ }
+ TG_INLINE static void forward(const type* x, int step, type* y, int result_step) {
+  forward(x, step, y, result_step, std::make_integer_sequence<int, rows>{});
+ }
+
+ template <int I, int J>
+ TG_INLINE static void add_folded(type& sum, const type* folded) {
+  if constexpr (I == 0 || !Numbers::pairs(I - 1))
+   add_term<I, J>(sum, folded[Numbers::pairs(I) && J % 2 == 1 ? I + 1 : I]);
+ }
+ template <int J, int... I>
+ TG_INLINE static void column(type& sum, const type* folded, std::integer_sequence<int, I...>) {
+  sum = type{};
+  (add_folded<I, J>(sum, folded), ...);
+ }
+ template <int I>
+ TG_INLINE static void fold(const type* x, int step, type* folded) {
+  if constexpr (Numbers::pairs(I)) {
+   folded[I] = x[I * step] + x[(I + 1) * step];
+   folded[I + 1] = x[I * step] - x[(I + 1) * step];
+  } else if constexpr (I == 0 || !Numbers::pairs(I - 1)) {
+   folded[I] = x[I * step];
+  }
+ }
+ template <int... I, int... J>
+ TG_INLINE static void backward(const type* x, int step, type* y, int result_step,
+        std::integer_sequence<int, I...> all, std::integer_sequence<int, J...>) {
+  type folded[rows];
+  (fold<I>(x, step, folded), ...);
+  (column<J>(y[J * result_step], folded, all), ...);
+ }
+ TG_INLINE static void backward(const type* x, int step, type* y, int result_step) {
+  backward(x, step, y, result_step, std::make_integer_sequence<int, rows>{},
+    std::make_integer_sequence<int, columns>{});
+ }
+
+ TG_INLINE static void forward_both(const type* x, type* y) {
+  type half[rows * columns];
+  for (int j = 0; j < columns; ++j) forward(x + j, columns, half + j, columns);
+  for (int i = 0; i < rows; ++i) forward(half + i * columns, 1, y + i * rows, 1);
+ }
+ TG_INLINE static void backward_both(const type* x, type* y) {
+  type half[columns * rows];
+  for (int j = 0; j < rows; ++j) backward(x + j, rows, half + j, rows);
+  for (int i = 0; i < columns; ++i) backward(half + i * rows, 1, y + i * columns, 1);
+ }
+};
+
+}
+
+namespace tapegraph::cpu::detail {
+
+template <class V>
+TG_INLINE void load_channels(typename V::type& to, const float* from, std::int64_t left) {
+ if (from == nullptr)
+  to = typename V::type{};
+ else if (left >= V::lanes)
+  V::load(to, from);
+ else
+  V::load_first(to, from, static_cast<int>(left));
+}
+template <class V>
+TG_INLINE void store_channels(float* to, const typename V::type& value, std::int64_t left) {
+ if (left >= V::lanes)
+  V::store(to, value);
+ else
+  V::store_first(to, value, static_cast<int>(left));
+}
+
+template <int Side>
+TG_INLINE void find_pixels(const float* (&pixel)[Side * Side], const float* images, std::int64_t height,
+      std::int64_t width, std::int64_t channels, const fast_tile& at, std::int64_t row,
+      std::int64_t column) {
+ for (int i = 0; i < Side; ++i)
+  for (int j = 0; j < Side; ++j) {
+   const std::int64_t y = row + i, x = column + j;
+   const bool inside = y >= 0 && y < height && x >= 0 && x < width;
+   pixel[i * Side + j] = inside ? images + ((at.image * height + y) * width + x) * channels : nullptr;
+  }
+}
+
+struct input_job {
+ convolution_geometry g;
+ const fast_plan* plan;
+ const float* x;
+ float* v;
+ std::int64_t first, last, product_stride;
+};
+template <int Taps>
+struct input_transform {
+ template <class Isa>
+ TG_INLINE static void run(const input_job* job) {
+  using v = vector<float, Isa::vector_bytes>;
+  using numbers = toom_cook<fast_outputs, Taps>;
+  constexpr int side = numbers::products;
+  const convolution_geometry& g = job->g;
+  typename v::type in[side * side], out[side * side];
+  const float* pixel[side * side];
+  for (std::int64_t tile = job->first; tile < job->last; ++tile) {
+   const fast_tile at(*job->plan, tile);
+   find_pixels<side>(pixel, job->x, g.in_height, g.in_width, g.in_channels, at, at.row - g.pad_top,
+       at.column - g.pad_left);
+   float* const to = job->v + (tile - job->first) * job->plan->in_row;
+   for (std::int64_t c = 0; c < g.in_channels; c += v::lanes) {
+    for (int i = 0; i < side * side; ++i)
+     load_channels<v>(in[i], pixel[i] == nullptr ? nullptr : pixel[i] + c, g.in_channels - c);
+    channel_map<numbers, typename numbers::input, v>::forward_both(in, out);
+    for (int i = 0; i < side * side; ++i) v::store(to + i * job->product_stride + c, out[i]);
+   }
+  }
+ }
+};
+
+struct gradient_job {
+ convolution_geometry g;
+ const fast_plan* plan;
+ const float* dy;
+ float* w;
+ std::int64_t first, last, begin, size;
+ bool in_panels;
+};
+template <int Taps>
+struct gradient_transform {
+ template <class Isa>
+ TG_INLINE static void run(const gradient_job* job) {
+  using v = vector<float, Isa::vector_bytes>;
+  using numbers = toom_cook<fast_outputs, Taps>;
+  constexpr int side = numbers::products, m = fast_outputs;
+  const convolution_geometry& g = job->g;
+  const panel_layout& layout = job->plan->filters;
+  const std::int64_t product_stride = job->size * (job->in_panels ? layout.size(1) : job->plan->out_row);
+  typename v::type in[m * m], out[side * side];
+  const float* pixel[m * m];
+  for (std::int64_t tile = job->first; tile < job->last; ++tile) {
+   const fast_tile at(*job->plan, tile);
+   find_pixels<m>(pixel, job->dy, g.out_height, g.out_width, g.out_channels, at, at.row, at.column);
+   for (std::int64_t c = 0; c < g.out_channels; c += v::lanes) {
+    const std::int64_t panel = c / (2 * v::lanes);
+    float* const to =
+     job->w + (job->in_panels ? layout.offset(panel, job->size) +
+            (tile - job->begin) * layout.width(panel) + c % (2 * v::lanes)
+           : (tile - job->begin) * job->plan->out_row + c);
+    for (int i = 0; i < m * m; ++i)
+     load_channels<v>(in[i], pixel[i] == nullptr ? nullptr : pixel[i] + c, g.out_channels - c);
+    channel_map<numbers, typename numbers::output, v>::forward_both(in, out);
+    for (int i = 0; i < side * side; ++i) v::store(to + i * product_stride, out[i]);
+   }
+  }
+ }
+};
+
+struct filter_job {
+ static constexpr int most = 8;
+ convolution_geometry g;
+ const fast_plan* plan;
+ const float* w;
+ float* u;
+ std::int64_t product_stride, first, last;
+ bool turned;
+};
+template <int Taps>
+struct filter_transform {
+ template <class Isa>
+ TG_INLINE static void run(const filter_job* job) {
+  using v = vector<float, Isa::vector_bytes>;
+  using numbers = toom_cook<fast_outputs, Taps>;
+  constexpr int side = numbers::products, taps = Taps * Taps;
+  const panel_layout& layout = job->turned ? job->plan->turned : job->plan->filters;
+  const std::int64_t depth = job->turned ? job->g.out_channels : job->g.in_channels;
+  const std::int64_t in_channels = job->g.in_channels, out_channels = job->g.out_channels;
+  typename v::type in[taps], out[side * side];
+  alignas(64) float turned[taps][filter_job::most][v::lanes] = {};
+  for (std::int64_t n = 0; n < layout.n; n += v::lanes) {
+   const std::int64_t panel = n / (2 * v::lanes), left = layout.n - n;
+   float* const to = job->u + layout.offset(panel, depth) + n % (2 * v::lanes);
+   for (int i = 0; job->turned && i < taps; ++i)
+    transpose(&turned[i][0][0], v::lanes, job->w + (i * in_channels + n) * out_channels + job->first,
+      out_channels, std::min<std::int64_t>(v::lanes, left), job->last - job->first);
+   for (std::int64_t c = job->first; c < job->last; ++c) {
+    for (int i = 0; i < taps; ++i) {
+     if (job->turned)
+      v::load(in[i], turned[i][c - job->first]);
+     else
+      load_channels<v>(in[i], job->w + (i * in_channels + c) * out_channels + n, left);
+    }
+    channel_map<numbers, typename numbers::filter, v>::forward_both(in, out);
+    for (int i = 0; i < side * side; ++i)
+     v::store(to + i * job->product_stride + c * layout.width(panel), out[i]);
+   }
+  }
+ }
+};
+
+struct output_job {
+ convolution_geometry g;
+ const fast_plan* plan;
+ const float* results;
+ float* y;
+ convolution_epilogue<float> epilogue;
+ std::int64_t first, last, panel;
+ bool pooled;
+};
+template <int Taps>
+struct output_transform {
+ template <class Isa>
+ TG_INLINE static void run(const output_job* job) {
+  using v = vector<float, Isa::vector_bytes>;
+  using type = typename v::type;
+  using numbers = toom_cook<fast_outputs, Taps>;
+  constexpr int side = numbers::products, m = fast_outputs;
+  const convolution_geometry& g = job->g;
+  const std::int64_t width = job->plan->filters.width(job->panel), first_channel = job->panel * 2 * v::lanes;
+  const std::int64_t step = job->pooled ? 2 : 1, height = g.out_height / step, row = g.out_width / step;
+  type in[side * side], out[m * m], bias = {};
+  for (std::int64_t tile = job->first; tile < job->last; ++tile) {
+   const fast_tile at(*job->plan, tile);
+   for (std::int64_t n = 0; n < width; n += v::lanes) {
+    const std::int64_t channel = first_channel + n, left = g.out_channels - channel;
+    const float* const from = job->results + (tile - job->first) * width + n;
+    for (int i = 0; i < side * side; ++i) v::load(in[i], from + i * job->plan->block * width);
+    channel_map<numbers, typename numbers::output, v>::backward_both(in, out);
+    if (job->epilogue.bias != nullptr) load_channels<v>(bias, job->epilogue.bias + channel, left);
+    for (type& each : out) {
+     each += bias;
+     if (job->epilogue.relu) each = each <= type{} ? type{} : each;
+    }
+    for (std::int64_t i = 0; i < m; i += step)
+     for (std::int64_t j = 0; j < m; j += step) {
+      const std::int64_t y = (at.row + i) / step, x = (at.column + j) / step;
+      if (y >= height || x >= row) continue;
+      type value = out[i * m + j];
+      if (job->pooled) {
+       take_larger(value, out[i * m + j + 1]);
+       take_larger(value, out[(i + 1) * m + j]);
+       take_larger(value, out[(i + 1) * m + j + 1]);
+      }
+      store_channels<v>(job->y + ((at.image * height + y) * row + x) * g.out_channels + channel,
+          value, left);
+     }
+   }
+  }
+ }
+ template <class Value>
+ TG_INLINE static void take_larger(Value& best, const Value& other) {
+  best = best > other ? best : best != best ? best : other;
+ }
+};
+
+struct input_gradient_job {
+ convolution_geometry g;
+ const fast_plan* plan;
+ const float* results;
+ float* dx;
+ std::int64_t first, last, panel;
+};
+template <int Taps>
+struct input_gradient_transform {
+ template <class Isa>
+ TG_INLINE static void run(const input_gradient_job* job) {
+  using v = vector<float, Isa::vector_bytes>;
+  using numbers = toom_cook<fast_outputs, Taps>;
+  constexpr int side = numbers::products;
+  const convolution_geometry& g = job->g;
+  const std::int64_t width = job->plan->turned.width(job->panel), first_channel = job->panel * 2 * v::lanes;
+  typename v::type in[side * side], out[side * side], sum;
+  const float* pixel[side * side];
+  for (std::int64_t tile = job->first; tile < job->last; ++tile) {
+   const fast_tile at(*job->plan, tile);
+   find_pixels<side>(pixel, job->dx, g.in_height, g.in_width, g.in_channels, at, at.row - g.pad_top,
+       at.column - g.pad_left);
+   for (std::int64_t n = 0; n < width; n += v::lanes) {
+    const std::int64_t channel = first_channel + n, left = g.in_channels - channel;
+    const float* const from = job->results + (tile - job->first) * width + n;
+    for (int i = 0; i < side * side; ++i) v::load(in[i], from + i * job->plan->block * width);
+    channel_map<numbers, typename numbers::input, v>::backward_both(in, out);
+    for (int i = 0; i < side * side; ++i) {
+     if (pixel[i] == nullptr) continue;
+     float* const to = job->dx + (pixel[i] - job->dx) + channel;
+     load_channels<v>(sum, to, left);
+     sum += out[i];
+     store_channels<v>(to, sum, left);
+    }
+   }
+  }
+ }
+};
+
+struct filter_gradient_job {
+ convolution_geometry g;
+ const fast_plan* plan;
+ const float* sums;
+ float* dw;
+ std::int64_t product_stride, first, last;
+};
+template <int Taps>
+struct filter_gradient_transform {
+ template <class Isa>
+ TG_INLINE static void run(const filter_gradient_job* job) {
+  using v = vector<float, Isa::vector_bytes>;
+  using numbers = toom_cook<fast_outputs, Taps>;
+  constexpr int side = numbers::products, taps = Taps * Taps;
+  const convolution_geometry& g = job->g;
+  const panel_layout& layout = job->plan->filters;
+  typename v::type in[side * side], out[taps];
+  for (std::int64_t n = 0; n < g.out_channels; n += v::lanes) {
+   const std::int64_t panel = n / (2 * v::lanes);
+   const float* const from = job->sums + layout.offset(panel, g.in_channels) + n % (2 * v::lanes);
+   for (std::int64_t c = job->first; c < job->last; ++c) {
+    for (int i = 0; i < side * side; ++i)
+     v::load(in[i], from + i * job->product_stride + c * layout.width(panel));
+    channel_map<numbers, typename numbers::filter, v>::backward_both(in, out);
+    for (int i = 0; i < taps; ++i)
+     store_channels<v>(job->dw + (i * g.in_channels + c) * g.out_channels + n, out[i],
+         g.out_channels - n);
+   }
+  }
+ }
+};
+
+}
+
+namespace tapegraph::cpu {
+
+namespace detail {
+void fast_forward(const convolution_geometry& g, const float* x, const float* w, float* y, void* workspace,
+    const convolution_epilogue<float>& epilogue, bool pooled);
+void fast_input_gradient(const convolution_geometry& g, const float* dy, const float* w, float* dx, void* workspace);
+void fast_filter_gradient(const convolution_geometry& g, const float* x, const float* dy, float* dw, void* workspace);
+std::size_t fast_workspace(const convolution_geometry& g, convolution_pass pass, int threads);
+}
+
+inline constexpr convolution_algorithm_passes fast_convolution{&detail::takes_fast, &detail::fast_workspace,
+               &detail::fast_forward, &detail::fast_input_gradient,
+               &detail::fast_filter_gradient};
+
+#if TG_DEFINES(convolution)
+namespace detail {
+
+template <template <int> class Transform, class Job>
+void transform(std::int64_t taps, const Job& job) {
+ if (taps == 3)
+  dispatch_fused<Transform<3>>(&job);
+ else
+  dispatch_fused<Transform<5>>(&job);
+}
+
+template <class F>
+void for_channels(std::int64_t count, const F& f) {
+ constexpr std::int64_t part = filter_job::most;
+ for_tasks(divide_up(count, part), true,
+   [&](std::int64_t task, int) { f(task * part, std::min(count, (task + 1) * part)); });
+}
+
+struct fast_forward_scratch {
+ float *filters, *channels, *results;
+ std::int64_t block;
+
+ fast_forward_scratch(workspace_cutter& cut, const fast_plan& plan, int threads, bool turned)
+  : filters(cut.take<float>(plan.products * (turned ? plan.turned_stride() : plan.filter_stride()))),
+  channels(nullptr),
+  results(cut.take<float>(threads * plan.result_block())),
+  block(plan.channel_block(turned ? plan.out_row : plan.in_row)) {
+  channels = cut.take<float>(threads * block);
+ }
+};
+
+inline void multiply_panel(const fast_plan& plan, const tile_kernels<float>& kernels, const float* v, std::int64_t row,
+      const float* u, std::int64_t stride, const panel_layout& layout, std::int64_t depth,
+      std::int64_t panel, std::int64_t tiles, float* results) {
+ const std::int64_t width = layout.width(panel);
+ const auto& run = kernels.run[layout.vectors(panel) - 1];
+ tile_job<float> job{};
+ job.walk.inner = depth;
+ job.a_row = row;
+ job.c_row = job.columns = width;
+ for (std::int64_t p = 0; p < plan.products; ++p) {
+  job.b = u + p * stride + layout.offset(panel, depth);
+  const float* const a = v + p * plan.block * row;
+  float* const c = results + p * plan.block * width;
+  for_tiles(tiles, kernels.rows, [&](std::int64_t first, std::int64_t count) {
+   job.a = a + first * row;
+   job.c = c + first * width;
+   run[count - 1](job);
+  });
+ }
+}
+
+inline std::int64_t panel_shares(std::int64_t tasks, std::int64_t panels) {
+ return std::clamp<std::int64_t>(divide_up(2 * thread_count(), tasks), 1, panels);
+}
+
+TG_DEFINITION void fast_forward(const convolution_geometry& g, const float* x, const float* w, float* y,
+        void* workspace, const convolution_epilogue<float>& epilogue, bool pooled) {
+ if (g.batch <= 0) return;
+ const auto& kernels = active_tile_kernels<float>();
+ const fast_plan plan(g, kernels.lanes);
+ workspace_cutter cut(workspace);
+ const fast_forward_scratch scratch(cut, plan, thread_count(), false);
+ const std::int64_t stride = plan.filter_stride(), panels = plan.filters.count();
+ for_channels(g.in_channels, [&](std::int64_t first, std::int64_t last) {
+  transform<filter_transform>(g.kernel_width,
+         filter_job{g, &plan, w, scratch.filters, stride, first, last, false});
+ });
+ const std::int64_t shares = panel_shares(plan.blocks, panels);
+ for_tasks(plan.blocks * shares, true, [&](std::int64_t task, int thread) {
+  const std::int64_t share = task % shares, first = task / shares * fast_plan::block_tiles;
+  const std::int64_t last = std::min(plan.tiles, first + fast_plan::block_tiles);
+  float* const v = scratch.channels + thread * scratch.block;
+  float* const results = scratch.results + thread * plan.result_block();
+  transform<input_transform>(g.kernel_width, input_job{g, &plan, x, v, first, last, plan.block * plan.in_row});
+  for (std::int64_t panel = panels * share / shares; panel < panels * (share + 1) / shares; ++panel) {
+   multiply_panel(plan, kernels, v, plan.in_row, scratch.filters, stride, plan.filters, g.in_channels, panel,
+      last - first, results);
+   transform<output_transform>(g.kernel_width,
+          output_job{g, &plan, results, y, epilogue, first, last, panel, pooled});
+  }
+ });
+}
+
+TG_DEFINITION void fast_input_gradient(const convolution_geometry& g, const float* dy, const float* w, float* dx,
+         void* workspace) {
+ if (g.batch <= 0) return;
+ const auto& kernels = active_tile_kernels<float>();
+ const fast_plan plan(g, kernels.lanes);
+ workspace_cutter cut(workspace);
+ const fast_forward_scratch scratch(cut, plan, thread_count(), true);
+ const std::int64_t stride = plan.turned_stride(), panels = plan.turned.count(), width = 2 * plan.turned.lanes;
+ for_channels(g.out_channels, [&](std::int64_t first, std::int64_t last) {
+  transform<filter_transform>(g.kernel_width,
+         filter_job{g, &plan, w, scratch.filters, stride, first, last, true});
+ });
+ const std::int64_t tasks = divide_up(g.batch, plan.images), shares = panel_shares(tasks, panels);
+ for_tasks(tasks * shares, true, [&](std::int64_t task, int thread) {
+  const std::int64_t share = task % shares, image = task / shares * plan.images;
+  const std::int64_t images = std::min(plan.images, g.batch - image), each = plan.down * plan.across;
+  const std::int64_t from = panels * share / shares, to = panels * (share + 1) / shares;
+  const std::int64_t pixels = g.in_height * g.in_width, channel = from * width;
+  for (std::int64_t i = image * pixels; i < (image + images) * pixels; ++i)
+   std::fill_n(dx + i * g.in_channels + channel, std::min(g.in_channels, to * width) - channel, 0.0f);
+  float* const v = scratch.channels + thread * scratch.block;
+  float* const results = scratch.results + thread * plan.result_block();
+  const std::int64_t end = (image + images) * each;
+  for (std::int64_t first = image * each; first < end; first += plan.block) {
+   const std::int64_t last = std::min(end, first + plan.block);
+   transform<gradient_transform>(g.kernel_width,
+          gradient_job{g, &plan, dy, v, first, last, first, plan.block, false});
+   for (std::int64_t panel = from; panel < to; ++panel) {
+    multiply_panel(plan, kernels, v, plan.out_row, scratch.filters, stride, plan.turned, g.out_channels,
+       panel, last - first, results);
+    transform<input_gradient_transform>(g.kernel_width,
+             input_gradient_job{g, &plan, results, dx, first, last, panel});
+   }
+  }
+ });
+}
+
+struct fast_filter_scratch {
+ float *inputs, *gradients, *sums;
+
+ fast_filter_scratch(workspace_cutter& cut, const fast_plan& plan)
+  : inputs(cut.take<float>(plan.input_group())),
+  gradients(cut.take<float>(plan.gradient_group())),
+  sums(cut.take<float>(plan.products * plan.filter_stride())) {}
+};
+
+TG_DEFINITION void fast_filter_gradient(const convolution_geometry& g, const float* x, const float* dy, float* dw,
+          void* workspace) {
+ if (g.batch <= 0) {
+  std::fill_n(dw, g.kernel_height * g.kernel_width * g.in_channels * g.out_channels, 0.0f);
+  return;
+ }
+ const auto& kernels = active_tile_kernels<float>();
+ const fast_plan plan(g, kernels.lanes);
+ workspace_cutter cut(workspace);
+ const fast_filter_scratch scratch(cut, plan);
+ const std::int64_t stride = plan.filter_stride(), panels = plan.filters.count();
+ constexpr std::int64_t part = 8;
+ for (std::int64_t begin = 0; begin < plan.tiles; begin += plan.group) {
+  const std::int64_t end = std::min(plan.tiles, begin + plan.group);
+  for_tasks(divide_up(end - begin, part), true, [&](std::int64_t task, int) {
+   const std::int64_t first = begin + task * part, last = std::min(end, first + part);
+   transform<input_transform>(g.kernel_width,
+         input_job{g, &plan, x, scratch.inputs + (first - begin) * plan.in_row, first,
+            last, plan.group * plan.in_row});
+   transform<gradient_transform>(
+    g.kernel_width, gradient_job{g, &plan, dy, scratch.gradients, first, last, begin, plan.group, true});
+  });
+  for_tasks(plan.products, true, [&](std::int64_t p, int) {
+   tile_job<float> job{};
+   job.walk.inner = end - begin;
+   job.walk.a_inner = plan.in_row;
+   job.a_row = 1;
+   job.accumulate = begin > 0;
+   const float* const a = scratch.inputs + p * plan.group * plan.in_row;
+   for (std::int64_t panel = 0; panel < panels; ++panel) {
+    const std::int64_t width = plan.filters.width(panel);
+    const auto& run = kernels.run[plan.filters.vectors(panel) - 1];
+    job.b =
+     scratch.gradients + p * plan.group * plan.filters.size(1) + plan.filters.offset(panel, plan.group);
+    job.c_row = job.columns = width;
+    float* const c = scratch.sums + p * stride + plan.filters.offset(panel, g.in_channels);
+    for_tiles(g.in_channels, kernels.rows, [&](std::int64_t first, std::int64_t count) {
+     job.a = a + first;
+     job.c = c + first * width;
+     run[count - 1](job);
+    });
+   }
+  });
+ }
+ for_channels(g.in_channels, [&](std::int64_t first, std::int64_t last) {
+  transform<filter_gradient_transform>(g.kernel_width,
+           filter_gradient_job{g, &plan, scratch.sums, dw, stride, first, last});
+ });
+}
+
+TG_DEFINITION std::size_t fast_workspace(const convolution_geometry& g, convolution_pass pass, int threads) {
+ constexpr int lanes = tile_kernels<float>::most_lanes;
+ const fast_plan plan(g, lanes);
+ workspace_cutter cut(nullptr);
+ if (pass == convolution_pass::filter_gradient)
+  fast_filter_scratch(cut, plan);
+ else
+  fast_forward_scratch(cut, plan, threads, pass == convolution_pass::input_gradient);
+ return cut.used();
+}
+
+}
+#endif
+
+}
+
+/// Convolutions of float by fewer products, for programs that ask for them.
+
+namespace tapegraph {
+
+/// Chooses how the CPU convolves float, in both modes and for the whole process, gradients included:
+///
+///     tg::set_convolution_algorithm(tg::convolution_algorithm::fast);
+///
+/// `fast` takes kernels of 3 by 3 and 5 by 5 of stride 1 between at least 32 channels, with outputs of at least 16 tiles of 4 by 4 (13 by
+/// 13, say); everything else stays direct. Sums are rounded otherwise, with errors of a few 1e-6 of a tile's values where direct
+/// sums have 1e-6; a NaN or infinity reaches all outputs of its tiles; zeros become about 1e-6 of their neighbours. Choose before the
+/// first convolution: throws argument_error where memory has already been planned for another choice.
+inline void set_convolution_algorithm(convolution_algorithm algorithm) {
+ cpu::detail::convolution_choice& choice = cpu::detail::chosen_convolution();
+ const auto* const passes = algorithm == convolution_algorithm::fast ? &cpu::fast_convolution : nullptr;
+ if (choice.asked.load() && choice.chosen.load() != passes)
+  throw argument_error(
+   "set_convolution_algorithm: choose before the first convolution, whose memory is planned for the other");
+ choice.chosen.store(passes);
+}
+
+/// What has been chosen.
+inline convolution_algorithm current_convolution_algorithm() {
+ return cpu::detail::chosen_convolution().chosen.load() != nullptr ? convolution_algorithm::fast
+                 : convolution_algorithm::direct;
 }
 
 }
