@@ -61,11 +61,11 @@ struct bucket_stage {
                     break;
                 }
                 const record& e = *item.element;
-                const auto length = static_cast<std::int64_t>(call_with(stage->length, e));
+                const auto steps = static_cast<std::int64_t>(call_with(stage->length, e));
                 const auto which = static_cast<std::size_t>(
-                    std::upper_bound(o.boundaries.begin(), o.boundaries.end(), length) - o.boundaries.begin());
+                    std::upper_bound(o.boundaries.begin(), o.boundaries.end(), steps) - o.boundaries.begin());
                 if (o.pad_to_boundary && which == o.boundaries.size())
-                    throw shape_error("bucket_by_length: a record of length " + std::to_string(length) +
+                    throw shape_error("bucket_by_length: a record of length " + std::to_string(steps) +
                                       " in the last bucket, which has no boundary to pad to (" +
                                       stage->up.origin(item.ticket) + ")");
                 ticket& b = buckets[which];

@@ -133,9 +133,9 @@ private:
                 waiting = true;
                 continue;
             }
-            const auto rank = [](const slot& x) { return x.failure ? 1 : x.count == 0 ? 2 : 0; };
-            if (best == none || rank(s) < rank(slots_[best]) ||
-                (rank(s) == rank(slots_[best]) && s.number < slots_[best].number))
+            const auto order = [](const slot& x) { return x.failure ? 1 : x.count == 0 ? 2 : 0; };
+            if (best == none || order(s) < order(slots_[best]) ||
+                (order(s) == order(slots_[best]) && s.number < slots_[best].number))
                 best = i;
         }
         if (best != none && waiting && (slots_[best].failure || slots_[best].count == 0)) return none;

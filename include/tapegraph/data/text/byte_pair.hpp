@@ -177,7 +177,7 @@ private:
         }
         merges_.reserve(tables_.merges.size());
         for (std::size_t i = 0; i < tables_.merges.size(); ++i) {
-            const auto& [left, right] = tables_.merges[i];
+            const std::string &left = tables_.merges[i].first, &right = tables_.merges[i].second;
             const auto id = [&](const std::string& token) {
                 if (const auto found = written.find(token); found != written.end()) return found->second;
                 throw argument_error("byte_pair_encoding: merge " + std::to_string(i + 1) + " (" +
