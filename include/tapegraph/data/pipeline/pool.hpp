@@ -135,7 +135,7 @@ private:
             }
             const auto order = [](const slot& x) { return x.failure ? 1 : x.count == 0 ? 2 : 0; };
             if (best == none || order(s) < order(slots_[best]) ||
-                (order(s) == order(slots_[best]) && s.number < slots_[best].number))
+                (order(s) == order(slots_[best]) && slots_[best].number > s.number))
                 best = i;
         }
         if (best != none && waiting && (slots_[best].failure || slots_[best].count == 0)) return none;
