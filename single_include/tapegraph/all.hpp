@@ -2369,9 +2369,9 @@ private:
     waiting = true;
     continue;
    }
-   const auto rank = [](const slot& x) { return x.failure ? 1 : x.count == 0 ? 2 : 0; };
-   if (best == none || rank(s) < rank(slots_[best]) ||
-    (rank(s) == rank(slots_[best]) && s.number < slots_[best].number))
+   const auto order = [](const slot& x) { return x.failure ? 1 : x.count == 0 ? 2 : 0; };
+   if (best == none || order(s) < order(slots_[best]) ||
+    (order(s) == order(slots_[best]) && slots_[best].number > s.number))
     best = i;
   }
   if (best != none && waiting && (slots_[best].failure || slots_[best].count == 0)) return none;
@@ -3724,11 +3724,11 @@ struct bucket_stage {
      break;
     }
     const record& e = *item.element;
-    const auto length = static_cast<std::int64_t>(call_with(stage->length, e));
+    const auto steps = static_cast<std::int64_t>(call_with(stage->length, e));
     const auto which = static_cast<std::size_t>(
-     std::upper_bound(o.boundaries.begin(), o.boundaries.end(), length) - o.boundaries.begin());
+     std::upper_bound(o.boundaries.begin(), o.boundaries.end(), steps) - o.boundaries.begin());
     if (o.pad_to_boundary && which == o.boundaries.size())
-     throw shape_error("bucket_by_length: a record of length " + std::to_string(length) +
+     throw shape_error("bucket_by_length: a record of length " + std::to_string(steps) +
          " in the last bucket, which has no boundary to pad to (" +
          stage->up.origin(item.ticket) + ")");
     ticket& b = buckets[which];
@@ -10165,7 +10165,7 @@ private:
   }
   merges_.reserve(tables_.merges.size());
   for (std::size_t i = 0; i < tables_.merges.size(); ++i) {
-   const auto& [left, right] = tables_.merges[i];
+   const std::string &left = tables_.merges[i].first, &right = tables_.merges[i].second;
    const auto id = [&](const std::string& token) {
     if (const auto found = written.find(token); found != written.end()) return found->second;
     throw argument_error("byte_pair_encoding: merge " + std::to_string(i + 1) + " (" +

@@ -9691,6 +9691,7 @@ struct update_merger {
  schedule& s;
  schedule_index index;
  region_marks marks{};
+ list<int> result{};
  list<int> assigned;
  list<int> first_use;
  list<int> use_step{}, use_next{};
@@ -9707,6 +9708,7 @@ struct update_merger {
   members(target.steps.size(), -1),
   moved(target.steps.size(), 0) {
   for (const assignment_entry& update : t.assignments) assigned[update.node] = 1;
+  for (const step_entry& step : s.steps) result.push_back(step.node);
   for (int at = s.steps.size(); at-- > 0;)
    for (int k = 0; k < s.steps[at].inputs; ++k) {
     const int node = s.alias[s.values[s.steps[at].first_value + k]];
@@ -9721,7 +9723,7 @@ struct update_merger {
 
  constexpr list<int> results_of(int step) const {
   list<int> nodes;
-  for (int at = step; at >= 0; at = members[at]) nodes.push_back(s.steps[at].node);
+  for (int at = step; at >= 0; at = members[at]) nodes.push_back(int{result[at]});
   for (int i = 1; i < nodes.size(); ++i)
    for (int k = i; k > 0 && nodes[k - 1] > nodes[k]; --k) {
     const int later = nodes[k - 1];
@@ -9760,10 +9762,10 @@ struct update_merger {
  constexpr bool find() {
   bool any = false;
   for (int step = 0; step < s.steps.size(); ++step) {
-   if (!is_region(step) || assigned[s.steps[step].node] == 0) continue;
+   if (!is_region(step) || assigned[result[step]] == 0) continue;
    list<int> nodes = results_of(step);
    const int reader = next_reader(step, nodes);
-   if (reader < 0 || !is_region(reader) || !t.same_shape(s.steps[step].node, s.steps[reader].node)) continue;
+   if (reader < 0 || !is_region(reader) || !t.same_shape(result[step], result[reader])) continue;
    for (const int node : results_of(reader)) nodes.push_back(node);
    if (!fits(nodes)) continue;
    int last = step;

@@ -1,4 +1,5 @@
 #include <support/builders.hpp>
+#include <tapegraph/ops/movement/fill.hpp>
 
 #include <doctest/doctest.h>
 
@@ -65,6 +66,17 @@ constexpr void through_a_view(trace& t) {
 }
 static_assert(scheduled(through_a_view).results == 1);
 
+// Kernels that stand between the two, and before them, keep their places.
+constexpr void others_between(trace& t) {
+    const node x = input(t, "x", {5}), w = variable(t, "w", {5});
+    const node before = exp(pad(x, {{0, 1}}, {.value = 0.25}));
+    const node next = tanh(w + x) + slice(before, {{1, 6}});
+    assign(t, w, next);
+    output(t, "y", next * sum(x) * tg::fill<double>(x, {5}, 2));
+    output(t, "z", before * 2);
+}
+static_assert(scheduled(others_between).results == 2);
+
 // Thirteen states of one variable: a kernel writes twelve results at most, so the last has two kernels.
 constexpr void many(trace& t) {
     const node x = input(t, "x", {5});
@@ -98,6 +110,7 @@ TEST_CASE("updates that read one another are one kernel, with the values of seve
     CHECK(scheduled(read_between).results == 1);
     CHECK(scheduled(other_shape).results == 1);
     CHECK(scheduled(through_a_view).results == 1);
+    CHECK(scheduled(others_between).results == 2);
     CHECK(scheduled(many).results == 12);
     CHECK(scheduled(twice).kernels == 1);
 }

@@ -22,6 +22,7 @@ struct update_merger {
     schedule& s;
     schedule_index index;
     region_marks marks{};
+    list<int> result{};               // per step: the node that it computes
     list<int> assigned;               // per node: whether a variable becomes it
     list<int> first_use;              // per node: in use_step, whose entries ascend; -1: none
     list<int> use_step{}, use_next{}; // which step reads it, and the next use
@@ -38,6 +39,7 @@ struct update_merger {
           members(target.steps.size(), -1),
           moved(target.steps.size(), 0) {
         for (const assignment_entry& update : t.assignments) assigned[update.node] = 1;
+        for (const step_entry& step : s.steps) result.push_back(step.node);
         for (int at = s.steps.size(); at-- > 0;)
             for (int k = 0; k < s.steps[at].inputs; ++k) {
                 const int node = s.alias[s.values[s.steps[at].first_value + k]];
@@ -53,7 +55,7 @@ struct update_merger {
     /// What a step and those that moved into it compute, in the order of the trace.
     constexpr list<int> results_of(int step) const {
         list<int> nodes;
-        for (int at = step; at >= 0; at = members[at]) nodes.push_back(s.steps[at].node);
+        for (int at = step; at >= 0; at = members[at]) nodes.push_back(int{result[at]});
         for (int i = 1; i < nodes.size(); ++i)
             for (int k = i; k > 0 && nodes[k - 1] > nodes[k]; --k) {
                 const int later = nodes[k - 1];
@@ -94,10 +96,10 @@ struct update_merger {
     constexpr bool find() {
         bool any = false;
         for (int step = 0; step < s.steps.size(); ++step) {
-            if (!is_region(step) || assigned[s.steps[step].node] == 0) continue;
+            if (!is_region(step) || assigned[result[step]] == 0) continue;
             list<int> nodes = results_of(step);
             const int reader = next_reader(step, nodes);
-            if (reader < 0 || !is_region(reader) || !t.same_shape(s.steps[step].node, s.steps[reader].node)) continue;
+            if (reader < 0 || !is_region(reader) || !t.same_shape(result[step], result[reader])) continue;
             for (const int node : results_of(reader)) nodes.push_back(node);
             if (!fits(nodes)) continue;
             int last = step;
