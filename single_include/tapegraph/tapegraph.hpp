@@ -9745,8 +9745,8 @@ struct update_merger {
 
  constexpr region_code together(const list<int>& nodes) {
   const auto slot = [&](int node) {
-   for (const int result : nodes)
-    if (result == node) return false;
+   for (const int wanted : nodes)
+    if (wanted == node) return false;
    return buffered[node] != 0;
   };
   const auto op_index = [&](const operation* op) { return index.operation_index(op); };
