@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/half.hpp>
 #include <tapegraph/eager/any_tensor.hpp>
 
 /// What placeholders take: their own element type, and numbers that NumPy would turn into it without being asked.
