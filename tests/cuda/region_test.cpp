@@ -45,7 +45,7 @@ template <class Region, class Prepare>
 void same_bits(const Prepare& prepare, std::int64_t blocks = cuda::detail::most_blocks) {
     device_call cpu;
     prepare(cpu);
-    runtime::region_kernel<Region>::run(cpu.call);
+    tapegraph::cpu::run_map(&tapegraph::cpu::evaluate_tile<Region>, cpu.call);
     on_device::in_orders([&] {
         device_call gpu;
         prepare(gpu);
@@ -166,15 +166,19 @@ TEST_CASE("regions: results in place of operands, and results nobody wants") {
         c.in<float>({2050}, 1).in<float>({2050}, 2).in<float>({}, 3).out<float>({2050});
         c.in_place(0, 1).domain({2050});
     });
-    // The device reads all operands before it writes any result, so that several may be updated at once.
+    // Both read all operands before they write any result, so that several may be updated at once.
     const auto prepare = [](device_call& c) {
         c.in<float>({2050}, 1).in<float>({2050}, 2).in<float>({}, 3).out<float>({2050}).out<float>({2050}).domain(
             {2050});
     };
-    device_call apart, within;
-    prepare(apart), prepare(within);
+    device_call apart, within, on_host;
+    prepare(apart), prepare(within), prepare(on_host);
     within.in_place(0, 0).in_place(1, 1);
-    runtime::region_kernel<update>::run(apart.call);
+    on_host.in_place(0, 0).in_place(1, 1);
+    tapegraph::cpu::run_map(&tapegraph::cpu::evaluate_tile<update>, apart.call);
+    runtime::region_kernel<update>::run(on_host.call);
+    CHECK(on_host.result<float>(0) == apart.result<float>(0));
+    CHECK(on_host.result<float>(1) == apart.result<float>(1));
     within.on_device(&cuda::region_kernel<update>::run);
     CHECK(within.result<float>(0) == apart.result<float>(0));
     CHECK(within.result<float>(1) == apart.result<float>(1));
