@@ -1,7 +1,7 @@
 #pragma once
 
 /// All of files, and of what shows what a run does. What needs a library of somebody else comes in where its header is found; who uses
-/// it links that library (in CMake tapegraph::zlib).
+/// it links that library (in CMake tapegraph::zlib, tapegraph::hdf5; tapegraph::proto is headers alone).
 ///
 /// Define TG_NO_THIRD_PARTY to leave out what needs libraries.
 
