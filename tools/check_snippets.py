@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Compiles every ```cpp block of README.md, CONTRIBUTING.md and docs/, and compares what pages say is printed.
 
-    tools/check_snippets.py [--compiler g++] [--show] [PAGE.md ...] [-- more compiler arguments]
+    tools/check_snippets.py [--compiler g++] [--show] [--precompiled HEADER] [--component LIBRARY SETS] [PAGE.md ...]
+                            [-- more compiler arguments]
     tools/check_snippets.py --ran SOURCE PROGRAM PAGE.md     runs a program and compares what the page says of it
 
-A page is one compilation; errors name its lines. Words behind `cpp` say what a block is:
+A page is one compilation; errors name its lines. HEADER includes the umbrella header, and HEADER.gch beside it is read in its place by
+pages that do not run; those that do link LIBRARY, the compiled component for the instruction sets SETS. Words behind `cpp` say what a block is:
 
     ```cpp                         declarations: in a namespace of their own
     ```cpp statements              the body of a function
@@ -166,8 +168,8 @@ def program(groups, run, refused=None):
     return "\n".join(text) + "\n"
 
 
-def compile_text(command, text):
-    done = subprocess.run([*command, "-x", "c++", "-"], input=text, text=True, stdout=subprocess.PIPE,
+def compile_text(command, text, libraries=()):
+    done = subprocess.run([*command, "-x", "c++", "-", "-x", "none", *libraries], input=text, text=True, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, cwd=ROOT, check=False)
     return done.returncode, done.stdout
 
@@ -238,7 +240,7 @@ def compare(page, blocks, printed, report):
             report(page, block.output_line, "the program prints\n    " + "\n    ".join(got))
 
 
-def check_page(page, text, options, show):
+def check_page(page, text, options, given):
     errors = []
 
     def report(name, line, message):
@@ -253,16 +255,21 @@ def check_page(page, text, options, show):
     if not blocks:
         return len(excerpts), errors
     source = program(groups, run)
-    if show:
+    if given.show:
         print(source)
+    opinion = [*options, "-fsyntax-only", *(["-include", given.precompiled] if given.precompiled else [])]
     if not run:
-        code, output = compile_text([*options, "-fsyntax-only"], source)
+        code, output = compile_text(opinion, source)
         if code:
             report(page, 1, f"does not compile\n    {first_errors(output)}")
     else:
         with tempfile.TemporaryDirectory() as folder:
             binary = os.path.join(folder, "page")
-            code, output = compile_text([*options, "-O1", "-DTG_INSTRUCTION_SETS=1", "-o", binary], source)
+            as_built = ["-O1", "-DTG_INSTRUCTION_SETS=1"]
+            if given.component:
+                library, sets = given.component
+                as_built = ["-O0", "-fopenmp", "-DTG_COMPONENT=1", f"-DTG_INSTRUCTION_SETS={sets}"]
+            code, output = compile_text([*options, *as_built, "-o", binary], source, [library] if given.component else [])
             if code:
                 report(page, 1, f"does not compile\n    {first_errors(output)}")
             else:
@@ -272,7 +279,7 @@ def check_page(page, text, options, show):
                     report(page, 1, f"the program ends with {done.returncode}: {done.stdout[-300:]}")
                 compare(page, blocks, done.stdout, report)
     for block in blocks:
-        if "refused" in block.words and compile_text([*options, "-fsyntax-only"], program(groups, False, block))[0] == 0:
+        if "refused" in block.words and compile_text(opinion, program(groups, False, block))[0] == 0:
             report(page, block.line, "compiles, but says that it is refused")
     return len(blocks) + len(excerpts), errors
 
@@ -303,6 +310,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--compiler", default="g++")
     parser.add_argument("--show", action="store_true", help="print the programs that pages become")
+    parser.add_argument("--precompiled", metavar="HEADER")
+    parser.add_argument("--component", nargs=2, metavar=("LIBRARY", "SETS"))
     parser.add_argument("pages", nargs="*", type=pathlib.Path)
     parser.add_argument("--ran", nargs=2, metavar=("SOURCE", "PROGRAM"))
     given = parser.parse_args(arguments)
@@ -317,10 +326,13 @@ def main():
     def check(page):
         page = page.resolve()
         name = str(page.relative_to(ROOT)) if page.is_relative_to(ROOT) else str(page)
-        return check_page(name, page.read_text(encoding="utf-8"), options, given.show)
+        return check_page(name, page.read_text(encoding="utf-8"), options, given)
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        results = list(pool.map(check, pages))
+        # The longest first, so that no thread waits for one at the end.
+        longest = sorted(pages, key=lambda page: -page.stat().st_size)
+        of_page = dict(zip(longest, pool.map(check, longest)))
+    results = [of_page[page] for page in pages]
     errors = [error for _, found in results for error in found]
     print("\n".join([*errors, f"check_snippets.py: {sum(count for count, _ in results)} blocks, {len(errors)} errors"]))
     sys.exit(1 if errors else 0)

@@ -4,7 +4,10 @@
 A mistake is one error of at most 12 lines and 2,000 characters, and the file with the mistake is named first: by the first line that
 the compiler prints, and by the error.
 
-usage: check.py FILE.cpp -- COMPILER FLAGS...
+usage: check.py [--umbrella HEADER] FILE.cpp -- COMPILER FLAGS...
+
+HEADER includes the umbrella header and is precompiled (HEADER.gch). It is read first by files that include the umbrella and have
+neither macros nor flags of their own, unless they are a control, which is compiled as users compile.
 
 Comments at the start of a line, anywhere in the file:
     // expect: TEXT          compilation fails and TEXT is in the output (several lines: all of them, in any order)
@@ -50,8 +53,16 @@ def place_complaints(source, output):
             yield f"the first {what} names {found[1] if found else 'no file'}, not {name}"
 
 
+def may_begin_with_umbrella(source, lines):
+    return ("#include <tapegraph/tapegraph.hpp>" in lines and not any(re.match(r"#(?!include)|// flags", line) for line in lines)
+            and not os.path.basename(source).startswith("control_"))
+
+
 def main():
-    source, separator, compile_command = sys.argv[1], sys.argv[2], sys.argv[3:]
+    umbrella, arguments = None, sys.argv[1:]
+    if arguments[:1] == ["--umbrella"]:
+        umbrella, arguments = arguments[1], arguments[2:]
+    source, separator, compile_command = *(arguments + ["", ""])[:2], arguments[2:]
     if separator != "--" or not compile_command:
         sys.exit(__doc__)
     with open(source, encoding="utf-8") as file:
@@ -78,6 +89,8 @@ def main():
     if success == bool(texts):
         sys.exit(f"{source}: names no expectation for {kind}" if not texts else f"{source}: expects both outcomes")
 
+    if umbrella and may_begin_with_umbrella(source, lines):
+        flags = ["-include", umbrella]
     command = compile_command + flags + [source]
     environment = dict(os.environ, LC_ALL="C")
     size = 0
