@@ -45,6 +45,7 @@ STORED = "ops/stored_test"
 CORNERS = "ops/corner_test"
 WINDOWS = "ops/stored_windows_test"
 SEQUENCE = "nn/sequence_layers_test"
+SEQUENCE_DEFAULTS = "nn/sequence_defaults_test"
 DEFAULTS = ("nn/layer_defaults_test",)
 HIGHER = "ops/higher_derivatives_test"
 # Of each header, the programs that notice most of its changes, cheapest first. A program is a test file, and what it is linked
@@ -82,17 +83,17 @@ PROGRAMS = {
     "ops/reduction/softmax": table("reduction", HIGHER, "ops/stored_reductions_test"),
     "ops/elementwise/trigonometric": table("function") + table("elementwise"),
     "ops/movement/view": table("movement", HIGHER, "ops/movement_corner_test"),
-    "nn/layers/attention": [("nn/attention_test",), ("nn/stored_attention_test",)],
+    "nn/layers/attention": [(SEQUENCE_DEFAULTS,), ("nn/attention_test",), ("nn/stored_attention_test",)],
     "nn/layers/convolution": [DEFAULTS, ("nn/layers_test",), ("nn/stored_test",)],
     "nn/layers/dense": [DEFAULTS, ("nn/layers_test",)],
     "nn/layers/dropout": [DEFAULTS, ("nn/layers_test",)],
-    "nn/layers/embedding": [(SEQUENCE,)],
-    "nn/layers/gru": [("nn/gru_test",), (SEQUENCE,)],
+    "nn/layers/embedding": [(SEQUENCE_DEFAULTS,), (SEQUENCE,), ("nn/sparse_embedding_test",)],
+    "nn/layers/gru": [(SEQUENCE_DEFAULTS,), ("nn/gru_test",), (SEQUENCE,)],
     "nn/layers/normalization": [DEFAULTS, ("nn/layers_test",), ("nn/stored_test",)],
-    "nn/layers/recurrent": [("nn/recurrent_test",), (SEQUENCE,)],
+    "nn/layers/recurrent": [(SEQUENCE_DEFAULTS,), ("nn/recurrent_test",), (SEQUENCE,)],
     "nn/layers/recurrent_layer": [("nn/recurrent_test",), (SEQUENCE,), ("nn/gru_test",)],
     "nn/layers/sequence": [(SEQUENCE,)],
-    "nn/layers/simple_rnn": [("nn/recurrent_test",), (SEQUENCE,)],
+    "nn/layers/simple_rnn": [(SEQUENCE_DEFAULTS,), ("nn/recurrent_test",), (SEQUENCE,)],
     "nn/optimizers": [("nn/optimizers_test",)],
 }
 
