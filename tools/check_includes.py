@@ -19,7 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 # "" is the umbrella. Read it as the picture in docs/design.md: core <- expr <- ops, and so on. In a room of ops/ the files
 # that KERNEL_FILE matches are the operations' kernels; no operation includes them.
 EVERYTHING = {"core", "expr", "cpu", "runtime", "ops", "ops kernels", "ir", "graph", "eager", "cuda", "nn", "data", "io",
-              "profile"}
+              "profile", "distributed"}
 DIRECTIONS = {
     "core": set(),
     "expr": {"core"},
@@ -35,6 +35,7 @@ DIRECTIONS = {
     "data": EVERYTHING,
     "io": EVERYTHING,
     "profile": EVERYTHING,
+    "distributed": {"core", "cpu", "io"},
     "": EVERYTHING,
 }
 KERNEL_FILE = re.compile(r"tapegraph/ops/(kernels\.hpp|\w+/(cpu\w*|\w*kernel\w*|blas|\w*geometry)\.hpp)")

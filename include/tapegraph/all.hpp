@@ -7,4 +7,5 @@
 #include <tapegraph/version.hpp>
 
 #include <tapegraph/data.hpp>
+#include <tapegraph/distributed.hpp>
 #include <tapegraph/io.hpp>

@@ -1,0 +1,154 @@
+#pragma once
+
+#include <tapegraph/distributed/tree_sum.hpp>
+
+/// What ranks do together beside sums of gradients. Those without a class of their own wait until they are done.
+
+namespace tapegraph::distributed {
+
+/// Every rank brings a block of bytes, each as many as it likes; all get all blocks, one behind the other in order of ranks. For rows
+/// of sparse gradients in order of shards, for values that are compared. Memory grows to the largest result and stays.
+template <class = void>
+class basic_block_gather final : public operation {
+public:
+    basic_block_gather(exchange& ranks, std::string label)
+        : ranks_(&ranks), channel_(ranks.open_channel()), label_(std::move(label)) {
+        sizes_.resize(static_cast<std::size_t>(ranks.size()));
+        offsets_.resize(sizes_.size() + 1);
+        requests_.resize(sizes_.size());
+        size_label_ = label_ + ", sizes of blocks";
+        block_label_ = label_ + ", blocks";
+    }
+    ~basic_block_gather() override {
+        if (state_ != state::idle) ranks_->dismiss(*this);
+        for (request& each : requests_) ranks_->cancel(each);
+    }
+
+    /// `block` must stay until it is done.
+    void start(std::span<const std::byte> block) {
+        if (!done()) throw argument_error("block_gather: " + label_ + " was started twice");
+        own_ = block;
+        const auto mine = static_cast<std::size_t>(ranks_->rank());
+        sizes_[mine] = block.size();
+        state_ = state::sizes;
+        each_peer([&](int peer, std::size_t p) {
+            requests_[p] = ranks_->start(peer, std::as_bytes(std::span(&sizes_[mine], 1)),
+                                         std::as_writable_bytes(std::span(&sizes_[p], 1)), channel_, size_label_);
+        });
+        if (!advance()) ranks_->enlist(*this);
+    }
+    bool done() const { return state_ == state::idle; }
+    void wait() {
+        if (!done()) ranks_->wait(*this, [this] { return done(); });
+    }
+    /// The block that a rank brought.
+    std::span<const std::byte> block(int rank) const {
+        const auto r = static_cast<std::size_t>(rank);
+        return {all_.data() + offsets_[r], offsets_[r + 1] - offsets_[r]};
+    }
+    /// All of them.
+    std::span<const std::byte> blocks() const { return {all_.data(), offsets_.back()}; }
+
+    bool advance() override {
+        if (state_ == state::idle) return true;
+        if (!all_arrived()) return false;
+        if (state_ == state::sizes) {
+            start_blocks();
+            if (!all_arrived()) return false;
+        }
+        state_ = state::idle;
+        return true;
+    }
+    request pending() const override {
+        for (const request& each : requests_)
+            if (each.valid()) return each;
+        return {};
+    }
+
+private:
+    enum class state { idle, sizes, blocks };
+
+    template <class F>
+    void each_peer(const F& f) {
+        // Each begins with another one, its neighbour.
+        for (int k = 1; k < ranks_->size(); ++k) {
+            const int peer = (ranks_->rank() + k) % ranks_->size();
+            f(peer, static_cast<std::size_t>(peer));
+        }
+    }
+    bool all_arrived() {
+        bool all = true;
+        for (request& each : requests_) all = ranks_->test(each) && all;
+        return all;
+    }
+    void start_blocks() {
+        for (std::size_t r = 0; r < sizes_.size(); ++r) offsets_[r + 1] = offsets_[r] + sizes_[r];
+        if (all_.size() < offsets_.back()) all_.resize(offsets_.back());
+        std::copy(own_.begin(), own_.end(),
+                  all_.begin() + static_cast<std::ptrdiff_t>(offsets_[static_cast<std::size_t>(ranks_->rank())]));
+        state_ = state::blocks;
+        each_peer([&](int peer, std::size_t p) {
+            if (own_.empty() && sizes_[p] == 0) return;
+            requests_[p] =
+                ranks_->start(peer, own_, std::span(all_.data() + offsets_[p], sizes_[p]), channel_, block_label_);
+        });
+    }
+
+    exchange* ranks_;
+    int channel_;
+    state state_ = state::idle;
+    std::string label_, size_label_, block_label_;
+    std::span<const std::byte> own_;
+    std::vector<std::size_t> sizes_, offsets_;
+    std::vector<request> requests_;
+    std::vector<std::byte> all_;
+};
+using block_gather = basic_block_gather<>;
+
+/// Sends bytes of one rank to all others, down a binomial tree.
+template <class = void>
+void broadcast(exchange& ranks, int root, std::span<std::byte> bytes, const std::string& label = "broadcast") {
+    const int channel = ranks.open_channel(), size = ranks.size();
+    if (root < 0 || root >= size)
+        throw range_error("broadcast: no rank " + std::to_string(root) + " among " + std::to_string(size));
+    if (bytes.empty()) return;
+    const int mine = (ranks.rank() - root + size) % size; // the root's number is 0
+    const auto peer = [&](int number) { return (number + root) % size; };
+    int bit = 1;
+    for (; bit < size; bit *= 2)
+        if ((mine & bit) != 0) {
+            request from = ranks.start(peer(mine - bit), {}, bytes, channel, label);
+            ranks.wait(from);
+            break;
+        }
+    for (bit /= 2; bit > 0; bit /= 2)
+        if (mine + bit < size) {
+            request to = ranks.start(peer(mine + bit), bytes, {}, channel, label);
+            ranks.wait(to);
+        }
+}
+
+/// Returns when all ranks have called it.
+template <class = void>
+void barrier(exchange& ranks, const std::string& label = "barrier") {
+    const int channel = ranks.open_channel(), size = ranks.size();
+    const std::byte told{1};
+    std::byte heard{};
+    // In round k every rank hears from the one 2^k before it (Hensgen, Finkel, Manber 1988): any number of ranks.
+    for (int distance = 1; distance < size; distance *= 2) {
+        request to = ranks.start((ranks.rank() + distance) % size, std::span(&told, 1), {}, channel, label);
+        request from = ranks.start((ranks.rank() + size - distance) % size, {}, std::span(&heard, 1), channel, label);
+        ranks.wait(from);
+        ranks.wait(to);
+    }
+}
+
+/// Sums a few values over the ranks by the tree, in place: metrics, norms.
+template <class T>
+void sum_over_ranks(exchange& ranks, std::span<T> values, const std::string& label = "sum over ranks") {
+    tree_sum sum(ranks, values.size(), sum_of<T>, label);
+    sum.start_all_reduce(values.data());
+    sum.wait();
+}
+
+} // namespace tapegraph::distributed

@@ -1,0 +1,230 @@
+#pragma once
+
+#include <tapegraph/core/clock.hpp>
+#include <tapegraph/core/environment.hpp>
+#include <tapegraph/core/error.hpp>
+
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <ctime>
+#include <sched.h>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+/// What runs between ranks. A rank is one participant of a job: a process of MPI, a thread, a GPU. Everything collective is written
+/// once, on pairs of messages (distributed/tree_sum.hpp); a transport moves pairs of messages and nothing else.
+
+namespace tapegraph {
+
+/// Ranks that do not agree, do not answer, or a transport that fails; rank, peer, step and what was exchanged are named.
+struct exchange_error : error {
+    using error::error;
+};
+
+namespace distributed {
+
+/// A pair of messages under way, until test or wait returns it.
+struct request {
+    int slot = -1;
+    bool valid() const { return slot >= 0; }
+};
+
+class exchange;
+
+/// Something of several rounds that exchange::progress drives on. It is under way from exchange::enlist until advance returns true.
+class operation {
+public:
+    operation() = default;
+    operation(const operation&) = delete;
+    operation& operator=(const operation&) = delete;
+    virtual ~operation() = default;
+    /// Does what can be done now without waiting; whether all is done.
+    virtual bool advance() = 0;
+    /// What it waits for, for the error at the deadline.
+    virtual request pending() const = 0;
+};
+
+/// The time after which a silent peer is an error: TAPEGRAPH_EXCHANGE_SECONDS, 600 where it is not set.
+inline double deadline_of_environment() {
+    const char* const text = tapegraph::detail::environment("TAPEGRAPH_EXCHANGE_SECONDS");
+    if (text == nullptr) return 600;
+    const std::string_view whole = text;
+    double seconds = 0;
+    const auto end = std::from_chars(whole.data(), whole.data() + whole.size(), seconds);
+    if (end.ec != std::errc{} || end.ptr != whole.data() + whole.size() || !(seconds > 0) || !std::isfinite(seconds))
+        tapegraph::detail::refuse_environment("TAPEGRAPH_EXCHANGE_SECONDS", text, "seconds above 0");
+    return seconds;
+}
+
+/// The interface between ranks. One thread of a rank calls it. Nothing is allocated once as many requests have been under way at a
+/// time as ever will be.
+class exchange {
+public:
+    exchange(int rank, int size) : rank_(rank), size_(size), deadline_(deadline_of_environment()) {}
+    exchange(const exchange&) = delete;
+    exchange& operator=(const exchange&) = delete;
+    virtual ~exchange() = default;
+
+    int rank() const { return rank_; }
+    int size() const { return size_; }
+
+    /// A number that messages of one purpose carry, so that they meet those of the same purpose: every rank opens its channels in
+    /// the same order. Messages of one channel between two ranks arrive in the order of their start.
+    int open_channel() { return channels_++; }
+
+    /// Begins to send these bytes to the peer and to receive as many as the second span has from it; either may be empty, and the
+    /// peer's other way round. Memory and label must live until the request is done. Throws range_error for a peer that is none.
+    request start(int peer, std::span<const std::byte> send, std::span<std::byte> receive, int channel,
+                  std::string_view label) {
+        if (peer < 0 || peer >= size_ || peer == rank_)
+            throw range_error("exchange: rank " + std::to_string(rank_) + " has no peer " + std::to_string(peer) +
+                              " among " + std::to_string(size_) + " ranks");
+        int slot = 0;
+        if (free_.empty()) {
+            slot = static_cast<int>(slots_.size());
+            slots_.emplace_back();
+            free_.reserve(slots_.size());
+        } else {
+            slot = free_.back();
+            free_.pop_back();
+        }
+        slots_[static_cast<std::size_t>(slot)] = {peer, label, send.size(), receive.size()};
+        messages_ += !send.empty();
+        bytes_sent_ += static_cast<std::int64_t>(send.size());
+        try {
+            start_pair(slot, peer, send, receive, channel);
+        } catch (...) {
+            free_.push_back(slot);
+            throw;
+        }
+        return {slot};
+    }
+
+    /// Moves everything under way on, without waiting. Between ranks it is this that makes progress: call it now and then.
+    void progress() {
+        poll();
+        if (advancing_) return; // an operation that starts another one
+        advancing_ = true;
+        try {
+            std::size_t kept = 0;
+            for (std::size_t i = 0; i < operations_.size(); ++i) { // advance may enlist more
+                operation* const each = operations_[i];
+                if (each != nullptr && !each->advance()) operations_[kept++] = each;
+            }
+            operations_.resize(kept);
+        } catch (...) {
+            operations_.clear();
+            advancing_ = false;
+            throw;
+        }
+        advancing_ = false;
+    }
+    /// Has progress drive an operation until it is done.
+    void enlist(operation& which) { operations_.push_back(&which); }
+    /// Forgets an operation that ends before it is done.
+    void dismiss(const operation& which) {
+        for (operation*& each : operations_)
+            if (each == &which) each = nullptr;
+    }
+
+    /// Whether a request is done; the request is empty then.
+    bool test(request& of) {
+        if (!of.valid() || !finished(of.slot)) return !of.valid();
+        free_.push_back(std::exchange(of.slot, -1));
+        return true;
+    }
+    /// Waits for a request. Throws exchange_error at the deadline.
+    void wait(request& of) {
+        wait_until([&] { return test(of); }, [&] { return of; });
+    }
+    /// Waits for an operation that was enlisted. `done` is asked after each progress. Throws exchange_error at the deadline.
+    template <class Done>
+    void wait(const operation& of, const Done& done) {
+        wait_until(done, [&] { return of.pending(); });
+    }
+    /// Gives up a request whose memory is about to end.
+    void cancel(request& of) noexcept {
+        if (!of.valid()) return;
+        cancel_pair(of.slot);
+        free_.push_back(std::exchange(of.slot, -1));
+    }
+
+    /// Seconds until a silent peer is an error.
+    double deadline() const { return deadline_; }
+    void set_deadline(double seconds) {
+        if (!(seconds > 0))
+            throw argument_error("exchange: a deadline of " + std::to_string(seconds) + " s; expected more than 0");
+        deadline_ = seconds;
+    }
+    /// The step that errors name.
+    std::int64_t step() const { return step_; }
+    void set_step(std::int64_t step) { step_ = step; }
+    /// What was sent so far: messages that are not empty, and their bytes.
+    std::int64_t messages_sent() const { return messages_; }
+    std::int64_t bytes_sent() const { return bytes_sent_; }
+
+    /// Seconds on the clock that deadlines and times of exchanges are measured by.
+    virtual double now() const { return tapegraph::detail::steady_seconds(); }
+    /// What the transport is called: "threads", "Open MPI 4.1.4".
+    virtual std::string name() const = 0;
+
+protected:
+    virtual void start_pair(int slot, int peer, std::span<const std::byte> send, std::span<std::byte> receive,
+                            int channel) = 0;
+    /// Both messages of a slot are done.
+    virtual bool finished(int slot) = 0;
+    virtual void poll() = 0;
+    virtual void cancel_pair(int slot) noexcept = 0;
+    /// Between two looks of one that waits until `last`: gives the processor to others, soon for longer.
+    virtual void idle(int looks, double last) {
+        static_cast<void>(last);
+        const std::timespec pause{0, looks < 4096 ? 20'000 : 500'000};
+        looks < 256 ? static_cast<void>(::sched_yield()) : static_cast<void>(::nanosleep(&pause, nullptr));
+    }
+    int peer_of(int slot) const { return slots_[static_cast<std::size_t>(slot)].peer; }
+    std::string_view label_of(int slot) const { return slots_[static_cast<std::size_t>(slot)].label; }
+
+private:
+    struct pair {
+        int peer = -1;
+        std::string_view label{};
+        std::size_t send = 0, receive = 0;
+    };
+
+    template <class Done, class Pending>
+    void wait_until(const Done& done, const Pending& pending) {
+        const double first = now();
+        for (int looks = 0;; ++looks) {
+            progress();
+            if (done()) return;
+            if (now() - first >= deadline_) late(pending(), now() - first);
+            idle(looks < (1 << 20) ? looks : 1 << 20, first + deadline_);
+        }
+    }
+    [[noreturn]] void late(request of, double seconds) const {
+        const pair which = of.valid() ? slots_[static_cast<std::size_t>(of.slot)] : pair{};
+        char time[32];
+        const auto end = std::to_chars(time, time + sizeof time, seconds, std::chars_format::fixed, 1);
+        throw exchange_error("exchange: rank " + std::to_string(rank_) + " waited " + std::string(time, end.ptr) +
+                             " s for rank " + std::to_string(which.peer) + " in step " + std::to_string(step_) + ", " +
+                             std::string(which.label) + " (" + std::to_string(which.send) + " bytes to send, " +
+                             std::to_string(which.receive) + " to receive)");
+    }
+
+    int rank_, size_, channels_ = 0;
+    bool advancing_ = false;
+    double deadline_;
+    std::int64_t step_ = 0, messages_ = 0, bytes_sent_ = 0;
+    std::vector<pair> slots_;
+    std::vector<int> free_;
+    std::vector<operation*> operations_;
+};
+
+} // namespace distributed
+
+} // namespace tapegraph
