@@ -2,6 +2,8 @@
 
 #include <tapegraph/core/error.hpp>
 
+#include <simt/guarded_pages.hpp>
+
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -18,8 +20,6 @@
 #include <thread>
 #include <utility>
 #include <vector>
-
-#include <sys/mman.h>
 
 /// The device behind simt/driver.hpp: its memory, what has been given to it, and what it must not be asked for.
 
@@ -92,9 +92,8 @@ struct imitation {
         const std::lock_guard lock(guard);
         not_in_capture("memory is allocated");
         if (taken + bytes > memory) return nullptr;
-        void* const at = guarded ? guarded_memory(bytes) : std::aligned_alloc(256, rounded(bytes, 256));
-        std::memset(at, 0xFF, bytes); // fresh memory is no zeros
-        if (guarded && opened_ == 0) allow(at, bytes, PROT_NONE);
+        void* const at = guarded ? guarded_pages::instance().take(bytes) : std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+        if (!guarded) std::memset(at, 0xFF, bytes); // fresh memory is no zeros
         live[at] = bytes;
         taken += bytes;
         ++allocations;
@@ -106,7 +105,7 @@ struct imitation {
         if (found == live.end()) throw device_error("an address is freed that was not allocated");
         taken -= found->second;
         if (guarded)
-            munmap(first_page(at, found->second), rounded(found->second, page) + page);
+            guarded_pages::instance().give(at);
         else
             std::free(at);
         live.erase(found);
@@ -122,10 +121,10 @@ struct imitation {
         struct opening {
             imitation& i;
             explicit opening(imitation& it) : i(it) {
-                if (i.opened_++ == 0) i.open(true);
+                if (i.opened_++ == 0 && i.guarded) guarded_pages::instance().open();
             }
             ~opening() {
-                if (--i.opened_ == 0) i.open(false);
+                if (--i.opened_ == 0 && i.guarded) guarded_pages::instance().close();
             }
         } const while_working(*this);
         work();
@@ -146,32 +145,11 @@ struct imitation {
     }
 
 private:
-    void open(bool on) const {
-        if (!guarded) return;
-        for (const auto& [at, bytes] : live) allow(at, bytes, on ? PROT_READ | PROT_WRITE : PROT_NONE);
-    }
     static bool within(const std::map<void*, std::size_t>& blocks, const void* at, std::size_t bytes) {
         auto next = blocks.upper_bound(const_cast<void*>(at));
         if (next == blocks.begin()) return false;
         const auto& [first, size] = *std::prev(next);
         return static_cast<const std::byte*>(at) + bytes <= static_cast<const std::byte*>(first) + size;
-    }
-
-    // A guarded buffer ends, up to the 256 bytes that it is aligned to, where its last page does; the page behind is never open.
-    static constexpr std::size_t page = 4096;
-    static std::size_t rounded(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
-    static std::byte* first_page(void* at, std::size_t bytes) {
-        return static_cast<std::byte*>(at) - (rounded(bytes, page) - rounded(bytes, 256));
-    }
-    static void* guarded_memory(std::size_t bytes) {
-        void* const pages = mmap(nullptr, rounded(bytes, page) + page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (pages == MAP_FAILED) throw device_error("no memory for the imitated device");
-        void* const at = static_cast<std::byte*>(pages) + (rounded(bytes, page) - rounded(bytes, 256));
-        allow(at, bytes, PROT_READ | PROT_WRITE);
-        return at;
-    }
-    static void allow(void* at, std::size_t bytes, int rights) {
-        if (bytes > 0) mprotect(first_page(at, bytes), rounded(bytes, page), rights);
     }
 
     int opened_ = 0;
