@@ -20,6 +20,7 @@
 #include <tapegraph/nn/layers/group_normalization.hpp>
 #include <tapegraph/nn/layers/grouped_attention.hpp>
 #include <tapegraph/nn/layers/gru.hpp>
+#include <tapegraph/nn/layers/masking.hpp>
 #include <tapegraph/nn/layers/noise.hpp>
 #include <tapegraph/nn/layers/positions.hpp>
 #include <tapegraph/nn/layers/recurrent.hpp>

@@ -44,6 +44,10 @@ struct inputs {
     constexpr explicit inputs(Inputs...) requires(sizeof...(Inputs) > 0) {}
 };
 
+/// A value and which of its steps count: nn/layers/masking.hpp.
+template <class X, class M>
+struct masked;
+
 /// One output of several.
 template <fixed_string Name, class Handle>
 struct named_output {
@@ -132,16 +136,32 @@ inline constexpr bool is_inputs<inputs<Inputs...>> = true;
 template <class T>
 concept input_spec_like = is_inputs<T>;
 
-/// Outputs as those who train see them, whether they are one tensor or several.
+template <class T>
+inline constexpr bool is_masked = false;
+template <class X, class M>
+inline constexpr bool is_masked<masked<X, M>> = true;
+/// What is under a mask; what has none, itself.
+template <class T>
+constexpr const auto& without_mask(const T& x) {
+    if constexpr (is_masked<T>)
+        return x.value;
+    else
+        return x;
+}
+template <class T>
+using type_without_mask = std::remove_cvref_t<decltype(without_mask(std::declval<const T&>()))>;
+
+/// Outputs as those who train see them, whether they are one tensor or several: `get` gives tensors, `whole` what losses see, which may
+/// have a mask.
 template <class Result>
 struct output_pack {
     static constexpr int count = 1;
     static constexpr std::string_view names[1]{""};
     template <int I>
-    using type = Result;
+    using type = type_without_mask<Result>;
     template <int I>
-    static constexpr const Result& get(const Result& r) {
-        return r;
+    static constexpr const auto& get(const Result& r) {
+        return without_mask(r);
     }
 };
 template <fixed_string... Names, class... Handles>
@@ -150,9 +170,13 @@ struct output_pack<outputs<named_output<Names, Handles>...>> {
     static constexpr int count = sizeof...(Handles);
     static constexpr std::string_view names[count]{named_output<Names, Handles>::name...};
     template <int I>
-    using type = std::tuple_element_t<static_cast<std::size_t>(I), std::tuple<Handles...>>;
+    using type = type_without_mask<std::tuple_element_t<static_cast<std::size_t>(I), std::tuple<Handles...>>>;
     template <int I>
     static constexpr const auto& get(const result& r) {
+        return without_mask(whole<I>(r));
+    }
+    template <int I>
+    static constexpr const auto& whole(const result& r) {
         return r.template get<static_cast<std::size_t>(I)>();
     }
 };
@@ -162,13 +186,28 @@ inline constexpr bool is_outputs = false;
 template <class... Outputs>
 inline constexpr bool is_outputs<outputs<Outputs...>> = true;
 
-/// What a model returns, with no formula in it.
+template <class T>
+inline constexpr bool has_masks = is_masked<T>;
+template <fixed_string... Names, class... Handles>
+inline constexpr bool has_masks<outputs<named_output<Names, Handles>...>> = (is_masked<Handles> || ...);
+
+/// What a model returns, with no formula in it, for those who train.
 template <class Result>
-constexpr auto sealed_result(const Result& r) {
+constexpr auto sealed_output(const Result& r) {
     if constexpr (is_outputs<Result>)
         return r;
+    else if constexpr (is_masked<Result>)
+        return r.sealed();
     else
         return eval(r);
+}
+/// The same without masks, for those who want its values.
+template <class Result>
+constexpr auto sealed_result(const Result& r) {
+    if constexpr (has_masks<Result>)
+        return outputs_without_masks(r);
+    else
+        return sealed_output(r);
 }
 
 } // namespace detail

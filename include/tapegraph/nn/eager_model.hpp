@@ -185,7 +185,7 @@ private:
     // The model on a copy of a batch's inputs, and what its regularizers add to its loss.
     static auto call_model(eager_context& context, detail::batch_columns columns) {
         const auto output = [&]<std::size_t... I>(std::index_sequence<I...>) {
-            return detail::sealed_result(Model::get()(
+            return detail::sealed_output(Model::get()(
                 eager_scope(&context),
                 detail::batch_tensor<std::tuple_element_t<I, typename pack::element_types>>(columns[I])...));
         }

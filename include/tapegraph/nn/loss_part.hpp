@@ -107,6 +107,10 @@ struct underscore {
     static constexpr std::string_view name = "_";
 };
 
+/// The same of an output with a mask: nn/layers/masking.hpp.
+template <class Loss>
+struct masked_part;
+
 /// One loss of one output: the columns it reads, and its value.
 template <class Loss>
 struct loss_part {
@@ -119,14 +123,18 @@ struct loss_part {
     }
     template <class Y, class N, class... Z>
     static constexpr auto value(const Y& y, const N& n, const Z&... z) {
-        if constexpr (count > 0)
+        if constexpr (is_masked<Y>)
+            return masked_part<Loss>::value(y, n, z...);
+        else if constexpr (count > 0)
             return eval(Loss{}(y, z..., n));
         else
             return eval(Loss{}(y, z...));
     }
     template <class Y, class... Z>
     static constexpr auto accuracy(const Y& y, const Z&... z) {
-        if constexpr (requires { Loss::accuracy(y, z...); })
+        if constexpr (is_masked<Y>)
+            return masked_part<Loss>::accuracy(y, z...);
+        else if constexpr (requires { Loss::accuracy(y, z...); })
             return eval(Loss::accuracy(y, z...));
         else
             return none{};
@@ -146,7 +154,9 @@ struct loss_part<weighted<Loss>> {
     }
     template <class Y, class N, class Z, class W>
     static constexpr auto value(const Y& y, const N& n, const Z& z, const W& w) {
-        if constexpr (count > 0)
+        if constexpr (is_masked<Y>)
+            return masked_part<weighted<Loss>>::value(y, n, z, w);
+        else if constexpr (count > 0)
             return weighted_mean(eval(Loss{}.per_record(y, z, n)), w);
         else
             return weighted_mean(eval(Loss{}.per_record(y, z)), w);

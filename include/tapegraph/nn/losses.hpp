@@ -52,7 +52,8 @@ struct sigmoid_cross_entropy {
     static constexpr auto per_record(auto x, auto z) { return detail::mean_of_record(each(x, z)); }
     static constexpr auto each(auto x, auto z) { return maximum(x, 0) - x * z + log1p(exp(-abs(x))); }
     static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
-    static constexpr auto accuracy(auto x, auto z) { return mean(cast<float>((x > 0) == (z > 0.5))); }
+    static constexpr auto right(auto x, auto z) { return cast<float>((x > 0) == (z > 0.5)); }
+    static constexpr auto accuracy(auto x, auto z) { return mean(right(x, z)); }
 };
 
 /// Binary cross-entropy of probabilities p, clipped to [1e-7, 1 - 1e-7] as Keras does.
@@ -65,7 +66,8 @@ struct binary_cross_entropy {
         return -(z * log(q) + (1 - z) * log(1 - q));
     }
     static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
-    static constexpr auto accuracy(auto p, auto z) { return mean(cast<float>((p > 0.5) == (z > 0.5))); }
+    static constexpr auto right(auto p, auto z) { return cast<float>((p > 0.5) == (z > 0.5)); }
+    static constexpr auto accuracy(auto p, auto z) { return mean(right(p, z)); }
 };
 
 /// Cross-entropy of logits [batch..., classes] against a distribution of the same shape (one-hot rows, say).
@@ -74,9 +76,8 @@ struct softmax_cross_entropy {
     constexpr auto operator()(auto x, auto z) const { return mean(-sum(z * log_softmax(x), -1)); }
     static constexpr auto per_record(auto x, auto z) { return eval(-sum(z * log_softmax(x), -1)); }
     static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
-    static constexpr auto accuracy(auto x, auto z) {
-        return mean(cast<float>(argmax(x, -1) == argmax(z, -1)));
-    }
+    static constexpr auto right(auto x, auto z) { return cast<float>(argmax(x, -1) == argmax(z, -1)); }
+    static constexpr auto accuracy(auto x, auto z) { return mean(right(x, z)); }
 };
 
 /// Cross-entropy of logits [batch..., classes] against int32 class numbers [batch...].
@@ -92,9 +93,8 @@ struct sparse_softmax_cross_entropy {
     static constexpr tensor_spec labels(dtype, const shape& output) {
         return {dtype::i32, detail::dims_without_last(output)};
     }
-    static constexpr auto accuracy(auto x, auto z) {
-        return mean(cast<float>(argmax(x, -1) == z));
-    }
+    static constexpr auto right(auto x, auto z) { return cast<float>(argmax(x, -1) == z); }
+    static constexpr auto accuracy(auto x, auto z) { return mean(right(x, z)); }
 };
 
 /// The mean of squared differences.

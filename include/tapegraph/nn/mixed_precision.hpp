@@ -125,6 +125,7 @@ constexpr auto as_floats(const Y& y) {
             (std::index_sequence_for<Handles...>{});
         }
     (y);
+    else if constexpr (is_masked<Y>) return y.with(as_floats(y.value));
     else return computed_as<float>(eval(y), std::source_location::current());
 }
 

@@ -63,7 +63,8 @@ constexpr auto body_verdict() {
         using result = model_result<model, Spec>;
         if constexpr (std::is_void_v<result>)
             return std::type_identity<ir::advice<"the model returns nothing: is `return` missing?">>{};
-        else if constexpr (!tensor_like<std::remove_cvref_t<result>> && !is_outputs<std::remove_cvref_t<result>>)
+        else if constexpr (!tensor_like<std::remove_cvref_t<result>> && !is_outputs<std::remove_cvref_t<result>> &&
+                           !is_masked<std::remove_cvref_t<result>>)
             return std::type_identity<ir::advice<"a model returns its output, one tensor, or several: "
                                                  "return tg::outputs{tg::output<\"name\">(x), ...}">>{};
         else

@@ -51,11 +51,17 @@ struct objective {
     }
     template <class Y, class Labels, class F>
     static constexpr void labelled(const Y& y, const std::tuple<Labels>& z, const F& f) {
-        f(y, std::get<0>(z), none{});
+        if constexpr (is_masked<Y>)
+            y.weighing(none{}, [&](const auto& x, const auto& weights) { f(x, std::get<0>(z), weights); });
+        else
+            f(y, std::get<0>(z), none{});
     }
     template <class Y, class Labels, class Weights, class F>
     static constexpr void labelled(const Y& y, const std::tuple<Labels, Weights>& z, const F& f) {
-        f(y, std::get<0>(z), std::get<1>(z));
+        if constexpr (is_masked<Y>)
+            y.weighing(std::get<1>(z), [&](const auto& x, const auto& weights) { f(x, std::get<0>(z), weights); });
+        else
+            f(y, std::get<0>(z), std::get<1>(z));
     }
 };
 
@@ -120,11 +126,12 @@ struct objective<losses<part_on<Names, Losses>...>> {
         each_part([&]<std::size_t I, class Part>() {
             if constexpr (!std::is_same_v<Part, none>) {
                 const auto& output = part_output<I>(y);
-                add_mean(state.of(joined<part_name<I>, loss_suffix>::name), std::get<I>(v.parts), output);
+                const auto& like = without_mask(output);
+                add_mean(state.of(joined<part_name<I>, loss_suffix>::name), std::get<I>(v.parts), like);
                 const auto right = with_columns<places[I].column, loss_part<Part>::columns>(
                     z, [&](const auto&... each) { return loss_part<Part>::accuracy(output, each...); });
                 if constexpr (!std::is_same_v<std::remove_cv_t<decltype(right)>, none>)
-                    add_mean(state.of(joined<part_name<I>, accuracy_suffix>::name), right, output);
+                    add_mean(state.of(joined<part_name<I>, accuracy_suffix>::name), right, like);
             }
         });
     }
@@ -178,7 +185,7 @@ private:
     }
     template <std::size_t I, class Y>
     static constexpr const auto& part_output(const Y& y) {
-        return output_pack<Y>::template get<static_cast<int>(output_of<Y>(I))>(y);
+        return output_pack<Y>::template whole<static_cast<int>(output_of<Y>(I))>(y);
     }
     template <std::size_t I, class Y, class Z, class N>
     static constexpr auto part_value(const Y& y, const Z& z, const N& n) {

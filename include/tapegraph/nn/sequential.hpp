@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/expr/apply.hpp>
+#include <tapegraph/nn/columns.hpp>
 
 #include <cstddef>
 #include <tuple>
@@ -36,9 +37,9 @@ private:
         } else {
             using layer = std::tuple_element_t<I, std::tuple<Layers...>>;
             if constexpr (requires { layer{}(scope, x); })
-                return from<I + 1>(scope, eval(layer{}(scope / static_cast<int>(I), x)));
+                return from<I + 1>(scope, detail::sealed_output(layer{}(scope / static_cast<int>(I), x)));
             else
-                return from<I + 1>(scope, eval(layer{}(x)));
+                return from<I + 1>(scope, detail::sealed_output(layer{}(x)));
         }
     }
 };

@@ -25,7 +25,7 @@ constexpr auto trace_model(trace& t) {
         return graph_node(&t, t.input(name, dtype_of<T>, spec.dims(t.extents)));
     });
     return std::apply(
-        [&](const auto&... each) { return tapegraph::detail::sealed_result(Model::get()(root, each...)); }, x);
+        [&](const auto&... each) { return tapegraph::detail::sealed_output(Model::get()(root, each...)); }, x);
 }
 
 /// "mean_squared_error", as the compiler spells the type, without its namespaces.

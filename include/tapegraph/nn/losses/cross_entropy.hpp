@@ -24,7 +24,8 @@ struct categorical_cross_entropy : detail::loss_of_records<categorical_cross_ent
         const auto labels = detail::labels_like(p, z);
         return sum(-(labels * detail::log_of_probabilities(p)), -1);
     }
-    static constexpr auto accuracy(const auto& p, const auto& z) { return softmax_cross_entropy::accuracy(p, z); }
+    static constexpr auto right(const auto& p, const auto& z) { return softmax_cross_entropy::right(p, z); }
+    static constexpr auto accuracy(const auto& p, const auto& z) { return mean(right(p, z)); }
 };
 
 /// -log p of the class, of probabilities p [batch..., classes] and int32 class numbers [batch...].
@@ -36,9 +37,8 @@ struct sparse_categorical_cross_entropy : detail::loss_of_records<sparse_categor
     static constexpr tensor_spec labels(dtype, const shape& output) {
         return {dtype::i32, detail::dims_without_last(output)};
     }
-    static constexpr auto accuracy(const auto& p, const auto& z) {
-        return sparse_softmax_cross_entropy::accuracy(p, z);
-    }
+    static constexpr auto right(const auto& p, const auto& z) { return sparse_softmax_cross_entropy::right(p, z); }
+    static constexpr auto accuracy(const auto& p, const auto& z) { return mean(right(p, z)); }
 };
 
 namespace detail {
@@ -110,6 +110,8 @@ struct smoothed {
         }
     }
     static constexpr tensor_spec labels(dtype type, const shape& output) { return Loss::labels(type, output); }
+    static constexpr auto right(const auto& x, const auto& z) requires requires { Loss::right(x, z); }
+    { return Loss::right(x, z); }
     static constexpr auto accuracy(const auto& x, const auto& z) requires requires { Loss::accuracy(x, z); }
     { return Loss::accuracy(x, z); }
 

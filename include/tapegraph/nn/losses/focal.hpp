@@ -45,9 +45,10 @@ struct binary_focal {
             return weight * focus(1 - (z * x + (1 - z) * (1 - x)), n[2]) * -(z * log(q) + (1 - z) * log(1 - q));
         }
     }
-    static constexpr auto accuracy(const auto& x, const auto& z) {
-        return mean(cast<float>((x > (Logits ? 0 : 0.5)) == (z > 0.5)));
+    static constexpr auto right(const auto& x, const auto& z) {
+        return cast<float>((x > (Logits ? 0 : 0.5)) == (z > 0.5));
     }
+    static constexpr auto accuracy(const auto& x, const auto& z) { return mean(right(x, z)); }
 };
 
 template <bool Logits>
@@ -75,7 +76,8 @@ struct categorical_focal {
         }();
         return sum(n[0] * focus(1 - exp(logs), n[1]) * -(labels * logs), -1);
     }
-    static constexpr auto accuracy(const auto& x, const auto& z) { return softmax_cross_entropy::accuracy(x, z); }
+    static constexpr auto right(const auto& x, const auto& z) { return softmax_cross_entropy::right(x, z); }
+    static constexpr auto accuracy(const auto& x, const auto& z) { return mean(right(x, z)); }
 };
 
 } // namespace detail

@@ -1,0 +1,302 @@
+#pragma once
+
+#include <tapegraph/nn/layers/convolution.hpp>
+#include <tapegraph/nn/layers/dense.hpp>
+#include <tapegraph/nn/layers/dropout.hpp>
+#include <tapegraph/nn/layers/embedding.hpp>
+#include <tapegraph/nn/layers/layer.hpp>
+#include <tapegraph/nn/layers/normalization.hpp>
+#include <tapegraph/nn/masked.hpp>
+#include <tapegraph/ops/movement/slice.hpp>
+#include <tapegraph/ops/movement/view.hpp>
+#include <tapegraph/ops/pooling/pooling.hpp>
+
+#include <limits>
+#include <tuple>
+
+/// Masks that flow from an embedding to the loss, as Keras's do. Not part of tapegraph.hpp: programs without them do not compile them.
+///
+///     auto h = tg::embedding(scope / "words", words, {.input_dim = 1000, .output_dim = 64}, tg::mask_zero);
+///     h = tg::dropout(scope / "drop", h, {.rate = 0.1});                                   // keeps the mask
+///     auto y = tg::lstm(scope / "lstm", h, {.units = 64, .return_sequences = true});       // uses it and keeps it
+///     return tg::dense(scope / "tag", y, {.units = 10});                                   // loss and metrics use it
+///
+/// Which layers do what: docs/layers.md.
+
+namespace tapegraph {
+
+// Layers of other headers, for whoever includes those, too.
+struct lstm_layer_options;
+struct gru_layer_options;
+struct simple_rnn_layer_options;
+struct multi_head_attention_options;
+struct grouped_query_attention_options;
+struct layer_normalization_options;
+struct group_normalization_options;
+struct rms_normalization_options;
+struct noise_rate_options;
+struct gaussian_noise_options;
+struct prelu_options;
+struct position_embedding_options;
+struct token_and_position_embedding_options;
+struct wavelength_options;
+template <handle M>
+struct attention_mask;
+enum class merge_mode;
+
+/// Behind the options of an embedding: index 0 is padding, and what is made of it does not count (Keras's mask_zero=True).
+struct mask_zero_t {};
+inline constexpr mask_zero_t mask_zero{};
+
+/// Like `embedding`, with the mask of the indices [batch, time] that are not 0. Row 0 of the table is there all the same.
+template <class T = void, class Scope, tensor_like X>
+    requires(!tensor_like<Scope>)
+constexpr auto embedding(const Scope& scope, const X& indices, const embedding_options& o, mask_zero_t,
+                         std::source_location where = std::source_location::current()) {
+    const auto given = eval(indices, where);
+    return with_mask(embedding<T>(scope, given, o, where), embedding_mask(given, 0, where).steps, where);
+}
+template <class T = void, class Scope, tensor_like X>
+    requires(!tensor_like<Scope>)
+constexpr auto token_and_position_embedding(const Scope& scope, const X& indices,
+                                            const token_and_position_embedding_options& o, mask_zero_t) {
+    const auto given = eval(indices);
+    return with_mask(token_and_position_embedding<T>(scope, given, o), embedding_mask(given).steps);
+}
+
+struct masking_options {
+    double mask_value = 0;
+};
+/// x [batch, time, ..., features] with the mask of the steps that have a feature other than `mask_value`; the others become 0.
+template <class Scope, tensor_like X>
+    requires(!tensor_like<Scope>)
+constexpr auto masking(const Scope& scope, const X& x, const masking_options& o = {},
+                       std::source_location where = std::source_location::current()) {
+    const auto input = scope.operand(x, where);
+    const auto mark = scope.enter();
+    const auto counts = any(eval(input != o.mask_value, where), -1, {}, where);
+    return with_mask(
+        scope.leave("masking", mark, eval(tapegraph::where(expand_dims(counts, -1, where), input, 0), where)), counts,
+        where);
+}
+
+// What keeps the steps keeps the mask.
+#define TG_KEEPS_MASK(word, options)                                                                                   \
+    template <class Scope, class X, class M, class O = options>                                                        \
+    constexpr auto word(const Scope& scope, const masked<X, M>& x, const O& o = {},                                    \
+                        std::source_location where = std::source_location::current()) {                                \
+        return x.with(word(scope, x.value, o, where));                                                                 \
+    }
+TG_KEEPS_MASK(dense, dense_options)
+TG_KEEPS_MASK(dropout, dropout_options)
+TG_KEEPS_MASK(spatial_dropout1d, noise_rate_options)
+TG_KEEPS_MASK(alpha_dropout, noise_rate_options)
+TG_KEEPS_MASK(gaussian_dropout, noise_rate_options)
+TG_KEEPS_MASK(gaussian_noise, gaussian_noise_options)
+TG_KEEPS_MASK(layer_normalization, layer_normalization_options)
+TG_KEEPS_MASK(group_normalization, group_normalization_options)
+TG_KEEPS_MASK(rms_normalization, rms_normalization_options)
+TG_KEEPS_MASK(prelu, prelu_options)
+TG_KEEPS_MASK(activity_regularization, regularizer)
+#undef TG_KEEPS_MASK
+
+template <class Scope, class X, class M, class F>
+constexpr auto time_distributed(const Scope& scope, const masked<X, M>& x, const F& f) {
+    return x.with(time_distributed(scope, x.value, f));
+}
+template <class Scope, class X, class M, class F>
+constexpr auto layer(const Scope& scope, std::string_view type, const masked<X, M>& x, const F& f,
+                     std::source_location where = std::source_location::current()) {
+    return x.with(layer(scope, type, x.value, f, where));
+}
+/// Positions are not of the batch, and have no mask: `x + tg::position_embedding(scope, x, ...)`.
+template <class Scope, class X, class M, class O = position_embedding_options, class... P>
+constexpr auto position_embedding(const Scope& scope, const masked<X, M>& x, const O& o, const P&... first) {
+    return position_embedding(scope, x.value, o, first...);
+}
+template <class X, class M, class O = wavelength_options>
+constexpr auto sinusoidal_positions(const masked<X, M>& x, const O& o = {}) {
+    return sinusoidal_positions(x.value, o);
+}
+template <class X, class M, class O = wavelength_options>
+constexpr auto rotary_positions(const masked<X, M>& x, const O& o = {}) {
+    return x.with(rotary_positions(x.value, o));
+}
+
+/// The mean over the steps that count, [batch, features]; 0 where none does.
+template <class X, class M>
+constexpr auto global_average_pooling1d(const masked<X, M>& x, reduce_options options = {},
+                                        std::source_location where = std::source_location::current()) {
+    const auto input = eval(x.value, where);
+    if (!x.has_mask) return global_average_pooling1d(input, options, where);
+    const auto counts = expand_dims(x.mask, -1, where);
+    const auto total = sum(tapegraph::where(counts, input, 0), 1, options, where);
+    const auto steps = sum(tapegraph::where(counts, ones_like(input), 0), 1, options, where);
+    return eval(total / maximum(steps, 1), where);
+}
+/// The maximum over the steps that count; -infinity where none does.
+template <class X, class M>
+constexpr auto global_max_pooling1d(const masked<X, M>& x, reduce_options options = {},
+                                    std::source_location where = std::source_location::current()) {
+    const auto input = eval(x.value, where);
+    if (!x.has_mask) return global_max_pooling1d(input, options, where);
+    constexpr double least = -std::numeric_limits<double>::infinity();
+    return global_max_pooling1d(eval(tapegraph::where(expand_dims(x.mask, -1, where), input, least), where), options,
+                                where);
+}
+
+/// What the recurrent layers with states give for a value with a mask: the output has the mask where it is a sequence.
+template <class Y, class H>
+struct masked_recurrent_values {
+    Y output;
+    H hidden;
+};
+template <class Y, class H>
+struct masked_lstm_values {
+    Y output;
+    H hidden, cell;
+};
+
+namespace detail {
+
+template <class Y, class Given>
+constexpr auto masked_states(const Y& y, const Given& given) {
+    if constexpr (requires { given.cell; })
+        return masked_lstm_values<Y, std::remove_cvref_t<decltype(given.hidden)>>{y, given.hidden, given.cell};
+    else
+        return masked_recurrent_values<Y, std::remove_cvref_t<decltype(given.hidden)>>{y, given.hidden};
+}
+
+/// f(value, mask or nothing) of a recurrent layer.
+template <class F, class X, class M>
+constexpr auto recurrent_under_mask(const masked<X, M>& x, bool sequences, bool backwards, const F& f) {
+    const auto values = x.has_mask ? f(x.value, step_mask{x.mask}) : f(x.value);
+    const bool kept = x.has_mask && sequences;
+    const M mask = kept && backwards ? reverse(x.mask, 1) : x.mask; // outputs come in that order
+    if constexpr (requires { values.output; }) {
+        using H = std::remove_cvref_t<decltype(values.output)>;
+        return masked_states(masked<H, M>{values.output, mask, kept}, values);
+    } else {
+        return masked<std::remove_cv_t<decltype(values)>, M>{values, mask, kept};
+    }
+}
+
+} // namespace detail
+
+// Recurrent layers step over what does not count. A sequence keeps the mask, the last step alone has none.
+#define TG_STEPS_OVER_MASK(word, options)                                                                              \
+    template <class Scope, class X, class M, class O = options, class... E>                                            \
+    constexpr auto word(const Scope& scope, const masked<X, M>& x, const O& o, const E&... extras) {                   \
+        const auto run = [&](const auto& value, const auto&... mask) {                                                 \
+            return word(scope, value, o, mask..., extras...);                                                          \
+        };                                                                                                             \
+        return detail::recurrent_under_mask(x, o.return_sequences, o.go_backwards, run);                               \
+    }
+TG_STEPS_OVER_MASK(lstm, lstm_layer_options)
+TG_STEPS_OVER_MASK(lstm_with_state, lstm_layer_options)
+TG_STEPS_OVER_MASK(gru, gru_layer_options)
+TG_STEPS_OVER_MASK(gru_with_state, gru_layer_options)
+TG_STEPS_OVER_MASK(simple_rnn, simple_rnn_layer_options)
+TG_STEPS_OVER_MASK(simple_rnn_with_state, simple_rnn_layer_options)
+#undef TG_STEPS_OVER_MASK
+
+/// As Keras has it, a sequence is 0 at steps that do not count.
+template <class Scope, class X, class M, class O = lstm_layer_options>
+constexpr auto bidirectional(const Scope& scope, const masked<X, M>& x, O o, merge_mode mode = merge_mode{}) {
+    o.zero_output_for_mask = o.return_sequences;
+    return detail::recurrent_under_mask(x, o.return_sequences, false, [&](const auto& value, const auto&... mask) {
+        return bidirectional(scope, value, o, mode, mask...);
+    });
+}
+template <class Scope, class X, class M, class... O>
+constexpr auto stacked(const Scope& scope, const masked<X, M>& x, const std::tuple<O...>& layers) {
+    const auto& last = std::get<sizeof...(O) - 1>(layers);
+    return detail::recurrent_under_mask(x, last.return_sequences, false, [&](const auto& value, const auto&... mask) {
+        return stacked(scope, value, layers, mask...);
+    });
+}
+
+namespace detail {
+
+/// f(query, value, mask or nothing) of attention: a step of the query that counts sees the steps of the value that do. The result has
+/// the query's mask.
+template <class Q, class V, class F, class... Masks>
+constexpr auto attention_under_masks(const Q& query, const V& value, const F& f, const Masks&... given) {
+    const auto& q = without_mask(query);
+    const auto& v = without_mask(value);
+    const auto with = [&](const auto& seen) {
+        if constexpr (sizeof...(Masks) == 0)
+            return f(q, v, attention_mask{eval(seen)});
+        else
+            return f(q, v, attention_mask{eval(logical_and(seen, given.seen...))});
+    };
+    const auto by_value = [&](const auto&... before) {
+        if constexpr (is_masked<V>)
+            if (value.has_mask) {
+                const auto sees = expand_dims(value.mask, -2);
+                if constexpr (sizeof...(before) == 0)
+                    return with(sees);
+                else
+                    return with(logical_and(before..., sees));
+            }
+        if constexpr (sizeof...(before) == 0)
+            return f(q, v, given...);
+        else
+            return with(before...);
+    };
+    if constexpr (is_masked<Q>)
+        return query.with(query.has_mask ? by_value(expand_dims(query.mask, -1)) : by_value());
+    else
+        return by_value();
+}
+
+template <class Q, class V>
+concept one_masked = is_masked<Q> || is_masked<V>;
+
+} // namespace detail
+
+template <class Scope, class Q, class V, class O = multi_head_attention_options, class... Masks>
+    requires detail::one_masked<Q, V>
+constexpr auto multi_head_attention(const Scope& scope, const Q& query, const V& value, const O& o,
+                                    const Masks&... masks) {
+    return detail::attention_under_masks(
+        query, value,
+        [&](const auto& q, const auto& v, const auto&... seen) {
+            return multi_head_attention(scope, q, v, o, seen...);
+        },
+        masks...);
+}
+template <class Scope, class Q, class V, class O = grouped_query_attention_options, class... Masks>
+    requires detail::one_masked<Q, V>
+constexpr auto grouped_query_attention(const Scope& scope, const Q& query, const V& value, const O& o,
+                                       const Masks&... masks) {
+    return detail::attention_under_masks(
+        query, value,
+        [&](const auto& q, const auto& v, const auto&... seen) {
+            return grouped_query_attention(scope, q, v, o, seen...);
+        },
+        masks...);
+}
+
+// What does not keep the steps says so.
+#define TG_ENDS_MASK(word)                                                                                             \
+    template <class X, class M, class... More>                                                                         \
+    constexpr X word(const masked<X, M>& x, const More&...) {                                                          \
+        static_assert(always_false<X>, #word ": steps and their mask end here; say so, " #word "(x.value)");           \
+        return x.value;                                                                                                \
+    }
+TG_ENDS_MASK(flatten)
+TG_ENDS_MASK(reshape)
+TG_ENDS_MASK(transpose)
+#undef TG_ENDS_MASK
+#define TG_HAS_NO_MASK(word, options)                                                                                  \
+    template <class Scope, class X, class M, class O = options>                                                        \
+    constexpr X word(const Scope&, const masked<X, M>& x, const O& = {}) {                                             \
+        static_assert(always_false<X>, #word ": it has no mask, padding counts as any step; say so by x.value");       \
+        return x.value;                                                                                                \
+    }
+TG_HAS_NO_MASK(conv1d, conv1d_layer_options)
+TG_HAS_NO_MASK(batch_normalization, batch_normalization_options)
+#undef TG_HAS_NO_MASK
+
+} // namespace tapegraph
