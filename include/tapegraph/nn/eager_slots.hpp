@@ -13,8 +13,9 @@ namespace tapegraph::detail {
 /// State of an optimizer for one variable, as tensors.
 class eager_slots {
 public:
-    eager_slots(variable_list* variables, std::vector<eager_context::pending>* updates)
-        : variables_(variables), updates_(updates) {}
+    /// `common`: the path of the scope, with a slash, of what belongs to no variable.
+    eager_slots(variable_list* variables, std::vector<eager_context::pending>* updates, std::string_view common = {})
+        : variables_(variables), updates_(updates), common_(common) {}
 
     variable* target() const { return target_; }
     void begin(variable* target) {
@@ -33,7 +34,7 @@ public:
     }
     bool matches(std::string_view pattern) const { return path_matches(pattern, target_->path()); }
     /// A scalar of the optimizer's that belongs to no variable.
-    variable& common(std::string_view name) const { return (*variables_)[name]; }
+    variable& common(std::string_view name) const { return (*variables_)[std::string(common_).append(name)]; }
     void assign_common(std::string_view name, any_tensor value) const {
         updates_->push_back({&common(name), std::move(value)});
     }
@@ -48,6 +49,7 @@ protected:
 
     variable_list* variables_;
     std::vector<eager_context::pending>* updates_;
+    std::string_view common_;
     variable* target_ = nullptr;
     mutable std::vector<std::pair<variable*, any_tensor>> states_; // and what stands for them
 };

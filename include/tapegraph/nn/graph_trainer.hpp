@@ -59,10 +59,11 @@ private:
 
 template <class X>
 void basic_graph_trainer<X>::set_numbers(ir::program& p, std::string_view name, std::span<const double> numbers) {
-    if (numbers.empty()) return;
-    int i = 0;
-    while (!p.view().inputs[i].scalar_parameter || p.view().inputs[i].name != name) ++i;
-    for (const double number : numbers) p.set_parameter(i++, number);
+    int i = 0; // between the numbers of two optimizers there may be what the first asks about frozen variables
+    for (const double number : numbers) {
+        while (!p.view().inputs[i].scalar_parameter || p.view().inputs[i].name != name) ++i;
+        p.set_parameter(i++, number);
+    }
 }
 
 template <class X>

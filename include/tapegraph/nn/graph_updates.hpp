@@ -29,8 +29,9 @@ struct traced_numbers {
 /// The gradients of a step, as an optimizer's `shared` sees them.
 class graph_gradients {
 public:
-    /// Of the variables that `entries` name; these are to outlive it.
-    constexpr graph_gradients(trace* t, const list<gradient_entry>& entries) : t_(t), entries_(&entries) {}
+    /// Of the variables that `entries` name; these are to outlive it. `common`: the scope of what belongs to no variable.
+    constexpr graph_gradients(trace* t, const list<gradient_entry>& entries, int common = 0)
+        : t_(t), entries_(&entries), common_(common) {}
     constexpr int size() const { return entries_->size(); }
     constexpr dtype first_type() const { return t_->nodes[(*entries_)[0].node].type; }
 
@@ -66,8 +67,8 @@ public:
     /// A scalar of the optimizer's that belongs to no variable.
     constexpr graph_node common(std::string_view name) const {
         for (const variable_entry& v : t_->variables)
-            if (v.scope == 0 && v.name == name) return {t_, v.node};
-        t_->fail("loss_scaling: models of tg::compile scale their loss; here nothing does");
+            if (v.scope == common_ && v.name == name) return {t_, v.node};
+        t_->fail("loss_scaling: it scales the loss of minimize; gradients from elsewhere are not scaled");
         return {t_, t_->constant(1, first_type())};
     }
     constexpr void assign_common(std::string_view, const graph_node& target, const auto& value) const {
@@ -86,7 +87,11 @@ private:
 
     trace* t_;
     const list<gradient_entry>* entries_;
+    int common_;
 };
+
+/// Where what an optimizer, one of several, has beside its variables' state lies.
+constexpr int optimizer_scope(trace& t, int number) { return (graph_scope(&t, 0) / "optimizer" / number).index(); }
 
 /// The update of every variable that has a gradient; numbers are inputs of the program.
 template <class Optimizer>

@@ -161,19 +161,20 @@ struct forward_trace {
     }
 };
 
-/// The loss times a scale that is a variable of the optimizer's.
+/// The loss times a scale that is a variable of the optimizer's, in its scope.
 template <class T>
-constexpr graph_node scaled_loss(trace& t, const graph_node& loss) {
+constexpr graph_node scaled_loss(trace& t, const graph_node& loss, const graph_scope& own, int state_of = 0) {
     if (loss.type() != dtype::f32 && loss.type() != dtype::f64) {
         const operand_info given = t.info(loss.id());
         t.fail("loss_scaling: the loss must be float or double (cast the model's outputs, as tg::mixed does)", &given,
                1);
         return loss;
     }
-    const graph_scope root(&t, 0);
     const variable_options options{.initializer = init::zeros{}, .trainable = false};
-    const graph_node scale = root.variable<T>(tapegraph::detail::loss_scale_name, {}, options);
-    root.variable<T>(tapegraph::detail::good_steps_name, {}, options);
+    int made = t.variables.size();
+    const graph_node scale = own.reuse().template variable<T>(tapegraph::detail::loss_scale_name, {}, options);
+    own.reuse().template variable<T>(tapegraph::detail::good_steps_name, {}, options);
+    while (made < t.variables.size()) t.variables[made++].state_of = state_of;
     return eval(loss * tapegraph::detail::as_type_of(loss, scale));
 }
 
@@ -194,7 +195,9 @@ struct gradient_trace {
         for (const row_use_entry& use : t.row_uses) nodes.push_back(use.node);
         int loss = t.outputs[0].node;
         if constexpr (Scaled)
-            loss = scaled_loss<typename tapegraph::detail::value_type_of<Spec>::type>(t, graph_node(&t, loss)).id();
+            loss = scaled_loss<typename tapegraph::detail::value_type_of<Spec>::type>(t, graph_node(&t, loss),
+                                                                                      graph_scope(&t, 0))
+                       .id();
         const list<int> found = gradient(t, loss, nodes);
         int next = 0;
         for (const int i : indices) {

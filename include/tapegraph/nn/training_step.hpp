@@ -34,6 +34,13 @@ template <class... Each>
 struct optimizers {
     std::tuple<Each...> each;
     constexpr explicit optimizers(const Each&... them) : each(them...) {}
+
+    /// A bit for each that scales its losses.
+    static constexpr std::uint64_t scaled = [] {
+        std::uint64_t mask = 0, bit = 1;
+        ((mask |= detail::scales_loss<Each>() ? bit : 0, bit <<= 1), ...);
+        return mask;
+    }();
 };
 
 /// What a step is given in graph mode: a scope that can minimize.
@@ -113,8 +120,11 @@ struct step_trace {
     }
 };
 
-/// The gradient of each loss by the variables that it names.
-template <class Step, class Spec>
+/// Where a step's optimizer has its scale of the loss: a step with one has it where a model has it.
+constexpr int step_scale_scope(trace& t, int optimizer) { return optimizer == 0 ? 0 : optimizer_scope(t, optimizer); }
+
+/// The gradient of each loss by the variables that it names. `Scaled`: a bit for each optimizer that scales its losses.
+template <class Step, class Spec, std::uint64_t Scaled>
 struct step_gradients {
     using previous = step_trace<Step, Spec>;
     static constexpr void build(trace& t) {
@@ -134,13 +144,19 @@ struct step_gradients {
                 indices.push_back(i);
             }
             if (nodes.size() == 0) return t.fail("minimize: no trainable variable has a path of this pattern");
-            list<int> found = gradient(t, m.node, nodes);
+            const auto scaled = [&](int loss) {
+                if ((Scaled >> m.optimizer & 1) == 0) return loss;
+                using T = typename tapegraph::detail::value_type_of<Spec>::type;
+                const graph_scope own(&t, step_scale_scope(t, m.optimizer));
+                return scaled_loss<T>(t, graph_node(&t, loss), own, m.optimizer + 1).id();
+            };
+            list<int> found = gradient(t, scaled(m.node), nodes);
             if (t.regularizers.size() > 0) { // penalties go with the loss that changes the variable
                 list<int> changed(t.variables.size(), 0);
                 for (int k = 0; k < found.size(); ++k)
                     if (found[k] >= 0) changed[indices[k]] = 1;
                 const int penalized = with_penalties<Step>(t, m.node, changed);
-                if (penalized != m.node) found = gradient(t, penalized, nodes);
+                if (penalized != m.node) found = gradient(t, scaled(penalized), nodes);
             }
             for (int k = 0; k < found.size(); ++k) {
                 if (found[k] < 0) continue; // the loss does not depend on it
@@ -159,7 +175,7 @@ template <class Step, class Spec, class Optimizers>
 struct step_updates;
 template <class Step, class Spec, class... Each>
 struct step_updates<Step, Spec, optimizers<Each...>> {
-    using previous = step_gradients<Step, Spec>;
+    using previous = step_gradients<Step, Spec, optimizers<Each...>::scaled>;
     static constexpr void build(trace& t) {
         for (const gradient_entry& g : t.gradients)
             if (g.optimizer < 0 || g.optimizer >= static_cast<int>(sizeof...(Each)))
@@ -176,7 +192,8 @@ private:
         list<gradient_entry> own;
         for (const gradient_entry& g : t.gradients)
             if (g.optimizer == number) own.push_back(g);
-        trace_updates<Optimizer>(t, graph_gradients(&t, own));
+        const bool scales = tapegraph::detail::scales_loss<Optimizer>();
+        trace_updates<Optimizer>(t, graph_gradients(&t, own, scales ? step_scale_scope(t, number) : 0));
     }
 };
 
@@ -238,8 +255,17 @@ protected:
             optimizers_.each);
         return them;
     }
-    void set_first_values_of_all() {
-        std::apply([&](const auto&... each) { (this->set_first_values(each), ...); }, optimizers_.each);
+    // Each optimizer says what its own state begins with.
+    void set_first_values_of_all(const ir::program_view& view) {
+        int number = 0;
+        const auto set = [&](const auto& optimizer) {
+            ++number;
+            if constexpr (requires { optimizer.first_value(std::string_view()); })
+                for (int i = 0; i < view.variables.size(); ++i)
+                    if (view.variables[i].state_of == number)
+                        detail::fill_state(this->variables_.at(i), optimizer.first_value(view.variables[i].name));
+        };
+        std::apply([&](const auto&... each) { (set(each), ...); }, optimizers_.each);
     }
 
     optimizers<Each...> optimizers_;
@@ -258,7 +284,7 @@ class compiled_step<graph, Step, Spec, Optimizers>
 public:
     compiled_step(const compile_options& options, const Optimizers& them) : base(options, them) {
         this->template set_up_traces<forward, training>(true);
-        this->set_first_values_of_all();
+        this->set_first_values_of_all(ir::stage_view<ir::traced_stage<training>>());
     }
     const ir::program_view& training_view() const { return ir::compile_program<training>(); }
 
@@ -291,7 +317,7 @@ class compiled_step<eager, Step, Spec, Optimizers>
 public:
     compiled_step(const compile_options& options, const Optimizers& them) : base(options, them) {
         this->template set_up_traces<ir::step_trace<Step, Spec>, training>(true);
-        this->set_first_values_of_all();
+        this->set_first_values_of_all(ir::stage_view<ir::traced_stage<training>>());
     }
 
 private:
@@ -312,6 +338,9 @@ private:
             for (std::size_t k = 0; k < found.size(); ++k)
                 found[k].loss = detail::penalties<Step>::template added_to<value>(
                     context_, tensor<value>(found[k].loss), [&](const variable& v) { return changes(k, v); });
+        if constexpr (Optimizers::scaled != 0)
+            for (detail::eager_minimization& m : found)
+                if ((Optimizers::scaled >> m.optimizer & 1) != 0) m.loss = scaled(m);
         tape.stop_recording();
         std::vector<updates> them(found.size());
         for (std::size_t k = 0; k < found.size(); ++k) them[k] = differentiate(tape, found[k], k);
@@ -332,11 +361,22 @@ private:
     };
     // Whether loss number k changes a variable, as the trace has found out.
     bool changes(std::size_t k, const variable& v) const {
-        using stage = ir::traced_stage<ir::step_gradients<Step, Spec>>;
+        using stage = ir::traced_stage<ir::step_gradients<Step, Spec, Optimizers::scaled>>;
         for (int i = 0; i < stage::value.used.gradients; ++i)
             if (const ir::gradient_entry& g = stage::value.gradients[i]; &this->variables_.at(g.variable) == &v)
                 return g.loss == static_cast<int>(k);
         return false;
+    }
+    // Where an optimizer has its scale of the loss; see ir::step_scale_scope.
+    static std::string scale_path(int optimizer) {
+        return optimizer == 0 ? std::string() : "optimizer/" + std::to_string(optimizer) + "/";
+    }
+    any_tensor scaled(const detail::eager_minimization& m) {
+        const variable& scale = this->variables_[scale_path(m.optimizer) + std::string(detail::loss_scale_name)];
+        const auto times = [&](const auto& loss) {
+            return any_tensor(eval(loss * detail::as_type_of(loss, tensor<value>(scale.data()))));
+        };
+        return m.loss.type() == dtype::f64 ? times(tensor<double>(m.loss)) : times(tensor<float>(m.loss));
     }
     updates differentiate(gradient_tape& tape, const detail::eager_minimization& m, std::size_t k) {
         updates u;
@@ -366,7 +406,8 @@ private:
             }
         }
         if (own.targets.empty()) return;
-        const detail::eager_gradients<value, false> step{detail::eager_slots(&this->variables_, &context_.updates),
+        const std::string common = scale_path(number);
+        const detail::eager_gradients<value, false> step{detail::eager_slots(&this->variables_, &context_.updates, common),
                                                          &own.targets, &own.sources, &own.gradients,
                                                          &context_.row_uses};
         detail::update_all<Optimizer>(step, n);

@@ -65,6 +65,7 @@ public:
         updates_->push_back({tensor_, state, eval(value)});
     }
     bool matches(std::string_view pattern) const { return path_matches(pattern, path_); }
+    void assign_state(variable& state, any_tensor value) const { updates_->push_back({0, &state, std::move(value)}); }
 
 private:
     variable_list* states_;
@@ -95,7 +96,7 @@ public:
     }
 
     /// The function's gradients by each tensor, in their order, at the present values. Of a function without arguments that returns a
-    /// scalar.
+    /// scalar. With loss_scaling they are those of the function times loss_scale(), as apply_gradients then takes them.
     template <class F>
     std::vector<any_tensor> compute_gradients(const F& f) {
         return value_and_gradients(f).second;
@@ -110,6 +111,17 @@ public:
         auto [value, gradients] = value_and_gradients(f);
         apply_gradients(gradients);
         return value;
+    }
+
+    /// What loss_scaling multiplies losses by in the next step, 1 without it: compute_gradients and minimize do so, and gradients from
+    /// elsewhere are to be of the loss times this.
+    double loss_scale() {
+        if constexpr (detail::scales_loss<Optimizer>()) {
+            const any_tensor scale = common_state(detail::loss_scale_name).data();
+            return scale.type() == dtype::f64 ? tensor<double>(scale).item() : tensor<float>(scale).item();
+        } else {
+            return 1;
+        }
     }
 
     /// To change its numbers.
@@ -172,7 +184,31 @@ private:
             });
             return total;
         }
+        /// A scalar of the optimizer's that belongs to no tensor.
+        tensor<T> common(std::string_view name) const {
+            return tensor<T>(const_cast<applied*>(self)->common_state(name).data());
+        }
+        template <tensor_like E>
+        void assign_common(std::string_view name, const tensor<T>&, const E& value) const {
+            slots->assign_state(const_cast<applied*>(self)->common_state(name), eval(value));
+        }
     };
+    bool holds_doubles() const {
+        return std::any_of(weights_.begin(), weights_.end(),
+                           [](const weight& w) { return w.data->type() == dtype::f64; });
+    }
+    variable& common_state(std::string_view name) {
+        if (variable* const known = states_.find(name)) return *known;
+        const double first = first_value_of(&optimizer_, name);
+        return holds_doubles() ? states_.add(std::string(name), tensor<double>(first), false, true)
+                      : states_.add(std::string(name), tensor<float>(static_cast<float>(first)), false, true);
+    }
+    static double first_value_of(const void* optimizer, std::string_view state) {
+        if constexpr (requires(const Optimizer& o) { o.first_value(state); })
+            return static_cast<const Optimizer*>(optimizer)->first_value(state);
+        else
+            return 0;
+    }
 
     void add(variable_list& list) {
         for (variable& v : list)
@@ -203,7 +239,16 @@ private:
         auto value = eval(f());
         if (value.size() != 1)
             throw shape_error("minimize: the function must give a scalar, it gave shape " + to_string(value.shape()));
-        auto gradients = tape.gradient(value, sources);
+        std::vector<any_tensor> gradients;
+        if constexpr (detail::scales_loss<Optimizer>()) {
+            optimizer_.numbers(step_ + 1); // refuses a scale that makes no sense
+            const any_tensor scale = common_state(detail::loss_scale_name).data();
+            const auto scaled = [&](const auto& s) { return eval(value * detail::as_type_of(value, s)); };
+            gradients = scale.type() == dtype::f64 ? tape.gradient(scaled(tensor<double>(scale)), sources)
+                                                   : tape.gradient(scaled(tensor<float>(scale)), sources);
+        } else {
+            gradients = tape.gradient(value, sources);
+        }
         value.set_tape_index({});
         return std::pair(std::move(value), std::move(gradients));
     }
@@ -252,13 +297,7 @@ void applied<Optimizer>::apply_gradients(const std::vector<any_tensor>& gradient
         narrow[i] = {static_cast<float>(numbers[i])};
     }
     std::vector<detail::hand_slots::pending> updates;
-    const auto first_value = [](const void* optimizer, std::string_view state) -> double {
-        if constexpr (requires(const Optimizer& o) { o.first_value(state); })
-            return static_cast<const Optimizer*>(optimizer)->first_value(state);
-        else
-            return 0;
-    };
-    detail::hand_slots slots(&states_, &updates, {&optimizer_, first_value});
+    detail::hand_slots slots(&states_, &updates, {&optimizer_, &first_value_of});
     const gradients_of_step<float> step{this, &slots, &gradients};
     const auto update = [&](const auto&... shared) {
         step.each([&](const auto& some, const auto& w, const auto& g) {
@@ -269,9 +308,7 @@ void applied<Optimizer>::apply_gradients(const std::vector<any_tensor>& gradient
         });
     };
     if constexpr (requires { Optimizer::shared(step, narrow); }) {
-        const bool mixed =
-            std::any_of(weights_.begin(), weights_.end(), [](const weight& w) { return w.data->type() == dtype::f64; });
-        if (mixed)
+        if (holds_doubles())
             update(Optimizer::shared(gradients_of_step<double>{this, &slots, &gradients}, wide));
         else
             update(Optimizer::shared(step, narrow));

@@ -20,8 +20,8 @@ namespace tapegraph {
 ///     tg::chain{tg::loss_scaling{}, tg::adam{.learning_rate = 1e-3}}
 ///
 /// It is the optimizer's: `model.variables()["loss_scale"]`, a scalar, beside "loss_scale_good_steps", the finite steps since it
-/// changed. Skipped steps count as those of skip_nonfinite do. For models of tg::compile; whatever updates without their training
-/// step refuses it.
+/// changed. Skipped steps count as those of skip_nonfinite do. In a step of several optimizers each has a scale of its own
+/// (docs/mixed_precision.md).
 struct loss_scaling {
     double initial_scale = 32768;     ///< 2^15; powers of two scale without rounding
     std::int64_t growth_steps = 2000; ///< Keras's dynamic_growth_steps
@@ -49,7 +49,7 @@ struct loss_scaling {
         using step = std::remove_cvref_t<decltype(gradients)>;
         if constexpr (!requires { gradients.common(detail::loss_scale_name); }) {
             static_assert(always_false<step>,
-                          "loss_scaling: models of tg::compile scale their loss; here nothing does");
+                          "loss_scaling: nothing scales the loss here");
         } else {
             const auto scale = gradients.common(detail::loss_scale_name);
             const auto steps = gradients.common(detail::good_steps_name);

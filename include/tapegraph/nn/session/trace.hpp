@@ -130,6 +130,19 @@ constexpr std::uint64_t wanted_trainings() {
     return mask;
 }
 
+/// A bit for each call of minimize whose optimizer scales its loss.
+template <class Model>
+constexpr std::uint64_t scaled_trainings() {
+    std::uint64_t mask = 0;
+    if constexpr (has_optimizers<Model>)
+        [&]<class... O>(const std::tuple<O...>&) {
+            std::size_t i = 0;
+            ((mask |= scales_loss<O>() ? std::uint64_t{1} << session_optimizers<Model>.trainings[i] : 0, ++i), ...);
+        }
+    (session_optimizers<Model>.optimizers);
+    return mask;
+}
+
 /// Whether a scope and a name behind it read as `path`.
 constexpr bool reads_as(const ir::trace& t, int scope, std::string_view name, std::string_view path) {
     ir::detail::text_builder text;
@@ -287,7 +300,16 @@ private:
             if (by_rows[t.gradients[i].variable] == 0) nodes.push_back(t.variables[t.gradients[i].variable].node);
         const int first_rows = nodes.size();
         for (const ir::row_use_entry& use : t.row_uses) nodes.push_back(use.node);
-        list<int> found = ir::gradient(t, loss, nodes);
+        const int number = t.gradients[first].optimizer;
+        const auto scaled = [&](int plain) {
+            if ((scaled_trainings<Model>() >> number & 1) == 0) return plain;
+            const graph_node y(&t, plain);
+            const graph_scope own(&t, ir::optimizer_scope(t, number));
+            return (y.type() == dtype::f64 ? ir::scaled_loss<double>(t, y, own, number + 1)
+                                           : ir::scaled_loss<float>(t, y, own, number + 1))
+                .id();
+        };
+        list<int> found = ir::gradient(t, scaled(loss), nodes);
         if (t.regularizers.size() > 0) { // penalties on what the loss depends on
             list<int> changed(t.variables.size(), 0);
             for (int i = first, k = 0; i < last; ++i) {
@@ -298,7 +320,7 @@ private:
                 if (by_rows[r.variable] != 0)
                     ir::detail::fail_of_variable(t, r.variable, "regularizer: not of a variable with sparse gradients");
             loss = ir::with_penalties<Model>(t, loss, changed);
-            if (loss != t.gradients[first].node) found = ir::gradient(t, loss, nodes);
+            if (loss != t.gradients[first].node) found = ir::gradient(t, scaled(loss), nodes);
         }
         int next = 0;
         for (int i = first; i < last; ++i) {
@@ -348,7 +370,8 @@ private:
         list<ir::gradient_entry> own;
         for (const ir::gradient_entry& each : t.gradients)
             if (each.optimizer == table.trainings[I]) own.push_back(each);
-        ir::trace_updates<optimizer>(t, ir::graph_gradients(&t, own));
+        const int common = scales_loss<optimizer>() ? ir::optimizer_scope(t, table.trainings[I]) : 0;
+        ir::trace_updates<optimizer>(t, ir::graph_gradients(&t, own, common));
     }
 };
 
