@@ -14,16 +14,13 @@ namespace tapegraph::data {
 
 namespace detail {
 
-/// A data set with a column "sample_weight": of each record's class, times what the column held.
+/// Columns with one more, "sample_weight", unless they have it, and what is written there: of each record's class, times what the column
+/// held.
 template <class = void>
-class class_weighted_source final : public source {
+class class_weighting {
 public:
-    class_weighted_source(dataset records, std::vector<double> by_class, std::size_t labels, dtype type)
-        : records_(std::move(records)),
-          columns_(records_.columns()),
-          by_class_(std::move(by_class)),
-          labels_(labels),
-          weights_(columns_.size()) {
+    class_weighting(std::vector<column_spec> columns, std::vector<double> by_class, std::size_t labels, dtype type)
+        : columns_(std::move(columns)), by_class_(std::move(by_class)), labels_(labels), weights_(columns_.size()) {
         for (std::size_t c = 0; c < columns_.size(); ++c)
             if (columns_[c].name == "sample_weight") weights_ = c;
         weighted_ = weights_ < columns_.size();
@@ -42,19 +39,23 @@ public:
             throw dtype_error("class_weight: column '" + from.name + "' holds " + name_of(from.type) + " " +
                               text_of(from.shape) + ", not one int class number per record");
     }
-    std::int64_t size() const override { return records_.size(); }
-    const std::vector<column_spec>& columns() const override { return columns_; }
-    void fill(std::int64_t record, std::span<std::byte* const> places) const override {
-        records_.records().fill(records_.record_at(record), places.first(records_.columns().size()));
-        const double factor = by_class_.empty() ? 1 : by_class_[label_of(record, places[labels_])];
+    const std::vector<column_spec>& columns() const { return columns_; }
+    std::size_t labels() const { return labels_; }
+    std::size_t weights() const { return weights_; }
+    bool weighted() const { return weighted_; }
+    std::size_t weight_bytes() const { return columns_[weights_].record_bytes(); }
+    std::size_t label_bytes() const { return columns_[labels_].record_bytes(); }
+    /// Writes the weight of a record, in whose place the column's own stands, if there is one.
+    void weigh(std::int64_t record, const std::byte* label, std::byte* weight) const {
+        const double factor = by_class_.empty() ? 1 : by_class_[class_of(record, label)];
         if (columns_[weights_].type == dtype::f64)
-            multiply<double>(places[weights_], factor);
+            multiply<double>(weight, factor);
         else
-            multiply<float>(places[weights_], factor);
+            multiply<float>(weight, factor);
     }
 
 private:
-    std::size_t label_of(std::int64_t record, const std::byte* at) const {
+    std::size_t class_of(std::int64_t record, const std::byte* at) const {
         std::int64_t label = 0;
         if (columns_[labels_].type == dtype::i64) {
             std::memcpy(&label, at, sizeof label);
@@ -77,11 +78,90 @@ private:
         std::memcpy(at, &weight, sizeof weight);
     }
 
-    dataset records_;
     std::vector<column_spec> columns_;
     std::vector<double> by_class_;
     std::size_t labels_, weights_;
     bool weighted_ = false;
+};
+
+/// A data set of records by number with such a column.
+template <class = void>
+class class_weighted_source final : public source {
+public:
+    class_weighted_source(dataset records, class_weighting<> weighting)
+        : records_(std::move(records)), weighting_(std::move(weighting)) {}
+    std::int64_t size() const override { return records_.size(); }
+    const std::vector<column_spec>& columns() const override { return weighting_.columns(); }
+    void fill(std::int64_t record, std::span<std::byte* const> places) const override {
+        records_.records().fill(records_.record_at(record), places.first(records_.columns().size()));
+        weighting_.weigh(record, places[weighting_.labels()], places[weighting_.weights()]);
+    }
+
+private:
+    dataset records_;
+    class_weighting<> weighting_;
+};
+
+/// What makes whole batches, with such a column.
+template <class = void>
+class class_weighted_batches final : public batch_source {
+public:
+    class_weighted_batches(std::shared_ptr<const batch_source> batches, class_weighting<> weighting)
+        : batches_(std::move(batches)), weighting_(std::move(weighting)) {}
+    const std::vector<column_spec>& columns() const override { return weighting_.columns(); }
+    std::int64_t size() const override { return batches_->size(); }
+    std::int64_t batches() const override { return batches_->batches(); }
+    std::shared_ptr<const batch_source> batched(std::int64_t size, bool drop_remainder) const override {
+        auto inner = batches_->batched(size, drop_remainder);
+        if (inner == nullptr) return nullptr;
+        return std::make_shared<class_weighted_batches>(std::move(inner), weighting_);
+    }
+    std::unique_ptr<batch_walk> walk(std::int64_t ahead) const override {
+        return std::make_unique<weighted_walk>(batches_->walk(ahead), weighting_);
+    }
+
+private:
+    class weighted_walk final : public batch_walk {
+    public:
+        weighted_walk(std::unique_ptr<batch_walk> inner, const class_weighting<>& weighting)
+            : inner_(std::move(inner)), weighting_(weighting) {}
+        void begin_epoch(std::uint64_t epoch, std::int64_t first) override {
+            inner_->begin_epoch(epoch, first);
+            seen_ = 0;
+        }
+        bool next(batch_view& to) override {
+            if (!inner_->next(to)) return false;
+            const auto count = static_cast<std::size_t>(to.count);
+            const std::size_t step = weighting_.weight_bytes(), which = weighting_.weights();
+            weights_.resize(count); // doubles, for floats, too
+            auto* const own = reinterpret_cast<std::byte*>(weights_.data());
+            if (weighting_.weighted() && count > 0) std::memcpy(own, (*to.data)[which], count * step);
+            const std::byte* const labels = (*to.data)[weighting_.labels()];
+            for (std::size_t i = 0; i < count; ++i)
+                weighting_.weigh(seen_++, labels + i * weighting_.label_bytes(), own + i * step);
+            columns_ = *to.columns; // their shapes may change from batch to batch
+            data_ = *to.data;
+            if (!weighting_.weighted()) {
+                columns_.push_back(weighting_.columns()[which]);
+                data_.push_back(own);
+            }
+            data_[which] = own;
+            to.columns = &columns_;
+            to.data = &data_;
+            return true;
+        }
+
+    private:
+        std::unique_ptr<batch_walk> inner_;
+        class_weighting<> weighting_;
+        std::vector<double> weights_;
+        std::vector<column_spec> columns_;
+        std::vector<const std::byte*> data_;
+        std::int64_t seen_ = 0;
+    };
+
+    std::shared_ptr<const batch_source> batches_;
+    class_weighting<> weighting_;
 };
 
 } // namespace detail
@@ -93,7 +173,10 @@ private:
 template <class = void>
 dataset with_class_weights(const dataset& set, std::vector<double> by_class, std::size_t labels,
                            dtype type = dtype::f32) {
-    return dataset(std::make_shared<detail::class_weighted_source<>>(set, std::move(by_class), labels, type));
+    detail::class_weighting<> weighting(set.columns(), std::move(by_class), labels, type);
+    if (set.batches())
+        return dataset(std::make_shared<detail::class_weighted_batches<>>(set.batches(), std::move(weighting)));
+    return dataset(std::make_shared<detail::class_weighted_source<>>(set, std::move(weighting)));
 }
 
 TG_COMPILED(data, dataset with_class_weights<void>(const dataset&, std::vector<double>, std::size_t, dtype))

@@ -196,7 +196,18 @@ measured_result basic_trainer<X>::measure_batches(const mode_calls& calls, colum
         sums.add(calls.measure(*this, match.of(*b)), b->count());
     }
     measured_result result{sums.mean(), {}};
-    if (calls.metrics != nullptr) calls.metrics(*this, result.metrics);
+    if (calls.metrics == nullptr) return result;
+    calls.metrics(*this, result.metrics);
+    for (const variable& v : variables_) {
+        if (!v.metric_state() || v.shape().rank() == 0) continue;
+        const std::string_view path = std::string_view(v.path()).substr(std::string_view("__metrics__/").size());
+        const std::size_t slash = path.rfind('/');
+        metric_numbers& to = result.arrays.emplace_back();
+        to.metric = path.substr(0, slash), to.state = path.substr(slash + 1);
+        for (int i = 0; i < v.shape().rank(); ++i) to.extents.push_back(v.shape()[i].value);
+        const auto* const from = static_cast<const double*>(v.data().read());
+        to.values.assign(from, from + v.size());
+    }
     return result;
 }
 

@@ -90,8 +90,6 @@ struct fit_sets {
 template <class = void>
 void weigh_by_class(fit_sets& sets, const fit_options& o, const mode_calls& calls, dtype type) {
     if (o.class_weight.empty()) return;
-    if (sets.train.batches() || (sets.validation && sets.validation->batches()))
-        throw argument_error("fit: class_weight of a pipeline; let it have a column 'sample_weight'");
     bool weighted = false;
     for (const std::string_view name : calls.labels) weighted = weighted || name == "sample_weight";
     if (!weighted)
@@ -126,7 +124,8 @@ fit_sets sets_of(const data::dataset& all, const fit_options& o, const mode_call
         refuse("validation_split", o.validation_split, ", not at least 0 and below 1");
     fit_sets sets{all, o.validation_data};
     if (all.batches() && o.validation_split > 0)
-        throw argument_error("fit: validation_split of a pipeline, which has no last records; give validation_data");
+        throw argument_error("fit: validation_split of a pipeline, whose order is its own; give set.take(n) as "
+                             "validation_data and train on set.skip(n)");
     if (o.validation_split > 0) {
         if (o.validation_data)
             throw argument_error(

@@ -11,18 +11,58 @@
 
 namespace tapegraph {
 
+template <class T>
+class tensor;
+
 /// What one step of training measured.
 struct step_result {
     double loss = 0;
     double accuracy = 0; ///< 0 where the loss has no notion of it
 };
 
+/// A metric's state of several numbers: the counts of a confusion matrix.
+struct metric_numbers {
+    std::string metric, state;
+    std::vector<std::int64_t> extents;
+    std::vector<double> values; ///< row by row
+};
+
 /// What `evaluate` measures of a model with metrics.
 struct measured_result : step_result {
     std::vector<named_value> metrics;
+    std::vector<metric_numbers> arrays{}; ///< what metrics have accumulated, of those that accumulate more than numbers
     /// A metric by its name. Throws argument_error for one that does not exist, with those that do.
     double operator[](std::string_view name) const { return value_of(metrics, name); }
 
+    /// What a metric has accumulated: `measured.tensor("confusion_matrix")`, rows are labels and columns predictions, of an output with a
+    /// name `tensor("class_confusion_matrix")`. One of several is named behind it, "r2_score/residual". Throws argument_error for what
+    /// does not exist, with what does. Needs <tapegraph/tensor.hpp>.
+    template <class T = double>
+    tapegraph::tensor<T> tensor(std::string_view name) const {
+        const metric_numbers& found = array_of(arrays, name);
+        return {found.values, shape(static_cast<int>(found.extents.size()), found.extents.data())};
+    }
+
+    template <class = void>
+    static const metric_numbers& array_of(const std::vector<metric_numbers>& known, std::string_view name) {
+        const metric_numbers* found = nullptr;
+        int count = 0;
+        for (const metric_numbers& each : known) {
+            const std::string path = each.metric + '/' + each.state;
+            if (path == name) return each;
+            if (each.metric == name) ++count, found = &each;
+        }
+        if (count == 1) return *found;
+        std::string text =
+            (count == 0 ? "no metric with a tensor '" : "several tensors of metric '") + std::string(name) + "'";
+        const char* before = ", there are '";
+        for (const metric_numbers& each : known) {
+            if (count > 0 && each.metric != name) continue;
+            text.append(before).append(each.metric).append("/").append(each.state).append("'");
+            before = ", '";
+        }
+        throw argument_error(text);
+    }
     template <class = void>
     static double value_of(const std::vector<named_value>& known, std::string_view name) {
         std::string text = "no metric '" + std::string(name) + "'";
@@ -197,6 +237,8 @@ std::string history::csv() const {
 
 TG_COMPILED(nn, bool detail::more_is_better<void>(std::string_view, better))
 TG_COMPILED(nn, void detail::write_text_file<void>(const std::string&, const std::string&))
+TG_COMPILED(nn,
+            const metric_numbers& measured_result::array_of<void>(const std::vector<metric_numbers>&, std::string_view))
 TG_COMPILED(nn, std::vector<std::string> history::names<void>() const)
 TG_COMPILED(nn, std::vector<double> history::operator[]<void>(std::string_view) const)
 TG_COMPILED(nn, std::size_t history::best_epoch<void>(std::string_view, better) const)

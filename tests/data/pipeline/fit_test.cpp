@@ -172,7 +172,8 @@ TEST_CASE("what cannot be") {
     auto m = make<tg::eager>();
     const auto set = records(0);
     CHECK_THROWS_WITH_AS(m.fit(set, {.validation_split = 0.5, .verbose = 0}),
-                         "fit: validation_split of a pipeline, which has no last records; give validation_data",
+                         "fit: validation_split of a pipeline, whose order is its own; give set.take(n) as validation_data "
+                         "and train on set.skip(n)",
                          tg::argument_error);
     CHECK_THROWS_WITH_AS(m.fit(set.take(0), {.verbose = 0}),
                          "data set: no records; the pipeline ends before its first one", tg::argument_error);

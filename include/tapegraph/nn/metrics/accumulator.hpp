@@ -26,12 +26,19 @@ public:
         for (const named& each : states_) list.push_back({each.name, each.values});
         return list;
     }
+    /// A state with its shape. Throws argument_error for a name that the metric did not give.
+    tensor<double> tensor_of(std::string_view name) const {
+        for (const named& each : states_)
+            if (each.name == name) return {each.values, each.dims};
+        throw argument_error("metric: no state '" + std::string(name) + "'");
+    }
     void reset() { states_.clear(); }
 
 private:
     struct named {
         std::string name;
         std::vector<double> values;
+        shape dims;
     };
     template <class = void> // programs without metrics do not compile it
     void add_to(std::string_view name, const shape& dims, const tensor<double>& value) const {
@@ -42,7 +49,7 @@ private:
         for (named& each : states_)
             if (each.name == name) target = &each;
         if (target == nullptr) {
-            states_.push_back({std::string(name), std::vector<double>(static_cast<std::size_t>(value.size()))});
+            states_.push_back({std::string(name), std::vector<double>(static_cast<std::size_t>(value.size())), dims});
             target = &states_.back();
         }
         if (target->values.size() != static_cast<std::size_t>(value.size()))
@@ -72,11 +79,11 @@ public:
 
     /// One batch; weights are of records, [batch].
     template <class T, tensor_like Z>
-    void update(const tensor<T>& x, const Z& z) {
+    void update(const tapegraph::tensor<T>& x, const Z& z) {
         run(x, z, none{});
     }
     template <class T, tensor_like Z, tensor_like W>
-    void update(const tensor<T>& x, const Z& z, const W& weights) {
+    void update(const tapegraph::tensor<T>& x, const Z& z, const W& weights) {
         run(x, z, eval(weights));
     }
     /// What has been seen since the last reset; 0 or the metric's own word for nothing, if that was no batch.
@@ -90,6 +97,8 @@ public:
         const auto values = metric_values(entries).all(name);
         return {values.begin(), values.end()};
     }
+    /// The same with its shape: `tensor("confusion_matrix")` is [classes, classes].
+    tapegraph::tensor<double> tensor(std::string_view name) const { return state_.tensor_of(name); }
     void reset() { state_.reset(); }
     Metric& metric() { return metric_; }
 
@@ -106,7 +115,7 @@ private:
         }
     }
     template <class T, class Z, class W>
-    void run(const tensor<T>& x, const Z& z, const W& weights) {
+    void run(const tapegraph::tensor<T>& x, const Z& z, const W& weights) {
         using scalar = std::conditional_t<std::is_same_v<T, double>, double, float>;
         Metric::update(state_, x.detach(), eval(z), weights, numbers<scalar>());
     }

@@ -46,8 +46,8 @@ inline class_overlap overlap_of(const auto& matrix, int classes, int which) {
 
 } // namespace detail
 
-/// How often each class was taken for each: `values().all("confusion_matrix")`, rows are labels and columns predictions. Its result is the
-/// share on the diagonal.
+/// How often each class was taken for each: `evaluate(...).tensor("confusion_matrix")`, rows are labels and columns predictions. Its
+/// result is the share on the diagonal.
 template <int Classes>
 struct confusion_matrix {
     static_assert(Classes > 1, "confusion_matrix: at least two classes are needed");
