@@ -40,4 +40,5 @@
 #include <tapegraph/graph/dot.hpp>
 #include <tapegraph/graph/explain.hpp>
 
+#include <tapegraph/eager/searching.hpp>
 #include <tapegraph/fast_convolution.hpp>
