@@ -6,6 +6,7 @@
 #   tapegraph::jpeg    JPEG by libjpeg-turbo, <turbojpeg.h>
 #   tapegraph::proto   protobuf's wire format (TensorBoard, ONNX, TFRecord), <protozero/pbf_writer.hpp>
 #   tapegraph::hdf5    Keras's files, <hdf5.h>
+#   tapegraph::mpi     MPI, <mpi.h>: cmake/tapegraph-mpi.cmake
 #   tapegraph::blas    CBLAS, only looked for with TAPEGRAPH_BLAS
 #
 # Used by this project and installed for find_package(tapegraph), so that both find them in the same way.

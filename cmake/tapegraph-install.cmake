@@ -29,5 +29,6 @@ install(FILES
     "${CMAKE_CURRENT_LIST_DIR}/tapegraph-components.cmake"
     "${CMAKE_CURRENT_LIST_DIR}/tapegraph-compilation.cmake"
     "${CMAKE_CURRENT_LIST_DIR}/tapegraph-cuda.cmake"
+    "${CMAKE_CURRENT_LIST_DIR}/tapegraph-mpi.cmake"
     DESTINATION "${tapegraph_package_dir}")
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DATADIR}/licenses/tapegraph")

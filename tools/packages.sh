@@ -41,6 +41,10 @@ present() {
     libbenchmark-dev) has_header benchmark/benchmark.h ;;
     libturbojpeg0-dev) has_header turbojpeg.h ;;
     libprotozero-dev) has_header protozero/pbf_writer.hpp ;;
+    libopenmpi-dev) command -v mpicc.openmpi >/dev/null 2>&1 ;;
+    openmpi-bin) command -v mpirun.openmpi >/dev/null 2>&1 ;;
+    libmpich-dev) command -v mpicc.mpich >/dev/null 2>&1 ;;
+    mpich) command -v mpirun.mpich >/dev/null 2>&1 ;;
     libhdf5-dev) has_header hdf5.h || has_header hdf5/serial/hdf5.h ;;
     *) note "no rule tells whether $1 is present"; return 1 ;;
     esac

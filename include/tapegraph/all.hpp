@@ -9,3 +9,6 @@
 #include <tapegraph/data.hpp>
 #include <tapegraph/distributed.hpp>
 #include <tapegraph/io.hpp>
+#if defined(TG_MPI) // by tapegraph::mpi
+#include <tapegraph/mpi.hpp>
+#endif

@@ -2,6 +2,7 @@
 
 /// What runs between ranks: sums by one tree, threads as ranks, names of jobs and tasks. MPI is in <tapegraph/mpi.hpp>.
 
+#include <tapegraph/distributed/agreement.hpp>
 #include <tapegraph/distributed/collectives.hpp>
 #include <tapegraph/distributed/thread_exchange.hpp>
 #include <tapegraph/distributed/tree_accumulator.hpp>

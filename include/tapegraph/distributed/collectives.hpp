@@ -11,8 +11,8 @@ namespace tapegraph::distributed {
 template <class = void>
 class basic_block_gather final : public operation {
 public:
-    basic_block_gather(exchange& ranks, std::string label)
-        : ranks_(&ranks), channel_(ranks.open_channel()), label_(std::move(label)) {
+    basic_block_gather(exchange& ranks, std::string label, int channel = -1)
+        : ranks_(&ranks), channel_(channel < 0 ? ranks.open_channel() : channel), label_(std::move(label)) {
         sizes_.resize(static_cast<std::size_t>(ranks.size()));
         offsets_.resize(sizes_.size() + 1);
         requests_.resize(sizes_.size());
@@ -108,7 +108,7 @@ using block_gather = basic_block_gather<>;
 /// Sends bytes of one rank to all others, down a binomial tree.
 template <class = void>
 void broadcast(exchange& ranks, int root, std::span<std::byte> bytes, const std::string& label = "broadcast") {
-    const int channel = ranks.open_channel(), size = ranks.size();
+    const int channel = exchange::waiting_channel, size = ranks.size();
     if (root < 0 || root >= size)
         throw range_error("broadcast: no rank " + std::to_string(root) + " among " + std::to_string(size));
     if (bytes.empty()) return;
@@ -131,7 +131,7 @@ void broadcast(exchange& ranks, int root, std::span<std::byte> bytes, const std:
 /// Returns when all ranks have called it.
 template <class = void>
 void barrier(exchange& ranks, const std::string& label = "barrier") {
-    const int channel = ranks.open_channel(), size = ranks.size();
+    const int channel = exchange::waiting_channel, size = ranks.size();
     const std::byte told{1};
     std::byte heard{};
     // In round k every rank hears from the one 2^k before it (Hensgen, Finkel, Manber 1988): any number of ranks.
@@ -146,7 +146,7 @@ void barrier(exchange& ranks, const std::string& label = "barrier") {
 /// Sums a few values over the ranks by the tree, in place: metrics, norms.
 template <class T>
 void sum_over_ranks(exchange& ranks, std::span<T> values, const std::string& label = "sum over ranks") {
-    tree_sum sum(ranks, values.size(), sum_of<T>, label);
+    tree_sum sum(ranks, values.size(), sum_of<T>, label, exchange::waiting_channel);
     sum.start_all_reduce(values.data());
     sum.wait();
 }

@@ -73,6 +73,8 @@ public:
     int rank() const { return rank_; }
     int size() const { return size_; }
 
+    /// The channel of what waits until it is done (barrier, broadcast, ...), one after the other.
+    static constexpr int waiting_channel = 0;
     /// A number that messages of one purpose carry, so that they meet those of the same purpose: every rank opens its channels in
     /// the same order. Messages of one channel between two ranks arrive in the order of their start.
     int open_channel() { return channels_++; }
@@ -216,7 +218,7 @@ private:
                              std::to_string(which.receive) + " to receive)");
     }
 
-    int rank_, size_, channels_ = 0;
+    int rank_, size_, channels_ = 1;
     bool advancing_ = false;
     double deadline_;
     std::int64_t step_ = 0, messages_ = 0, bytes_sent_ = 0;

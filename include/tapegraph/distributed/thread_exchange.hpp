@@ -47,6 +47,10 @@ private:
         counter* left;
     };
     struct mailbox {
+        mailbox() {
+            sends.reserve(8);
+            receives.reserve(8);
+        }
         std::mutex mutex;
         std::vector<post> sends, receives;
     };

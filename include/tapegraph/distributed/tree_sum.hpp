@@ -60,9 +60,13 @@ class basic_tree_sum final : public operation {
 public:
     static constexpr std::size_t whole_bytes = 2048;
 
-    /// `label` names the sum in errors: "bucket 2 (conv2/kernel)". Throws argument_error unless the ranks' number is a power of two.
-    basic_tree_sum(exchange& ranks, std::size_t count, sum_kind kind, std::string label)
-        : ranks_(&ranks), kind_(kind), count_(count), channel_(ranks.open_channel()), label_(std::move(label)) {
+    /// `label` names the sum in errors: "bucket 2 (conv2/kernel)"; without a channel it opens one. Throws argument_error unless the ranks' number is a power of two.
+    basic_tree_sum(exchange& ranks, std::size_t count, sum_kind kind, std::string label, int channel = -1)
+        : ranks_(&ranks),
+          kind_(kind),
+          count_(count),
+          channel_(channel < 0 ? ranks.open_channel() : channel),
+          label_(std::move(label)) {
         require_tree(ranks.size(), ranks.size());
         for (int distance = 1; distance < ranks.size(); distance *= 2) ++rounds_;
         const std::size_t first = count * kind.bytes <= whole_bytes ? count : detail::half_of({0, count}, false).size();

@@ -1,0 +1,113 @@
+#pragma once
+
+#include <tapegraph/distributed/collectives.hpp>
+
+#include <cstring>
+#include <initializer_list>
+
+/// What all ranks must have alike is compared once, at the start: later it would show as numbers that drift, or as a wait without end.
+
+namespace tapegraph::distributed {
+
+/// FNV-1a over bytes, 64 bits; `before` goes on from an earlier hash.
+inline std::uint64_t hash_bytes(std::span<const std::byte> bytes, std::uint64_t before = 0xCBF29CE484222325u) {
+    for (const std::byte each : bytes) before = (before ^ static_cast<std::uint64_t>(each)) * 0x100000001B3u;
+    return before;
+}
+inline std::uint64_t hash_text(std::string_view text, std::uint64_t before = 0xCBF29CE484222325u) {
+    return hash_bytes(std::as_bytes(std::span(text.data(), text.size())), before);
+}
+/// Of numbers: four lines of eight bytes at a time, about as fast as memory. Not the hash of the bytes above.
+inline std::uint64_t hash_values(std::span<const std::byte> bytes, std::uint64_t before = 0x9E3779B97F4A7C15u) {
+    std::uint64_t lane[4] = {before, before + 1, before + 2, before + 3};
+    std::size_t i = 0;
+    for (; i + 32 <= bytes.size(); i += 32)
+        for (std::size_t k = 0; k < 4; ++k) {
+            std::uint64_t word = 0;
+            std::memcpy(&word, bytes.data() + i + 8 * k, 8);
+            lane[k] = (lane[k] ^ word) * 0xD6E8FEB86659FD93u;
+            lane[k] ^= lane[k] >> 32;
+        }
+    return hash_bytes(bytes.subspan(i), hash_bytes(std::as_bytes(std::span(lane))));
+}
+
+/// Something that all ranks must have alike. `shown`, where it is not empty, stands in the error instead of the hash.
+struct agreed_field {
+    std::string name;
+    std::uint64_t hash = 0;
+    std::string shown{};
+};
+
+/// A field whose value is a word or a number, which the error shows.
+inline agreed_field agreed_value(std::string name, std::string value) {
+    const std::uint64_t hash = hash_text(value);
+    return {std::move(name), hash, std::move(value)};
+}
+
+/// Throws exchange_error, the same on every rank, unless all ranks give the same fields in the same order:
+/// "ranks do not agree: rank 2 has shards 4, rank 0 has 8".
+template <class = void>
+void agree(exchange& ranks, std::span<const agreed_field> fields) {
+    std::string own;
+    const auto put = [&own](std::string_view text) {
+        const std::uint64_t length = text.size();
+        own.append(reinterpret_cast<const char*>(&length), sizeof length).append(text);
+    };
+    for (const agreed_field& each : fields) {
+        put(each.name);
+        own.append(reinterpret_cast<const char*>(&each.hash), sizeof each.hash);
+        put(each.shown);
+    }
+    block_gather gather(ranks, "agreement at the start", exchange::waiting_channel);
+    gather.start(std::as_bytes(std::span(own.data(), own.size())));
+    gather.wait();
+
+    struct cursor {
+        std::span<const std::byte> left;
+        std::uint64_t number() {
+            std::uint64_t value = 0;
+            if (left.size() < sizeof value) throw exchange_error("ranks do not agree: one speaks another version");
+            std::memcpy(&value, left.data(), sizeof value);
+            left = left.subspan(sizeof value);
+            return value;
+        }
+        std::string text() {
+            const std::uint64_t length = number();
+            if (length > left.size()) throw exchange_error("ranks do not agree: one speaks another version");
+            std::string value(reinterpret_cast<const char*>(left.data()), length);
+            left = left.subspan(length);
+            return value;
+        }
+        agreed_field field() {
+            agreed_field value;
+            value.name = text();
+            value.hash = number();
+            value.shown = text();
+            return value;
+        }
+    };
+    const auto shown = [](const agreed_field& of) {
+        if (!of.shown.empty()) return of.shown;
+        char digits[17] = "";
+        const auto end = std::to_chars(digits, digits + 16, of.hash, 16);
+        return "0x" + std::string(digits, end.ptr);
+    };
+    for (int r = 1; r < ranks.size(); ++r) {
+        cursor first{gather.block(0)}, other{gather.block(r)};
+        const std::string who = "ranks do not agree: rank " + std::to_string(r);
+        while (!first.left.empty() && !other.left.empty()) {
+            const agreed_field a = first.field(), b = other.field();
+            if (a.name != b.name) throw exchange_error(who + " compares " + b.name + ", rank 0 " + a.name);
+            if (a.hash != b.hash || a.shown != b.shown)
+                throw exchange_error(who + " has " + a.name + " " + shown(b) + ", rank 0 has " + shown(a));
+        }
+        if (first.left.empty() != other.left.empty())
+            throw exchange_error(who + " compares " + (first.left.empty() ? "more" : "less") + " than rank 0");
+    }
+}
+template <class = void>
+void agree(exchange& ranks, std::initializer_list<agreed_field> fields) {
+    agree(ranks, std::span<const agreed_field>(fields.begin(), fields.size()));
+}
+
+} // namespace tapegraph::distributed
