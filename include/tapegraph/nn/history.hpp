@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/shape.hpp>
 #include <tapegraph/nn/log_list.hpp>
 
 #include <cmath>
