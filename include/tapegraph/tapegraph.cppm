@@ -30,6 +30,7 @@ module;
 #include <new>
 #include <numeric>
 #include <optional>
+#include <pthread.h>
 #include <source_location>
 #include <span>
 #include <stdexcept>

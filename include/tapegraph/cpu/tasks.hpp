@@ -3,7 +3,6 @@
 #include <tapegraph/core/config.hpp>
 #include <tapegraph/cpu/parallel.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -37,17 +36,7 @@ private:
     std::size_t used_ = 0;
 };
 
-/// Calls f(task, thread) for every task; threads take the next one when they are done, and `thread` picks scratch.
-/// Results must depend on the task alone.
-template <class F>
-void for_tasks(std::int64_t tasks, bool parallel, const F& f) {
-    std::atomic<std::int64_t> next{0};
-    parallel_team(parallel && tasks > 1, [&](int thread, int) {
-        for (std::int64_t task = next.fetch_add(1, std::memory_order_relaxed); task < tasks;
-             task = next.fetch_add(1, std::memory_order_relaxed))
-            f(task, thread);
-    });
-}
+using cpu::for_tasks;
 
 // Below this many multiply-adds a parallel region costs more than it saves.
 inline bool worth_threads(double multiply_adds) { return multiply_adds > 100000; }

@@ -8,17 +8,13 @@
 #include <atomic>
 #include <cstdint>
 
-#if __has_include(<sched.h>)
-#include <sched.h>
-#endif
-
 /// What recurrent kernels share. One team of threads runs the whole sequence: some split the batch, and members of one
 /// group split the units and meet after every step. The recurrent matrix is packed once, a member's part of it stays in
 /// its cache, and what the products of one step give is used before it leaves L2.
 
 namespace tapegraph::cpu {
 
-/// Where the members of a group wait for one another. Waiting spins for some microseconds, then lets others run.
+/// Where the members of a group wait for one another. Waiting spins for some microseconds, then sleeps.
 class alignas(64) meeting_point {
 public:
     void wait(int members) {
@@ -26,17 +22,15 @@ public:
         const unsigned round = round_.load(std::memory_order_relaxed);
         if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == members) {
             arrived_.store(0, std::memory_order_relaxed);
-            round_.store(round + 1, std::memory_order_release);
+            round_.store(round + 1);
+            round_.notify_all();
             return;
         }
-        for (int spins = 0; round_.load(std::memory_order_acquire) == round; ++spins) {
-#if __has_include(<sched.h>)
-            if (spins > 500) sched_yield();
+#if defined(_OPENMP)
+        const auto met = [&] { return round_.load(std::memory_order_acquire) != round; };
+        if (detail::patience<>::lasts(1e-4, met)) return;
 #endif
-#if defined(__x86_64__)
-            __builtin_ia32_pause();
-#endif
-        }
+        round_.wait(round, std::memory_order_acquire);
     }
 
 private:

@@ -1,0 +1,229 @@
+#pragma once
+
+#include <tapegraph/core/clock.hpp>
+#include <tapegraph/core/component.hpp>
+#include <tapegraph/core/config.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#if defined(_OPENMP)
+#include <omp.h>
+#include <pthread.h>
+#endif
+
+/// Teams of threads: what parallel_for and its like run on. Made for machines that others use as well: who waits spins for a moment
+/// and then sleeps, and nobody waits for a thread that has not begun. A region is open while the caller works; whoever comes while it
+/// is open takes part, and when nothing is left to begin the caller closes it and waits for those inside alone. A worker that gets no
+/// processor therefore costs its share of the work and no more.
+///
+/// A thread that opens a region takes a team off the shelf and puts it back; there are as many teams as ever had a region open at once.
+
+namespace tapegraph::cpu::detail {
+
+/// What a team runs: call(f, thread, threads).
+struct team_work {
+    void (*call)(const void* f, int thread, int threads);
+    const void* f;
+};
+
+/// Whether this thread is inside a region: what it opens there runs on it alone.
+inline constinit thread_local bool in_team = false;
+
+#if defined(_OPENMP)
+
+inline void relax() {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ __volatile__("yield");
+#endif
+}
+
+/// How long it pays to spin. A thread that finds a hole in its own time was not running: somebody else wants the processor, and
+/// spinning takes from what this program is given.
+template <class = void>
+class patience {
+public:
+    /// Spins until done() holds, for `seconds` at most and for a few microseconds on a crowded machine; false: it does not yet.
+    template <class Done>
+    static bool lasts(double seconds, const Done& done) {
+        if (done()) return true;
+        double last = tapegraph::detail::steady_seconds();
+        const double end = last + (last < crowded_until_.load(std::memory_order_relaxed) ? few : seconds);
+        for (;;) {
+            for (int i = 0; i < 32; ++i) {
+                if (done()) return true;
+                relax();
+            }
+            const double now = tapegraph::detail::steady_seconds();
+            if (now - last > hole) crowded_until_.store(now + while_crowded, std::memory_order_relaxed);
+            if (now > end) return done();
+            last = now;
+        }
+    }
+
+    /// More threads than processors wait for each other whatever else runs.
+    static void crowd(int threads) {
+        static const int processors = omp_get_num_procs();
+        if (threads > processors)
+            crowded_until_.store(tapegraph::detail::steady_seconds() + while_crowded, std::memory_order_relaxed);
+    }
+
+private:
+    static constexpr double few = 4e-6, hole = 60e-6, while_crowded = 0.1; // seconds
+    inline static std::atomic<double> crowded_until_{0};
+};
+
+template <class = void>
+class thread_team {
+public:
+    thread_team* next = nullptr; // on the shelf
+
+    /// Calls work(0, threads) here and work(thread, threads) on workers: with `all` on every one, else on those that come in time.
+    void run(int threads, bool all, const team_work& work) {
+        while (static_cast<int>(workers_.size()) < threads - 1 && start()) {}
+        const auto seats =
+            static_cast<std::uint32_t>(std::min<std::size_t>(static_cast<std::size_t>(threads - 1), workers_.size()));
+        patience<>::crowd(threads);
+        work_ = &work;
+        seats_ = seats;
+        round_.fetch_add(1, std::memory_order_relaxed);
+        gate_.store(seats, std::memory_order_release);
+        bell_.fetch_add(1);
+        if (seats == workers_.size())
+            bell_.notify_all();
+        else
+            for (std::uint32_t i = 0; i < seats; ++i) bell_.notify_one();
+        in_team = true;
+        work.call(work.f, 0, static_cast<int>(seats) + 1);
+        in_team = false;
+        if (!all) gate_.fetch_and(~free_mask, std::memory_order_acq_rel);
+        const auto done = [this] { return gate_.load(std::memory_order_acquire) == 0; };
+        if (patience<>::lasts(2e-4, done)) return;
+        for (std::uint32_t g; (g = gate_.load(std::memory_order_acquire)) != 0;) gate_.wait(g);
+    }
+
+    void stop() {
+        quit_.store(true, std::memory_order_relaxed);
+        bell_.fetch_add(1);
+        bell_.notify_all();
+        for (const pthread_t worker : workers_) pthread_join(worker, nullptr);
+    }
+
+private:
+    // gate_: seats that are free in the lower half, workers inside in the upper. 0: closed.
+    static constexpr std::uint32_t free_mask = 0xffff, one_inside = 0x10000;
+
+    bool start() {
+        pthread_t worker{};
+        const auto entry = [](void* team) -> void* {
+            static_cast<thread_team*>(team)->serve();
+            return nullptr;
+        };
+        if (workers_.size() == free_mask || pthread_create(&worker, nullptr, entry, this) != 0) return false;
+        workers_.push_back(worker);
+        return true;
+    }
+
+    void serve() {
+        in_team = true;
+        for (std::uint32_t last = 0;;) {
+            const std::uint32_t rung = bell_.load();
+            if (quit_.load(std::memory_order_relaxed)) return;
+            if (const std::uint32_t seat = enter(last)) {
+                last = round_.load(std::memory_order_relaxed); // stays while somebody is inside
+                work_->call(work_->f, static_cast<int>(seat), static_cast<int>(seats_) + 1);
+                if (gate_.fetch_sub(one_inside, std::memory_order_acq_rel) == one_inside) gate_.notify_one();
+            } else if (!patience<>::lasts(5e-4, [&] { return bell_.load(std::memory_order_relaxed) != rung; })) {
+                bell_.wait(rung);
+            }
+        }
+    }
+
+    // The number of a seat in the open region, or 0; nobody sits twice.
+    std::uint32_t enter(std::uint32_t last) {
+        std::uint32_t g = gate_.load(std::memory_order_acquire);
+        while ((g & free_mask) != 0 && round_.load(std::memory_order_relaxed) != last)
+            if (gate_.compare_exchange_weak(g, g - 1 + one_inside, std::memory_order_acq_rel,
+                                            std::memory_order_acquire))
+                return seats_ - (g & free_mask) + 1;
+        return 0;
+    }
+
+    alignas(64) std::atomic<std::uint32_t> bell_{0}; // rung when a region opens: what workers wait for
+    std::atomic<std::uint32_t> round_{0};
+    std::atomic<bool> quit_{false};
+    const team_work* work_ = nullptr;
+    std::uint32_t seats_ = 0;
+    alignas(64) std::atomic<std::uint32_t> gate_{0};
+    alignas(64) std::vector<pthread_t> workers_{};
+};
+
+/// Teams that nobody uses at the moment. When the program ends, or the library that holds this code is unloaded, they are sent home,
+/// and what is still computed runs on its own thread. A child of fork() has none of its parent's threads, and makes teams of its own.
+template <class = void>
+class team_shelf {
+public:
+    static team_shelf& instance() {
+        static team_shelf shelf;
+        return shelf;
+    }
+    ~team_shelf() {
+        for (thread_team<>* team = open_.exchange(false) ? spare_ : nullptr; team != nullptr;) {
+            thread_team<>* const next = team->next;
+            team->stop();
+            delete team;
+            team = next;
+        }
+    }
+
+    /// Null once the program ends.
+    static thread_team<>* take() {
+        if (!open_.load(std::memory_order_acquire)) return nullptr;
+        team_shelf& shelf = instance();
+        pthread_mutex_lock(&shelf.lock_);
+        thread_team<>* const team = shelf.spare_;
+        if (team != nullptr) shelf.spare_ = team->next;
+        pthread_mutex_unlock(&shelf.lock_);
+        return team != nullptr ? team : new thread_team<>;
+    }
+    static void put(thread_team<>* team) {
+        team_shelf& shelf = instance();
+        pthread_mutex_lock(&shelf.lock_);
+        team->next = shelf.spare_;
+        shelf.spare_ = team;
+        pthread_mutex_unlock(&shelf.lock_);
+    }
+
+private:
+    team_shelf() {
+        pthread_atfork([] { pthread_mutex_lock(&instance().lock_); }, [] { pthread_mutex_unlock(&instance().lock_); },
+                       [] {
+                           instance().spare_ = nullptr;
+                           pthread_mutex_unlock(&instance().lock_);
+                       });
+    }
+
+    inline static std::atomic<bool> open_{true};
+    pthread_mutex_t lock_ = PTHREAD_MUTEX_INITIALIZER;
+    thread_team<>* spare_ = nullptr;
+};
+
+/// Opens a region of at most `threads` threads; `all`: of as many as the system gives, all of which take part.
+void run_team(int threads, bool all, const team_work& work);
+#if TG_DEFINES(runtime)
+TG_DEFINITION void run_team(int threads, bool all, const team_work& work) {
+    thread_team<>* const team = team_shelf<>::take();
+    if (team == nullptr) return work.call(work.f, 0, 1);
+    team->run(threads, all, work);
+    team_shelf<>::put(team);
+}
+#endif
+
+#endif // _OPENMP
+
+} // namespace tapegraph::cpu::detail

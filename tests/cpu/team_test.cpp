@@ -1,0 +1,146 @@
+#include <tapegraph/cpu/parallel.hpp>
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace team_test {
+
+namespace tg = tapegraph;
+namespace cpu = tapegraph::cpu;
+
+/// Restores the number of threads.
+struct threads_of_kernels {
+    explicit threads_of_kernels(int threads) { tg::set_thread_count(threads); }
+    ~threads_of_kernels() { tg::set_thread_count(0); }
+};
+
+// Whether every task ran once, and on threads below `most`.
+bool each_once(std::int64_t tasks, int most) {
+    std::vector<int> ran(static_cast<std::size_t>(tasks));
+    std::atomic<int> highest{0};
+    cpu::for_tasks(tasks, true, [&](std::int64_t task, int thread) {
+        ++ran[static_cast<std::size_t>(task)];
+        for (int seen = highest; thread > seen && !highest.compare_exchange_weak(seen, thread);) {}
+    });
+    for (const int times : ran)
+        if (times != 1) return false;
+    return highest < most;
+}
+
+TEST_CASE("every task runs once, whatever the number of threads and tasks") {
+    for (const int threads : {1, 2, 3, 7, 2, 16, 1, 4}) {
+        const threads_of_kernels set(threads);
+        for (const std::int64_t tasks : {0, 1, 2, 3, 17, 1000})
+            for (int again = 0; again < 20; ++again) CHECK(each_once(tasks, threads));
+    }
+}
+
+#if defined(_OPENMP)
+TEST_CASE("the members of a team are all there, and can meet") {
+    for (const int threads : {2, 5, 3}) {
+        const threads_of_kernels set(threads);
+        for (int again = 0; again < 200; ++again) {
+            std::atomic<int> here{0}, numbers{0};
+            cpu::parallel_team(true, [&](int thread, int team) {
+                CHECK(team == threads);
+                numbers |= 1 << thread;
+                ++here;
+                while (here < team) std::this_thread::yield();
+            });
+            CHECK(numbers == (1 << threads) - 1);
+        }
+    }
+}
+
+TEST_CASE("a region does not wait for threads that have not begun") {
+    const threads_of_kernels set(2);
+    // The task that is begun first ends when the other one has: with one thread in it that would never be.
+    std::atomic<int> begun{0};
+    cpu::parallel_for(2, true, [&](std::int64_t) {
+        ++begun;
+        while (begun < 2) std::this_thread::yield();
+    });
+    CHECK(begun == 2);
+    // A region of one long task: workers come too late, and the caller goes on.
+    for (int again = 0; again < 1000; ++again) {
+        std::atomic<int> sum{0};
+        cpu::parallel_for(2, true, [&](std::int64_t task) { sum += static_cast<int>(task) + 1; });
+        REQUIRE(sum == 3);
+    }
+}
+#endif
+
+TEST_CASE("regions inside regions run on the thread that opens them") {
+    const threads_of_kernels set(4);
+    std::atomic<int> sum{0}, elsewhere{0};
+    cpu::parallel_for(8, true, [&](std::int64_t) {
+        const auto here = std::this_thread::get_id();
+        cpu::parallel_for(5, true, [&](std::int64_t) {
+            ++sum;
+            if (std::this_thread::get_id() != here) ++elsewhere;
+        });
+        cpu::parallel_team(true, [&](int thread, int team) {
+            if (thread != 0 || team != 1) ++elsewhere;
+        });
+    });
+    CHECK(sum == 40);
+    CHECK(elsewhere == 0);
+    CHECK(each_once(100, 4)); // and afterwards there are several again
+}
+
+TEST_CASE("several threads of a program open regions at once") {
+    const threads_of_kernels set(3);
+    std::atomic<int> failures{0};
+    std::vector<std::thread> users;
+    for (int user = 0; user < 4; ++user)
+        users.emplace_back([&] {
+            for (int again = 0; again < 300; ++again)
+                if (!each_once(1 + again % 40, 3)) ++failures;
+        });
+    for (std::thread& user : users) user.join();
+    CHECK(failures == 0);
+}
+
+#if !defined(__SANITIZE_THREAD__) // which refuses threads in a child of a program with threads
+TEST_CASE("a child of fork has threads of its own") {
+    const threads_of_kernels set(3);
+    REQUIRE(each_once(100, 3));
+    const pid_t child = ::fork();
+    if (child == 0) {
+        ::alarm(60); // rather than wait for threads that are not there
+        bool right = true;
+        for (int again = 0; again < 50; ++again) right = right && each_once(100, 3);
+        std::atomic<int> here{0};
+        cpu::parallel_team(true, [&](int, int) { ++here; });
+        ::_exit(right && here >= 1 ? 0 : 1);
+    }
+    int status = -1;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    CHECK(status == 0);
+    CHECK(each_once(100, 3));
+}
+#endif
+
+TEST_CASE("workers that sleep come back") {
+    const threads_of_kernels set(2);
+    for (int again = 0; again < 5; ++again) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        CHECK(each_once(50, 2));
+        std::atomic<int> here{0};
+        cpu::parallel_team(true, [&](int, int team) {
+            ++here;
+            while (here < team) std::this_thread::yield();
+        });
+        CHECK(here == 2);
+    }
+}
+
+} // namespace team_test
