@@ -46,7 +46,9 @@ private:
         for (const variable_entry& v : view.variables) last_read.push_back(death[v.node]);
         for (const assignment_entry& update : view.assignments) {
             const int id = view.alias[update.node];
-            const bool in_place = writes_over(view, birth[id], view.variables[update.variable].node) &&
+            const bool unread = last_read[update.variable] < 0; // nothing of its old value is wanted
+            const bool in_place = birth[id] >= 0 &&
+                                  (unread || writes_over(view, birth[id], view.variables[update.variable].node)) &&
                                   variable_of[id] < 0 && death[id] < steps && last_read[update.variable] <= birth[id];
             if (in_place)
                 variable_of[id] = update.variable;
@@ -58,7 +60,6 @@ private:
     /// Whether a step may write its result over a variable. An elementwise kernel reads an element of the old value before it
     /// writes that element of the new one.
     static bool writes_over(const program_view& view, int step, int variable) {
-        if (step < 0) return false;
         const step_entry& s = view.steps[step];
         const kernel_entry& kernel = view.kernels[s.kernel];
         if (kernel.kind == static_cast<int>(kernel_kind::region)) return true;

@@ -33,19 +33,21 @@ tensor<T> batch_tensor(const buffer_view& v) {
     return t;
 }
 
-} // namespace detail
-
-/// A model in eager mode: it runs statement by statement, a tape records it, and the optimizer updates the variables.
-template <class Model, class Spec, class Loss, class Optimizer>
-class compiled_model<eager, Model, Spec, Loss, Optimizer>
-    : public trainable_model<compiled_model<eager, Model, Spec, Loss, Optimizer>, Spec, Loss, detail::basic_trainer<>> {
-    using base = trainable_model<compiled_model, Spec, Loss, detail::basic_trainer<>>;
-    using value = typename detail::value_type_of<Spec>::type;
-    using pack = detail::input_pack<Spec>;
-    using objective = detail::objective<Loss>;
-
+/// What eager mode does, but for the step: the model runs statement by statement and a tape records it.
+template <class Derived, class Trainer, class Model, class Spec, class Loss, class Optimizer>
+class basic_eager_model : public trainable_model<Derived, Spec, Loss, Trainer> {
 public:
-    compiled_model(const compile_options& options, const Loss& loss, Optimizer optimizer)
+    Optimizer& optimizer() { return optimizer_; }
+
+protected:
+    using base = trainable_model<Derived, Spec, Loss, Trainer>;
+    using value = typename value_type_of<Spec>::type;
+    using pack = input_pack<Spec>;
+    using objective = detail::objective<Loss>;
+    friend base;
+
+    template <class Options>
+    basic_eager_model(const Options& options, const Loss& loss, const Optimizer& optimizer)
         : base(options, loss), optimizer_(optimizer) {
         this->template set_up<Model, Spec,
                               std::conditional_t<std::is_same_v<Optimizer, none>, ir::prediction_trace<Model, Spec>,
@@ -53,56 +55,10 @@ public:
         this->set_first_values(optimizer_);
     }
 
-    Optimizer& optimizer() { return optimizer_; }
-
-private:
-    friend base;
     eager_context& begin(bool training) {
         context_.variables = &this->variables_;
         context_.begin(training, random_state{this->options_.seed, static_cast<std::uint64_t>(this->step_)});
         return context_;
-    }
-
-    step_result step_once(detail::batch_columns columns) {
-        check_inputs<ir::training_trace<Model, Spec, Loss, Optimizer>>(columns, pack::count + objective::columns);
-        const detail::numeric_check check(this->options_.check_finite);
-        eager_context& context = begin(true);
-        const detail::random_scope draws(context.random);
-        differentiated found = differentiate<detail::scales_loss<Optimizer>()>(context, columns);
-        const auto n = typed_numbers(optimizer_.numbers(this->step_));
-        detail::update_all<Optimizer>(gradients_in(found, context), n);
-        found.sources.clear();
-        if constexpr (ir::constrains<Model, Spec, Loss>) detail::projections<Model>::template apply<value>(context);
-        context.apply();
-        return found.result;
-    }
-
-    gradient_list gradients_once(detail::batch_columns columns) {
-        static_assert(!std::is_same_v<Optimizer, none>, "gradients: this model has no loss");
-        check_inputs<ir::training_trace<Model, Spec, Loss, Optimizer>>(columns, pack::count + objective::columns);
-        const detail::numeric_check check(this->options_.check_finite);
-        eager_context& context = begin(true);
-        const detail::random_scope draws(context.random);
-        differentiated found = differentiate<false>(context, columns);
-        std::vector<std::pair<variable*, any_tensor>> flows;
-        gradients_in(found, context).each([&](const auto& slots, const auto&, const auto& g) {
-            if constexpr (requires { slots.sparse; })
-                flows.emplace_back(slots.target(), slots.whole(g));
-            else
-                flows.emplace_back(slots.target(), g);
-        });
-        context.begin(false, {}); // forgets what it would have updated
-        gradient_list list;
-        list.loss = found.result.loss;
-        list.accuracy = found.result.accuracy;
-        for (variable& v : this->variables_) {
-            if (!v.trainable()) continue;
-            any_tensor flow;
-            for (const auto& each : flows)
-                if (each.first == &v) flow = each.second;
-            list.add(v.path(), std::move(flow), v.type(), v.shape());
-        }
-        return list;
     }
 
     // Loss and gradients of a batch; what it would update is in the context.
@@ -111,9 +67,10 @@ private:
         std::vector<any_tensor> sources, gradients;
         std::vector<variable*> targets;
     };
-    // With `Scaled` of the loss times what the optimizer scales it by.
+    // With `Scaled` of the loss times what the optimizer scales it by; with a share of that part of it.
     template <bool Scaled>
-    differentiated differentiate(eager_context& context, detail::batch_columns columns) {
+    differentiated differentiate(eager_context& context, detail::batch_columns columns,
+                                 [[maybe_unused]] const auto&... share) {
         differentiated found;
         gradient_tape tape;
         const auto output = call_model(context, columns);
@@ -124,9 +81,12 @@ private:
         const auto total = total_of(context, goal.total);
         const any_tensor loss = total;
         any_tensor scaled = loss;
+        const auto& part = part_of(total, share...);
         if constexpr (Scaled)
-            scaled = eval(
-                total * detail::as_type_of(total, tensor<value>(this->variables_[detail::loss_scale_name].data())));
+            scaled =
+                eval(part * detail::as_type_of(part, tensor<value>(this->variables_[detail::loss_scale_name].data())));
+        else if constexpr (sizeof...(share) > 0)
+            scaled = part;
         tape.stop_recording();
         const any_tensor accuracy = accuracy_of(output, labels);
         objective::measure(detail::eager_metrics(&context), output, labels, goal, numbers);
@@ -150,11 +110,42 @@ private:
             numbers_of(loss, accuracy); // before anything is updated: here is thrown what a device found wrong
         return found;
     }
+    template <class T>
+    static const tensor<T>& part_of(const tensor<T>& total) {
+        return total;
+    }
+    template <class T>
+    static tensor<T> part_of(const tensor<T>& total, double share) {
+        return eval(total * typed_number<T>{static_cast<T>(share)});
+    }
     // Its type is asked for where there is a loss.
     auto gradients_in(differentiated& found, eager_context& context) {
         return detail::eager_gradients<value, ir::gathers_rows<Model, Spec, Loss>>{
             detail::eager_slots(&this->variables_, &context.updates), &found.targets, &found.sources, &found.gradients,
             &context.row_uses};
+    }
+
+    // What was differentiated, as gradients() gives it.
+    gradient_list listed(differentiated& found, eager_context& context) {
+        std::vector<std::pair<variable*, any_tensor>> flows;
+        gradients_in(found, context).each([&](const auto& slots, const auto&, const auto& g) {
+            if constexpr (requires { slots.sparse; })
+                flows.emplace_back(slots.target(), slots.whole(g));
+            else
+                flows.emplace_back(slots.target(), g);
+        });
+        context.begin(false, {}); // forgets what it would have updated
+        gradient_list list;
+        list.loss = found.result.loss;
+        list.accuracy = found.result.accuracy;
+        for (variable& v : this->variables_) {
+            if (!v.trainable()) continue;
+            any_tensor flow;
+            for (const auto& each : flows)
+                if (each.first == &v) flow = each.second;
+            list.add(v.path(), std::move(flow), v.type(), v.shape());
+        }
+        return list;
     }
 
     step_result measure_once(detail::batch_columns columns) {
@@ -253,6 +244,50 @@ private:
     }
     Optimizer optimizer_;
     eager_context context_;
+};
+
+} // namespace detail
+
+/// A model in eager mode: the optimizer updates the variables behind each step's tape.
+template <class Model, class Spec, class Loss, class Optimizer>
+class compiled_model<eager, Model, Spec, Loss, Optimizer>
+    : public detail::basic_eager_model<compiled_model<eager, Model, Spec, Loss, Optimizer>, detail::basic_trainer<>,
+                                       Model, Spec, Loss, Optimizer> {
+    using base = detail::basic_eager_model<compiled_model, detail::basic_trainer<>, Model, Spec, Loss, Optimizer>;
+    using typename base::differentiated, typename base::objective, typename base::pack, typename base::value;
+    template <class, class, class, class, class>
+    friend class trainable_model;
+
+public:
+    compiled_model(const compile_options& options, const Loss& loss, const Optimizer& optimizer)
+        : base(options, loss, optimizer) {}
+
+private:
+    step_result step_once(detail::batch_columns columns) {
+        this->template check_inputs<ir::training_trace<Model, Spec, Loss, Optimizer>>(columns,
+                                                                                      pack::count + objective::columns);
+        const detail::numeric_check check(this->options_.check_finite);
+        eager_context& context = this->begin(true);
+        const detail::random_scope draws(context.random);
+        differentiated found = this->template differentiate<detail::scales_loss<Optimizer>()>(context, columns);
+        const auto n = base::typed_numbers(this->optimizer_.numbers(this->step_));
+        detail::update_all<Optimizer>(this->gradients_in(found, context), n);
+        found.sources.clear();
+        if constexpr (ir::constrains<Model, Spec, Loss>) detail::projections<Model>::template apply<value>(context);
+        context.apply();
+        return found.result;
+    }
+
+    gradient_list gradients_once(detail::batch_columns columns) {
+        static_assert(!std::is_same_v<Optimizer, none>, "gradients: this model has no loss");
+        this->template check_inputs<ir::training_trace<Model, Spec, Loss, Optimizer>>(columns,
+                                                                                      pack::count + objective::columns);
+        const detail::numeric_check check(this->options_.check_finite);
+        eager_context& context = this->begin(true);
+        const detail::random_scope draws(context.random);
+        differentiated found = this->template differentiate<false>(context, columns);
+        return this->listed(found, context);
+    }
 };
 
 } // namespace tapegraph

@@ -16,6 +16,12 @@ namespace tapegraph::detail {
 template <class X>
 history basic_trainer<X>::fit_with(const mode_calls& calls, const data::dataset& train, const fit_options& options,
                                    const fit_hooks& hooks) {
+    if (calls.use_shards != nullptr)
+        calls.use_shards(*this, options.batch_size, options.shards);
+    else if (options.shards != 0)
+        throw argument_error("fit: shards is " + std::to_string(options.shards) +
+                             ", and this model is not compiled for shards: tg::compile<Mode>(..., tg::sharded{}) of "
+                             "tapegraph/distributed.hpp");
     const dtype weights = variables_.size() > 0 ? variables_.at(0).type() : dtype::f32;
     const fit_sets sets = sets_of(train, options, calls, options_.seed, weights);
     column_match match(calls, sets.train.columns());

@@ -13,6 +13,7 @@ struct fit_options {
     std::int64_t epochs = 1;
     std::int64_t initial_epoch = 0; ///< the first of them, where a later call goes on
     std::int64_t batch_size = 32;
+    int shards = 0; ///< of models compiled with tg::sharded: into how many a batch is cut; 0: as before
     std::optional<data::dataset>
         validation_data{};       ///< evaluated after every epoch, columns as those of the training set
     double validation_split = 0; ///< or this share of the training set: its last records, which are then not trained on

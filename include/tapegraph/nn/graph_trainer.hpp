@@ -42,15 +42,15 @@ protected:
     void predict_with(const prediction_calls& calls, std::vector<any_tensor> x, std::span<any_tensor> results) const;
 
     void launch(ir::program& p, batch_columns columns, bool check);
+    void set_frozen(ir::program& p);
+    void connect_step(ir::program& p);
 
     std::unique_ptr<ir::program> training_, evaluation_, derivatives_;
 
 private:
     step_result run(ir::program& p, batch_columns columns, bool check);
-    void set_frozen(ir::program& p);
     void connect(ir::program& p) const;
     void connect_evaluation(ir::program& p);
-    void connect_step(ir::program& p);
 
     std::vector<any_tensor> frozen_copies_;
     std::unique_ptr<program_pool> predictions_ = std::make_unique<program_pool>();

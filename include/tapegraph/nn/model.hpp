@@ -63,7 +63,8 @@ class trainable_model<Derived, Spec, Loss, Trainer, std::tuple<Elements...>> : p
     using objective = detail::objective<Loss>;
 
 public:
-    explicit trainable_model(const compile_options& options, const Loss& loss = {}) : Trainer(options), loss_(loss) {}
+    template <class Options>
+    explicit trainable_model(const Options& options, const Loss& loss = {}) : Trainer(options), loss_(loss) {}
 
     /// One step on tensors: the model's inputs, and the labels that its losses ask for. Gives loss and accuracy before the update.
     /// Throws shape_error or dtype_error for what does not fit; then nothing has changed.
@@ -124,6 +125,10 @@ public:
                 return static_cast<Derived&>(m).result_of(s);
             };
         }
+        if constexpr (requires(Derived & d) { d.use_shards(std::int64_t{}, int{}); })
+            calls.use_shards = [](detail::model_base& m, std::int64_t batch_size, int shards) {
+                static_cast<Derived&>(m).use_shards(batch_size, shards);
+            };
         const detail::callback_hooks hooks[]{detail::hooks_of(callbacks)..., {}};
         return this->fit_with(
             calls, train, options,

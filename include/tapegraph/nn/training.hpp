@@ -182,7 +182,9 @@ constexpr graph_node scaled_loss(trace& t, const graph_node& loss, const graph_s
 template <class Model, class Spec, class Loss, bool Scaled = false>
 struct gradient_trace {
     using previous = forward_trace<Model, Spec, Loss>;
-    static constexpr void build(trace& t) {
+    static constexpr void build(trace& t) { differentiate(t, t.outputs[0].node); }
+    /// The same of `loss`, a scalar.
+    static constexpr void differentiate(trace& t, int loss) {
         if (!detail::gathered_only(t)) return;
         list<int> nodes, indices, by_rows(t.variables.size(), 0);
         for (const row_use_entry& use : t.row_uses) by_rows[use.variable] = 1;
@@ -193,7 +195,6 @@ struct gradient_trace {
         }
         const int first_rows = nodes.size();
         for (const row_use_entry& use : t.row_uses) nodes.push_back(use.node);
-        int loss = t.outputs[0].node;
         if constexpr (Scaled)
             loss = scaled_loss<typename tapegraph::detail::value_type_of<Spec>::type>(t, graph_node(&t, loss),
                                                                                       graph_scope(&t, 0))

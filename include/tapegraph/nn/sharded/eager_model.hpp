@@ -1,0 +1,205 @@
+#pragma once
+
+#include <tapegraph/nn/eager_model.hpp>
+#include <tapegraph/nn/sharded/trainer.hpp>
+
+#include <utility>
+#include <vector>
+
+namespace tapegraph {
+
+namespace detail {
+
+/// A step of shards in eager mode, what does not depend on the model's type.
+template <class = void>
+class basic_eager_shards : public shard_owner<basic_trainer<>> {
+protected:
+    using shard_owner<basic_trainer<>>::shard_owner;
+
+    struct differentiated_shard {
+        const step_result& measured;
+        const std::vector<any_tensor>& gradients; ///< first of variables, then of gathered rows
+        std::size_t dense;                        ///< how many of variables
+    };
+    /// While it lives metrics have measured nothing; they go on with what they had, and behind `add_metrics` with what shards added.
+    using metric_guard = basic_trainer<>::metric_state_guard;
+
+    /// A shard's values, which the context and the tape have found, into the sums. `share`: of the batch's records; `skipped`: shards
+    /// without records before this one.
+    void add_shard(eager_context& context, const differentiated_shard& found, double share, int skipped) {
+        std::vector<const any_tensor*> values, states;
+        metrics_.clear();
+        states_.clear();
+        for (const eager_context::pending& p : context.updates) {
+            const bool metric = p.target->metric_state();
+            (metric ? metrics_ : states_).push_back(p.target);
+            (metric ? values : states).push_back(&p.value);
+        }
+        first_gradient_ = 2 + static_cast<int>(values.size());
+        for (std::size_t i = 0; i < found.dense; ++i) values.push_back(&found.gradients[i]);
+        const std::size_t plain = values.size();
+        values.insert(values.end(), states.begin(), states.end());
+        if (!placed_) {
+            for (int i = 0; i < 2; ++i) sums_.add(dtype::f64, 1);
+            for (const any_tensor* v : values) sums_.add(v->type(), v->size());
+            placed_ = true;
+        }
+        if (!begun_) sums_.begin(shards_);
+        begun_ = true;
+        while (skipped-- > 0) sums_.skip();
+        const double shares[]{found.measured.loss * share, found.measured.accuracy * share};
+        for (int i = 0; i < 2; ++i) std::memcpy(sums_.target(i), &shares[i], sizeof(double));
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            std::byte* const to = sums_.target(static_cast<int>(i) + 2);
+            const any_tensor& from = *values[i];
+            if (i < plain)
+                std::memcpy(to, from.read(), from.outline_view().bytes());
+            else if (from.type() == dtype::f64)
+                write_share(reinterpret_cast<double*>(to), from, share);
+            else
+                write_share(reinterpret_cast<float*>(to), from, static_cast<float>(share));
+        }
+        std::size_t row = found.dense;
+        std::vector<const variable*> seen;
+        for (const eager_context::row_use& use : context.row_uses) {
+            std::size_t number = 0;
+            while (number < seen.size() && seen[number] != use.target) ++number;
+            if (number == seen.size()) seen.push_back(use.target);
+            rows_.add(number, found.gradients[row++].view(), use.indices.view());
+        }
+        sums_.next();
+    }
+    step_result measured() const {
+        step_result r;
+        std::memcpy(&r.loss, sums_.sum(0), sizeof(double));
+        std::memcpy(&r.accuracy, sums_.sum(1), sizeof(double));
+        return r;
+    }
+    /// The sums in the places of the last shard's values.
+    void take_sums(eager_context& context, std::vector<any_tensor>& gradients, std::size_t dense) {
+        context.updates.clear();
+        int next = first_gradient_;
+        for (std::size_t i = 0; i < dense; ++i) copy_sum(gradients[i], next++);
+        for (variable* v : states_) {
+            any_tensor value(v->type(), v->shape());
+            copy_sum(value, next++);
+            context.updates.push_back({v, std::move(value)});
+        }
+        std::vector<eager_context::row_use> uses;
+        std::vector<any_tensor> flows;
+        for (const eager_context::row_use& use : context.row_uses) {
+            bool seen = false;
+            for (const eager_context::row_use& other : uses) seen = seen || other.target == use.target;
+            if (seen) continue;
+            const std::size_t number = uses.size();
+            flows.push_back(copy_of(rows_.view(number, true)));
+            uses.push_back({use.target, copy_of(rows_.view(number, false)), flows.back()});
+        }
+        context.row_uses = std::move(uses);
+        gradients.resize(dense);
+        for (any_tensor& each : flows) gradients.push_back(std::move(each));
+    }
+    void add_metrics() {
+        for (std::size_t i = 0; i < metrics_.size(); ++i) {
+            double* const to = static_cast<double*>(metrics_[i]->own_data());
+            const double* const from = reinterpret_cast<const double*>(sums_.sum(2 + static_cast<int>(i)));
+            for (std::int64_t k = 0; k < metrics_[i]->size(); ++k) to[k] += from[k];
+        }
+    }
+    void begin_shards() {
+        rows_.begin();
+        begun_ = false;
+    }
+
+private:
+    template <class T>
+    static void write_share(T* to, const any_tensor& from, T share) {
+        const T* const values = static_cast<const T*>(from.read());
+        for (std::int64_t i = 0; i < from.size(); ++i) to[i] = values[i] * share;
+    }
+    void copy_sum(any_tensor& to, int number) const {
+        any_tensor value(to.type(), to.shape());
+        if (value.outline_view().bytes() > 0)
+            std::memcpy(value.write(), sums_.sum(number), value.outline_view().bytes());
+        to = std::move(value);
+    }
+    static any_tensor copy_of(const buffer_view& v) {
+        any_tensor value(v.type, shape(v.rank, v.extents));
+        if (v.bytes() > 0) std::memcpy(value.write(), v.data, v.bytes());
+        return value;
+    }
+
+    std::vector<variable*> metrics_, states_;
+    int first_gradient_ = 2;
+    bool placed_ = false, begun_ = false; // the sums' layout is known; this step's sums have begun
+};
+
+} // namespace detail
+
+/// A model in eager mode whose batches are cut into shards.
+template <class Model, class Spec, class Loss, class Optimizer>
+class compiled_model<detail::sharded_mode<eager>, Model, Spec, Loss, Optimizer>
+    : public detail::basic_eager_model<compiled_model<detail::sharded_mode<eager>, Model, Spec, Loss, Optimizer>,
+                                       detail::basic_eager_shards<>, Model, Spec, Loss, Optimizer> {
+    using base = detail::basic_eager_model<compiled_model, detail::basic_eager_shards<>, Model, Spec, Loss, Optimizer>;
+    using typename base::differentiated, typename base::objective, typename base::pack, typename base::value;
+    template <class, class, class, class, class>
+    friend class trainable_model;
+
+public:
+    compiled_model(const sharded& how, const Loss& loss, const Optimizer& optimizer) : base(how, loss, optimizer) {}
+
+private:
+    step_result step_once(detail::batch_columns columns) {
+        const detail::numeric_check check(this->options_.check_finite);
+        differentiated found = add_all<detail::scales_loss<Optimizer>()>(columns);
+        const auto n = base::typed_numbers(this->optimizer_.numbers(this->step_));
+        detail::update_all<Optimizer>(this->gradients_in(found, this->context_), n);
+        found.sources.clear();
+        if constexpr (ir::constrains<Model, Spec, Loss>)
+            detail::projections<Model>::template apply<value>(this->context_);
+        this->context_.apply();
+        this->add_metrics();
+        return found.result;
+    }
+    gradient_list gradients_once(detail::batch_columns columns) {
+        static_assert(!std::is_same_v<Optimizer, none>, "gradients: this model has no loss");
+        const detail::numeric_check check(this->options_.check_finite);
+        differentiated found = add_all<false>(columns);
+        return this->listed(found, this->context_);
+    }
+
+    // Loss, gradients and new states of a batch, summed over its shards, in the place of those of the last one.
+    template <bool Scaled>
+    differentiated add_all(detail::batch_columns columns) {
+        using trace = ir::training_trace<Model, Spec, Loss, Optimizer>;
+        constexpr std::size_t count = pack::count + objective::columns;
+        this->template check_inputs<trace>(columns, static_cast<int>(count));
+        const std::int64_t records = detail::records_to_cut(columns, count, this->shards_, this->fitting_);
+        const typename base::metric_guard metrics(*this);
+        this->begin_shards();
+        differentiated found;
+        int skipped = 0; // no records, no values
+        for (int s = 0; s < this->shards_; ++s) {
+            const detail::shard_range range(records, s, this->shards_);
+            if (range.count == 0) {
+                ++skipped;
+                continue;
+            }
+            buffer_view cut[count];
+            detail::cut_columns(columns, count, range, cut);
+            const double share = static_cast<double>(range.count) / static_cast<double>(records);
+            this->context_.variables = &this->variables_;
+            this->context_.begin(true, detail::random_of_shard(this->options_.seed, this->step_, s));
+            const detail::random_scope draws(this->context_.random);
+            found = this->template differentiate<Scaled>(this->context_, cut, share);
+            this->add_shard(this->context_, {found.result, found.gradients, found.targets.size()}, share, skipped);
+            skipped = 0;
+        }
+        this->take_sums(this->context_, found.gradients, found.targets.size());
+        found.result = this->measured();
+        return found;
+    }
+};
+
+} // namespace tapegraph

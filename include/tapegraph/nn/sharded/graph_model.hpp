@@ -1,0 +1,55 @@
+#pragma once
+
+#include <tapegraph/nn/graph_model.hpp>
+#include <tapegraph/nn/sharded/trainer.hpp>
+
+namespace tapegraph {
+
+/// A model in graph mode whose batches are cut into shards: in the place of the training program there is one of a shard, whose arena
+/// is that of a shard, and one of the update.
+template <class Model, class Spec, class Loss, class Optimizer>
+class compiled_model<detail::sharded_mode<graph>, Model, Spec, Loss, Optimizer>
+    : public detail::basic_graph_model<compiled_model<detail::sharded_mode<graph>, Model, Spec, Loss, Optimizer>,
+                                       detail::basic_sharded_trainer<>, Model, Spec, Loss, Optimizer> {
+    using base =
+        detail::basic_graph_model<compiled_model, detail::basic_sharded_trainer<>, Model, Spec, Loss, Optimizer>;
+    using shard = ir::shard_trace<Model, Spec, Loss, detail::scales_loss<Optimizer>()>;
+    using unscaled = ir::shard_trace<Model, Spec, Loss, false>;
+    using update = ir::shard_update_trace<Model, Spec, Loss, Optimizer>;
+
+public:
+    compiled_model(const sharded& how, const Loss& loss, const Optimizer& optimizer) : base(how, loss, optimizer) {}
+
+    /// Bytes of a shard's arena, the update's and the sums over shards; known behind the first step.
+    std::size_t arena_bytes() const {
+        return (this->training_ ? this->training_->arena_bytes() : 0) +
+               (this->update_ ? this->update_->arena_bytes() : 0) + this->shard_sum_bytes();
+    }
+    const ir::program_view& training_view() const { return ir::compile_program<shard>(); }
+    const ir::program_view& update_view() const { return ir::compile_program<update>(); }
+
+private:
+    template <class, class, class, class, class>
+    friend class trainable_model;
+
+    step_result step_once(detail::batch_columns columns) {
+        const auto numbers = this->optimizer_.numbers(this->step_);
+        ir::program& p = this->training_program_of(ir::compile_program<shard>());
+        base::set_numbers(p, "loss", this->numbers_of_loss());
+        const step_result measured = this->add_shards(p, columns);
+        ir::program& u = this->update_program_of(ir::compile_program<update>());
+        base::set_numbers(u, "optimizer", numbers);
+        this->update_with(u);
+        return measured;
+    }
+    gradient_list gradients_once(detail::batch_columns columns) {
+        static_assert(!std::is_same_v<Optimizer, none>, "gradients: this model has no loss");
+        ir::program& p = std::is_same_v<shard, unscaled> ? this->training_program_of(ir::compile_program<unscaled>())
+                                                         : this->gradient_program_of(ir::compile_program<unscaled>());
+        base::set_numbers(p, "loss", this->numbers_of_loss());
+        const step_result measured = this->add_shards(p, columns);
+        return this->summed_gradients(p, measured);
+    }
+};
+
+} // namespace tapegraph

@@ -1,0 +1,126 @@
+#pragma once
+
+#include <tapegraph/core/component.hpp>
+#include <tapegraph/cpu/parallel.hpp>
+#include <tapegraph/cpu/vector.hpp>
+#include <tapegraph/runtime/memory.hpp>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+/// Sums over shards by one balanced binary tree, which depends on the number of shards alone.
+
+namespace tapegraph::detail {
+
+/// to = last + parts[0], then + parts[1], ...: all levels of the tree that a shard completes, in one pass over memory. `to` may be any
+/// of the others.
+template <class T>
+void add_levels(T* to, const T* last, const T* const* parts, int levels, std::int64_t count) {
+    using vector = cpu::vector<T, 32>;
+    constexpr std::int64_t chunk = 16384, lanes = vector::lanes;
+    cpu::parallel_for((count + chunk - 1) / chunk, count > 2 * chunk, [=](std::int64_t task) {
+        const std::int64_t first = task * chunk, end = std::min(first + chunk, count);
+        std::int64_t i = first;
+        for (; i + lanes <= end; i += lanes) {
+            typename vector::type sum, part;
+            vector::load(sum, last + i);
+            for (int k = 0; k < levels; ++k) {
+                vector::load(part, parts[k] + i);
+                sum = part + sum;
+            }
+            vector::store(to + i, sum);
+        }
+        for (; i < end; ++i) {
+            T sum = last[i];
+            for (int k = 0; k < levels; ++k) sum = parts[k][i] + sum;
+            to[i] = sum;
+        }
+    });
+}
+
+/// What the shards of a process add up, one after another: values that lie side by side, doubles first, in log2(shards) partial sums
+/// and the memory of the shard at work. The sum of shards [0, 8) is ((0+1)+(2+3))+((4+5)+(6+7)).
+template <class = void>
+class basic_shard_sums {
+public:
+    /// A value of so many elements, f64 or f32; returns its number. Before the first shard.
+    int add(dtype type, std::int64_t elements) {
+        values_.push_back({type, 0, elements});
+        return static_cast<int>(values_.size()) - 1;
+    }
+    /// Before the first of `shards` shards, a power of two. Makes room for them, where there is none yet.
+    void begin(int shards) {
+        if (buffers_.empty()) place();
+        const auto wanted = static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(shards)));
+        while (buffers_.size() < wanted) { // what lies between values is added, too
+            buffers_.emplace_back(bytes_ + 1);
+            std::memset(buffers_.back().data(), 0, bytes_ + 1);
+        }
+        shard_ = 0;
+        shards_ = shards;
+    }
+    /// Where the shard at work writes a value.
+    std::byte* target(int number) const { return leaf() + values_[static_cast<std::size_t>(number)].offset; }
+    /// A shard without records: it adds nothing.
+    void skip() {
+        std::memset(leaf(), 0, bytes_);
+        next();
+    }
+    /// The shard at work is done.
+    void next() {
+        const int levels = std::countr_one(static_cast<unsigned>(shard_++));
+        if (levels == 0) return;
+        std::byte* const to = partial(shard_ == shards_ ? 0 : levels);
+        add_region<double>(to, levels, 0, doubles_);
+        add_region<float>(to, levels, doubles_, bytes_);
+    }
+    /// The sum, behind the last shard.
+    std::byte* sum() const { return partial(0); }
+    std::byte* sum(int number) const { return partial(0) + values_[static_cast<std::size_t>(number)].offset; }
+    std::size_t bytes() const { return bytes_; }
+    std::size_t bytes_of_doubles() const { return doubles_; }
+    /// Bytes of all partial sums.
+    std::size_t memory() const { return buffers_.size() * bytes_; }
+
+private:
+    struct value {
+        dtype type;
+        std::size_t offset;
+        std::int64_t elements;
+    };
+    std::byte* partial(int level) const { return buffers_[static_cast<std::size_t>(level)].data(); }
+    // Every second shard is the first partial sum as it is.
+    std::byte* leaf() const { return shard_ % 2 == 0 ? partial(0) : buffers_.back().data(); }
+
+    void place() {
+        for (const dtype type : {dtype::f64, dtype::f32}) {
+            for (value& v : values_) {
+                if (v.type != type) continue;
+                v.offset = bytes_;
+                bytes_ += runtime::aligned(static_cast<std::size_t>(v.elements) * size_of(type));
+            }
+            if (type == dtype::f64) doubles_ = bytes_;
+        }
+    }
+
+    template <class T>
+    void add_region(std::byte* to, int levels, std::size_t begin, std::size_t end) const {
+        std::array<const T*, 32> parts{};
+        for (int k = 0; k < levels; ++k)
+            parts[static_cast<std::size_t>(k)] = reinterpret_cast<const T*>(partial(k) + begin);
+        add_levels<T>(reinterpret_cast<T*>(to + begin), reinterpret_cast<const T*>(buffers_.back().data() + begin),
+                      parts.data(), levels, static_cast<std::int64_t>((end - begin) / sizeof(T)));
+    }
+
+    std::vector<value> values_;
+    std::vector<runtime::arena> buffers_;
+    std::size_t doubles_ = 0, bytes_ = 0;
+    int shard_ = 0, shards_ = 1;
+};
+using shard_sums = basic_shard_sums<>;
+
+} // namespace tapegraph::detail
