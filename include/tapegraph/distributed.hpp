@@ -1,9 +1,10 @@
 #pragma once
 
-/// What runs between ranks: sums by one tree, threads as ranks, names of jobs and tasks. MPI is in <tapegraph/mpi.hpp>.
+/// Steps that are cut into shards, and what runs between ranks: sums by one tree, threads as ranks, names of jobs and tasks. MPI is in <tapegraph/mpi.hpp>.
 
 #include <tapegraph/distributed/agreement.hpp>
 #include <tapegraph/distributed/collectives.hpp>
 #include <tapegraph/distributed/imitated_network.hpp>
 #include <tapegraph/distributed/thread_exchange.hpp>
 #include <tapegraph/distributed/tree_accumulator.hpp>
+#include <tapegraph/nn/sharded.hpp>

@@ -147,7 +147,9 @@ class compiled_model<detail::sharded_mode<eager>, Model, Spec, Loss, Optimizer>
     friend class trainable_model;
 
 public:
-    compiled_model(const sharded& how, const Loss& loss, const Optimizer& optimizer) : base(how, loss, optimizer) {}
+    compiled_model(const sharded& how, const Loss& loss, const Optimizer& optimizer) : base(how, loss, optimizer) {
+        detail::refuse_masks<Model, Spec>();
+    }
 
 private:
     step_result step_once(detail::batch_columns columns) {

@@ -18,7 +18,9 @@ class compiled_model<detail::sharded_mode<graph>, Model, Spec, Loss, Optimizer>
     using update = ir::shard_update_trace<Model, Spec, Loss, Optimizer>;
 
 public:
-    compiled_model(const sharded& how, const Loss& loss, const Optimizer& optimizer) : base(how, loss, optimizer) {}
+    compiled_model(const sharded& how, const Loss& loss, const Optimizer& optimizer) : base(how, loss, optimizer) {
+        detail::refuse_masks<Model, Spec>();
+    }
 
     /// Bytes of a shard's arena, the update's and the sums over shards; known behind the first step.
     std::size_t arena_bytes() const {

@@ -2,10 +2,13 @@
 
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/nn/model_base.hpp>
+#include <tapegraph/nn/outputs.hpp>
+#include <tapegraph/nn/training.hpp>
 
 #include <bit>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 namespace tapegraph {
 
@@ -22,6 +25,14 @@ namespace detail {
 /// The mode of models whose step is cut into shards.
 template <class Mode>
 struct sharded_mode {};
+
+/// The mean over the steps that count is of the whole batch: how much a shard's mean counts is not known before all shards have run.
+template <class Model, class Spec>
+constexpr void refuse_masks() {
+    static_assert(!has_masks<decltype(ir::trace_model<Model, Spec>(std::declval<ir::trace&>()))>,
+                  "shards: the loss of an output with a mask is a mean over the steps that count, not over records; take "
+                  "x.value, and weights of records for what does not count");
+}
 
 inline constexpr int most_shards = 32768;
 
