@@ -8,9 +8,9 @@ namespace tg = tapegraph;
 
 /// How the larger models of series end: dense 256, dropout 0.5, dense 128 and 64, all with relu, and one logit.
 /// Features [batch, n] to [batch, 1].
-constexpr auto binary_head(const auto& scope, auto h) {
+constexpr auto binary_head(const auto& scope, auto h, double dropout_rate = 0.5) {
     h = relu(tg::dense(scope / "dense" / 0, h, {.units = 256}));
-    h = tg::dropout(scope / "drop", h, {.rate = 0.5});
+    h = tg::dropout(scope / "drop", h, {.rate = dropout_rate});
     h = relu(tg::dense(scope / "dense" / 1, h, {.units = 128}));
     h = relu(tg::dense(scope / "dense" / 2, h, {.units = 64}));
     return tg::dense(scope / "score", h, {.units = 1});

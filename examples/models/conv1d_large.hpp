@@ -7,6 +7,8 @@ namespace models {
 namespace tg = tapegraph;
 
 /// 45 convolutions of the mode study: series [batch, time, channels], in the study [batch, 14000, 30], to one logit.
+/// `Drops` is false where results are compared with those of other libraries, whose random numbers are others.
+template <bool Drops = true>
 struct conv1d_large {
     constexpr auto operator()(auto scope, auto series) const {
         auto h = tg::conv1d(scope / "entry" / 0, series, {.filters = 64, .kernel_size = 400, .stride = 4});
@@ -16,7 +18,7 @@ struct conv1d_large {
         h = tg::conv1d(scope / "exit" / 0, h, {.filters = 512, .kernel_size = 20, .stride = 2});
         h = tg::conv1d(scope / "exit" / 1, h, {.filters = 1028, .kernel_size = 10, .stride = 2});
         h = tg::conv1d(scope / "exit" / 2, h, {.filters = 256, .kernel_size = 1});
-        return binary_head(scope, tg::global_average_pooling1d(h));
+        return binary_head(scope, tg::global_average_pooling1d(h), Drops ? 0.5 : 0);
     }
 };
 

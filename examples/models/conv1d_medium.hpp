@@ -9,13 +9,15 @@ namespace models {
 namespace tg = tapegraph;
 
 /// Six convolutions of the mode study: series [batch, time, channels], in the study [batch, 1400, 30], to one logit.
+/// `Drops` is false where results are compared with those of other libraries, whose random numbers are others.
+template <bool Drops = true>
 struct conv1d_medium {
     static constexpr std::int64_t filters[]{64, 128, 256, 256, 128, 64};
 
     constexpr auto operator()(auto scope, auto series) const {
         auto h = series;
         for (int i = 0; i < 6; ++i) h = tg::conv1d(scope / "conv" / i, h, {.filters = filters[i], .kernel_size = 20});
-        return binary_head(scope, tg::global_average_pooling1d(h));
+        return binary_head(scope, tg::global_average_pooling1d(h), Drops ? 0.5 : 0);
     }
 };
 

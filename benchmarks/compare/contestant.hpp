@@ -1,0 +1,136 @@
+#pragma once
+
+#include <tapegraph/fast_convolution.hpp>
+#include <tapegraph/tensor.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <exception>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+/// A contestant of benchmarks/compare.py: a process that answers lines on stdin by lines on stdout. What the lines are:
+/// benchmarks/compare/protocol.py.
+
+namespace compare {
+
+namespace tg = tapegraph;
+
+/// One row: what is computed, of which size.
+struct row {
+    std::string work, kind; ///< "cnn", "training"
+    std::int64_t size = 1;  ///< the batch, or the elements
+    std::int64_t length = 0;
+};
+
+/// "cnn/training/32", "conv1d_small/inference/32/140".
+inline row row_of(const std::string& text) {
+    row r;
+    std::istringstream in(text);
+    std::string size, length;
+    std::getline(in, r.work, '/'), std::getline(in, r.kind, '/'), std::getline(in, size, '/'),
+        std::getline(in, length, '/');
+    r.size = std::atoll(size.c_str()), r.length = std::atoll(length.c_str());
+    return r;
+}
+
+/// What has been prepared.
+struct prepared {
+    std::function<void()> step{};                               ///< what is timed
+    std::function<std::vector<double>(std::int64_t)> numbers{}; ///< what others must get, too
+    std::function<void(const std::string&)> save{};             ///< writes weights
+    std::int64_t operations = 1;                                ///< in a step
+};
+
+/// Values that all contestants make alike: s (i 7919 mod 1013 / 506.5 - 1).
+inline tg::tensor<float> noise(const tg::shape& dims, float scale) {
+    auto t = tg::tensor<float>::uninitialized(dims);
+    float* const to = t.mutable_data();
+    for (std::int64_t i = 0; i < t.size(); ++i) to[i] = scale * (static_cast<float>(i * 7919 % 1013) / 506.5f - 1);
+    return t;
+}
+
+/// Of a result: its mean magnitude, and 16 elements evenly far apart, the first and the last among them.
+inline std::vector<double> digest(const tg::tensor<float>& y) {
+    const float* const from = y.data();
+    double sum = 0;
+    for (std::int64_t i = 0; i < y.size(); ++i) sum += std::abs(static_cast<double>(from[i]));
+    std::vector<double> numbers{sum / static_cast<double>(y.size())};
+    for (std::int64_t i = 0; i < 16; ++i) numbers.push_back(static_cast<double>(from[i * (y.size() - 1) / 15]));
+    return numbers;
+}
+
+using maker = std::function<prepared(const row&, bool for_check, const std::string& weights)>;
+
+inline std::pair<double, double> clocks() {
+    const auto wall = std::chrono::steady_clock::now().time_since_epoch();
+    timespec used{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return {std::chrono::duration<double>(wall).count(),
+            static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec)};
+}
+
+/// Answers one request.
+inline std::string answer(const std::string& line, const maker& make, prepared& now) {
+    std::istringstream in(line);
+    std::ostringstream out;
+    out.precision(10);
+    std::string verb, a, b, c;
+    in >> verb >> a >> b >> c;
+    if (verb == "prepare") {
+        now = {};
+        now = make(row_of(a), b == "check", c == "-" ? std::string() : c);
+    } else if (verb == "forget") {
+        now = {};
+    } else if (verb == "save" && now.save) {
+        now.save(a);
+    } else if (verb == "check" && now.numbers) {
+        for (const double number : now.numbers(std::atoll(a.c_str()))) out << ' ' << number;
+    } else if (verb == "run" && now.step) {
+        const double before = clocks().second;
+        std::ostringstream steps;
+        for (std::int64_t left = std::atoll(a.c_str()); left > 0; --left) {
+            const double start = clocks().first;
+            now.step();
+            steps << ' ' << (clocks().first - start) / static_cast<double>(now.operations);
+        }
+        out << ' ' << (clocks().second - before) / static_cast<double>(now.operations) << steps.str();
+    } else {
+        throw tg::argument_error("nothing is prepared for '" + line + "'");
+    }
+    return "ok" + out.str();
+}
+
+/// Answers until stdin ends. Arguments: [--threads N] [--convolution direct|fast].
+inline int serve(int argc, char** argv, const maker& make) {
+    for (int i = 1; i + 1 < argc; i += 2) {
+        const std::string_view name = argv[i], value = argv[i + 1];
+        if (name == "--threads") tg::set_thread_count(std::max(1, std::atoi(argv[i + 1])));
+        if (name == "--convolution")
+            tg::set_convolution_algorithm(value == "fast" ? tg::convolution_algorithm::fast
+                                                          : tg::convolution_algorithm::direct);
+    }
+    prepared now;
+    for (std::string line; std::getline(std::cin, line);) {
+        try {
+            std::cout << answer(line, make, now) << std::endl;
+        } catch (const std::exception& failure) {
+            std::string text = failure.what();
+            std::replace(text.begin(), text.end(), '\n', ' ');
+            std::cout << "error " << text << std::endl;
+        }
+    }
+    return 0;
+}
+
+} // namespace compare

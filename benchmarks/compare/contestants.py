@@ -1,0 +1,78 @@
+"""Who takes part in which rows."""
+
+import dataclasses
+import re
+
+
+@dataclasses.dataclass(frozen=True)
+class Way:
+    """One way of one library. `works`: a pattern of the rows it takes part in; `kind`: what it makes of a row's."""
+
+    name: str
+    library: str
+    arguments: tuple = ()
+    works: str = ".*"
+    kind: str = ""
+
+    def row(self, text):
+        work, kind, rest = text.split("/", 2)
+        return f"{work}/{self.kind or kind}/{rest}"
+
+
+CONVOLVES = r"(cnn|conv)"
+EVERY = r"(?!add/)"
+WAYS = (
+    Way("TapeGraph", "tapegraph"),
+    Way("TapeGraph eager", "tapegraph", ("eager",), EVERY),
+    Way("TapeGraph direct", "tapegraph", ("graph", "--convolution", "direct"), CONVOLVES),
+    Way("TapeGraph fast", "tapegraph", ("graph", "--convolution", "fast"), CONVOLVES),
+    Way("TapeGraph sparse", "tapegraph", (), "rnn/training", "sparse_training"),
+    Way("PyTorch", "pytorch", ("eager",)),
+    Way("PyTorch channels_last", "pytorch", ("channels_last",), r"(cnn/|conv\d/)"),
+    Way("PyTorch compiled", "pytorch", ("compiled",), EVERY),
+    Way("PyTorch sparse", "pytorch", ("sparse",), "rnn/training", "sparse_training"),
+    Way("PyTorch C++", "libtorch", (), "add/"),
+    Way("tf.function", "tensorflow", ("function",)),
+    Way("TensorFlow XLA", "tensorflow", ("xla",), EVERY),
+    Way("Keras", "tensorflow", ("keras",), r"(cnn|rnn|conv1d)"),
+    Way("JAX", "jax"),
+)
+OURS = "tapegraph"
+REFERENCE = WAYS[0].name
+
+
+def ways_of(row, libraries):
+    return [way for way in WAYS if way.library in libraries and re.match(way.works, row)]
+
+
+STUDIES = ("cnn", "rnn", "conv1d_small", "conv1d_medium", "conv1d_large")
+
+
+def program_of(row):
+    """Ours that computes it."""
+    work = row.split("/")[0]
+    return work if work in STUDIES else "operations"
+
+
+def group_of(row):
+    """Rows of a group are computed by the same processes, one after the other: those of a study's training, say."""
+    work, kind = row.split("/")[:2]
+    return f"{work}/{kind}" if work in STUDIES else "operations"
+
+
+# What matters most comes first: when the time is over, the rest is left out.
+QUICK = ("cnn/training/1", "cnn/training/32", "rnn/training/1", "rnn/training/32", "conv1d_small/training/32/140",
+         "conv1d_medium/training/32/140", "add/forward/8", "add/gradient/8", "matmul/forward/512", "conv1/forward/16",
+         "conv2/forward/16", "conv2/gradient/16", "conv3/forward/16", "chain/forward/1000000", "softmax/forward/1000000",
+         "sum_of_rows/forward/1000000", "lstm/gradient/32", "cnn/inference/1", "cnn/inference/32", "rnn/inference/1",
+         "rnn/inference/32", "conv1d_small/inference/32/140")
+FULL = (*(f"cnn/training/{n}" for n in (1, 16, 32, 128)), *(f"rnn/training/{n}" for n in (1, 32, 128, 1024)),
+        *(f"conv1d_small/training/32/{n}" for n in (140, 1400)), *(f"conv1d_medium/training/32/{n}" for n in (140, 1400)),
+        "add/forward/8", "add/gradient/8", *(f"matmul/forward/{n}" for n in (64, 256, 1024, 2048)),
+        *(f"conv{i}/{kind}/{n}" for i in (1, 2, 3) for kind in ("forward", "gradient") for n in (1, 32, 128)),
+        *(f"{work}/forward/{n}" for work in ("chain", "softmax", "sum_of_rows", "sum_of_columns")
+          for n in (10_000, 1_000_000, 10_000_000)),
+        *(f"lstm/gradient/{n}" for n in (1, 32, 128)), *(f"cnn/inference/{n}" for n in (1, 128)),
+        *(f"rnn/inference/{n}" for n in (1, 128)),
+        *(f"{model}/inference/{n}/140" for model in ("conv1d_small", "conv1d_medium") for n in (1, 128)),
+        "conv1d_large/inference/1/1400", "conv1d_large/training/32/1400", "cnn/training/512")

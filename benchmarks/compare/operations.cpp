@@ -1,0 +1,128 @@
+#include "contestant.hpp"
+
+#include <tapegraph/nn/layers/recurrent.hpp>
+#include <tapegraph/tapegraph.hpp>
+
+#include <tuple>
+
+/// Single operations, each as a function in the mode that the compiler's command line names (-DCOMPARE_MODE=eager). The same in
+/// Python: operations.py.
+
+#ifndef COMPARE_MODE
+#define COMPARE_MODE graph
+#endif
+
+namespace {
+
+using namespace compare;
+
+using tg::dyn;
+using vector = tg::spec<float, dyn>;
+using matrix = tg::spec<float, dyn, dyn>;
+
+template <class F>
+auto shared(F f) {
+    return std::make_shared<F>(std::move(f));
+}
+
+/// A function of tensors of these specs, its value timed and compared.
+template <class... Specs>
+prepared forward(auto f, const auto&... x) {
+    const auto compiled = shared(tg::function<tg::COMPARE_MODE>(f, Specs{}...));
+    prepared p;
+    p.step = [=] { [[maybe_unused]] const tg::tensor<float> y = (*compiled)(x...); };
+    p.numbers = [=](std::int64_t) { return digest((*compiled)(x...)); };
+    return p;
+}
+
+/// The derivatives by every operand of the mean of f's squares.
+template <class... Specs>
+prepared gradient(auto f, const auto&... x) {
+    const auto loss = [](const auto&... operands) { return mean(square(decltype(f){}(operands...))); };
+    const auto both = tg::value_and_gradient(loss);
+    const auto compiled = shared(tg::function<tg::COMPARE_MODE>(both, Specs{}...));
+    prepared p;
+    p.step = [=] { [[maybe_unused]] const auto all = (*compiled)(x...); };
+    p.numbers = [=](std::int64_t) {
+        std::vector<double> numbers;
+        std::apply(
+            [&](const auto&... each) {
+                for (const auto& one : {digest(each)...}) numbers.insert(numbers.end(), one.begin(), one.end());
+            },
+            (*compiled)(x...).gradient);
+        return numbers;
+    };
+    return p;
+}
+
+/// A layer of the CNN, valid padding.
+template <int Side, int From, int Taps, int To>
+prepared convolution(const row& r) {
+    constexpr auto f = [](const auto& x, const auto& w) { return conv2d(x, w); };
+    using images = tg::spec<float, dyn, Side, Side, From>;
+    using filters = tg::spec<float, Taps, Taps, From, To>;
+    const auto x = noise({r.size, Side, Side, From}, 1), w = noise({Taps, Taps, From, To}, 0.1f);
+    return r.kind == "gradient" ? gradient<images, filters>(f, x, w) : forward<images, filters>(f, x, w);
+}
+
+/// Additions of eight numbers, one after the other, in eager mode, recorded and differentiated with "gradient".
+prepared tiny(const row& r) {
+    tg::tensor<float> a = noise({r.size}, 1);
+    const auto b = noise({r.size}, 0.01f);
+    const bool differentiated = r.kind == "gradient";
+    constexpr int count = 1000;
+    const auto result = std::make_shared<tg::tensor<float>>();
+    prepared p;
+    p.operations = count;
+    p.step = [=]() mutable {
+        if (differentiated) {
+            tg::gradient_tape tape;
+            tape.watch(a);
+            tg::tensor<float> z = a;
+            for (int i = 0; i < count; ++i) z = tg::tensor<float>(z + b);
+            *result = tape.gradient(z, a);
+        } else {
+            tg::tensor<float> z = a;
+            for (int i = 0; i < count; ++i) z = tg::tensor<float>(z + b);
+            *result = z;
+        }
+    };
+    p.numbers = [step = p.step, result](std::int64_t) {
+        step();
+        return digest(*result);
+    };
+    return p;
+}
+
+prepared operation(const row& r) {
+    if (r.work == "add") return tiny(r);
+    if (r.work == "conv1") return convolution<50, 3, 3, 150>(r);
+    if (r.work == "conv2") return convolution<24, 150, 5, 300>(r);
+    if (r.work == "conv3") return convolution<10, 300, 3, 200>(r);
+    if (r.work == "matmul")
+        return forward<matrix, matrix>([](const auto& x, const auto& w) { return matmul(x, w); },
+                                       noise({r.size, r.size}, 1), noise({r.size, r.size}, 0.1f));
+    if (r.work == "chain")
+        return forward<vector>([](const auto& x) { return tanh(x * 2 + 1) * 3; }, noise({r.size}, 1));
+    if (r.work == "softmax")
+        return forward<matrix>([](const auto& x) { return softmax(x); }, noise({r.size / 1000, 1000}, 1));
+    if (r.work == "sum_of_rows")
+        return forward<matrix>([](const auto& x) { return sum(x, {1}); }, noise({r.size / 1000, 1000}, 1));
+    if (r.work == "sum_of_columns")
+        return forward<matrix>([](const auto& x) { return sum(x, {0}); }, noise({r.size / 1000, 1000}, 1));
+    if (r.work == "lstm") {
+        constexpr auto f = [](const auto& x, const auto& w, const auto& u, const auto& b) {
+            return tg::lstm(x, w, u, b);
+        };
+        return gradient<tg::spec<float, dyn, 40, 128>, tg::spec<float, 128, 512>, tg::spec<float, 128, 512>,
+                        tg::spec<float, 512>>(f, noise({r.size, 40, 128}, 1), noise({128, 512}, 0.05f),
+                                              noise({128, 512}, 0.05f), noise({512}, 0.1f));
+    }
+    throw tg::argument_error("no operation '" + r.work + "'");
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    return serve(argc, argv, [](const row& r, bool, const std::string&) { return operation(r); });
+}

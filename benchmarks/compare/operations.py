@@ -1,0 +1,21 @@
+"""The operands of single operations; the functions themselves are each peer's. As operations.cpp has them."""
+
+from studies import noise
+
+TINY = 1000  # operations in a step of the tiny ones
+LAYERS = {"conv1": (50, 3, 3, 150), "conv2": (24, 150, 5, 300), "conv3": (10, 300, 3, 200)}  # side, from, taps, to
+
+
+def operands(work, size):
+    if work == "add":
+        return noise((size,), 1), noise((size,), 0.01)
+    if work in LAYERS:
+        side, channels, taps, filters = LAYERS[work]
+        return noise((size, side, side, channels), 1), noise((taps, taps, channels, filters), 0.1)
+    if work == "matmul":
+        return noise((size, size), 1), noise((size, size), 0.1)
+    if work == "lstm":
+        return (noise((size, 40, 128), 1), noise((128, 512), 0.05), noise((128, 512), 0.05), noise((512,), 0.1))
+    if work == "chain":
+        return (noise((size,), 1),)
+    return (noise((size // 1000, 1000), 1),)

@@ -1,0 +1,173 @@
+"""How compare.py and its contestants talk. A contestant is a process that answers each line on its stdin by one on its stdout, "ok" with
+numbers behind it or "error" and why; a new prepare forgets the last one's work:
+
+    prepare WORK/KIND/SIZE[/LENGTH] check|time WEIGHTS     builds what the row names, without dropout for check; WEIGHTS: a safetensors
+                                                           file, or -
+    forget                                                 gives up what was prepared
+    save FILE                                              writes the weights
+    check N                                                losses of N training steps, or a digest of a result
+    run N                                                  processor seconds of all N steps, then wall-clock seconds of each
+"""
+
+import gc
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+
+
+class Failure(Exception):
+    """A contestant could not answer; its words are one line."""
+
+
+def parse_row(text):
+    work, kind, size, *length = text.split("/")
+    return work, kind, int(size), int(length[0]) if length else 0
+
+
+class Contestant:
+    """A process on the other side, started by the first request and again after one that failed."""
+
+    def __init__(self, command, environment=None, log=None, processors=None):
+        self.command, self.environment, self.log, self.processors = command, environment, log, processors
+        self.process, self.buffer, self.started = None, b"", 0.0
+
+    def start(self):
+        self.close()
+        self.buffer, self.started = b"", time.perf_counter()
+        processors = self.processors
+        with open(self.log or os.devnull, "ab") as errors:
+            self.process = subprocess.Popen(
+                self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, env=self.environment,
+                start_new_session=True, preexec_fn=(lambda: os.sched_setaffinity(0, processors)) if processors else None)
+
+    def ask(self, request, seconds):
+        """The answer's numbers. Throws Failure for an error, an end and silence; the latter two end the process."""
+        if self.process is None:
+            self.start()
+        try:
+            self.process.stdin.write(request.encode() + b"\n")
+            self.process.stdin.flush()
+            line = self.line(time.monotonic() + seconds)
+        except OSError:
+            line = None
+        if line is None:
+            why = "no answer in %.0f s" % seconds if self.process.poll() is None else f"ended, {self.last_words()}"
+            self.close()
+            raise Failure(f"{request.split()[0]}: {why}")
+        word, _, rest = line.partition(" ")
+        if word == "error":
+            raise Failure(rest.strip() or "error")
+        try:
+            if word != "ok":
+                raise ValueError
+            return [float(number) for number in rest.split()]
+        except ValueError:
+            self.close()
+            raise Failure(f"{request.split()[0]}: not an answer: {line[:200]}") from None
+
+    def age(self):
+        """Seconds since the process was started."""
+        return time.perf_counter() - self.started
+
+    def line(self, end):
+        """The next line, or None when the process or the time is over."""
+        out = self.process.stdout.fileno()
+        while b"\n" not in self.buffer:
+            left = end - time.monotonic()
+            if left <= 0 or not select.select([out], [], [], left)[0]:
+                return None
+            read = os.read(out, 1 << 16)
+            if not read:
+                self.process.wait()
+                return None
+            self.buffer += read
+        line, _, self.buffer = self.buffer.partition(b"\n")
+        return line.decode(errors="replace")
+
+    def last_words(self):
+        """How it ended, with the last line it wrote to stderr."""
+        code = self.process.returncode
+        ending = f"signal {signal.Signals(-code).name}" if code < 0 else f"status {code}"
+        try:
+            with open(self.log, "rb") as log:
+                lines = log.read()[-4000:].decode(errors="replace").split("\n")
+            said = [line.strip() for line in lines if line.strip()]
+        except (OSError, TypeError):
+            said = []
+        return f"{ending}: {said[-1][:200]}" if said else ending
+
+    def peak_memory(self, reset=False):
+        """Bytes of the process's high-water mark, or None. `reset`: from here on it counts anew."""
+        if self.process is None or self.process.poll() is not None:
+            return None
+        try:
+            if reset:
+                with open(f"/proc/{self.process.pid}/clear_refs", "w") as file:
+                    file.write("5")
+            with open(f"/proc/{self.process.pid}/status") as file:
+                for line in file:
+                    if line.startswith("VmHWM:"):
+                        return int(line.split()[1]) * 1024
+        except OSError:
+            pass
+        return None
+
+    def close(self):
+        if self.process is None:
+            return
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)  # its own group: compilers that it started end, too
+        except OSError:
+            pass
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
+        self.process = None
+
+
+class Prepared:
+    """What a Python contestant has prepared: `step` is timed, `numbers(count)` compared, `operations` in a step."""
+
+    def __init__(self, step, numbers, operations=1):
+        self.step, self.numbers, self.operations = step, numbers, operations
+
+
+def answer(request, prepare, now):
+    """Answers one request; `now` holds what is prepared."""
+    words = request.split()
+    if words[0] == "prepare" and len(words) == 4:
+        now.clear()
+        now.append(prepare(parse_row(words[1]), words[2] == "check", None if words[3] == "-" else words[3]))
+        return []
+    if words[0] == "forget":
+        now.clear()
+        gc.collect()
+        return []
+    if not now:
+        raise Failure("nothing is prepared")
+    if words[0] == "check":
+        return now[0].numbers(int(words[1]))
+    if words[0] == "run":
+        step, seconds = now[0].step, []
+        used = time.process_time()
+        for _ in range(int(words[1])):
+            start = time.perf_counter()
+            step()
+            seconds.append(time.perf_counter() - start)
+        return [number / now[0].operations for number in (time.process_time() - used, *seconds)]
+    raise Failure(f"no request '{words[0]}'")
+
+
+def serve(prepare):
+    """A Python contestant's main loop. What libraries print on stdout goes to stderr."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    now = []
+    for request in sys.stdin:
+        try:
+            print("ok", *(f"{float(number):.10g}" for number in answer(request, prepare, now)), file=answers, flush=True)
+        except Exception as e:  # every request is answered, and the next one may succeed
+            print("error", f"{type(e).__name__}: {e}".replace("\n", " ")[:400], file=answers, flush=True)

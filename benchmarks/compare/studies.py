@@ -1,0 +1,89 @@
+"""The models of the studies as lists of layers, which each peer builds in its own way, and their data, which are those of
+benchmarks/compare/*.cpp. A layer is its kind, its name in our weights (None: it has none) and its options."""
+
+import numpy
+
+
+def convolution(name, filters, kernel, stride=1, padding="valid"):
+    return "convolution", name, {"filters": filters, "kernel": kernel, "stride": stride, "padding": padding}
+
+
+def dense(name, units):
+    return "dense", name, {"units": units}
+
+
+def layer(kind, **options):
+    return kind, None, options
+
+
+RELU = layer("relu")
+
+
+def head():
+    return [dense("dense/0", 256), RELU, layer("dropout", rate=0.5), dense("dense/1", 128), RELU, dense("dense/2", 64), RELU,
+            dense("score", 1)]
+
+
+class Study:
+    """layers; `shape` of a record, None for its length; `rate` of the optimizer; `classes`: 2, one logit, or more."""
+
+    def __init__(self, layers, shape, optimizer, rate, classes=2, vocabulary=0):
+        self.layers, self.shape, self.optimizer, self.rate = layers, shape, optimizer, rate
+        self.classes, self.vocabulary = classes, vocabulary
+
+    def layers_for(self, check):
+        """Random numbers differ from library to library, so nothing drops where results are compared."""
+        return [each for each in self.layers if not (check and each[0] == "dropout")]
+
+    def data(self, batch, length):
+        """NumPy arrays x [batch, ...] and y."""
+        shape = (batch, *(length if extent is None else extent for extent in self.shape))
+        if self.vocabulary:
+            x = (numpy.arange(numpy.prod(shape), dtype=numpy.int64) * 7919 % self.vocabulary).astype(numpy.int32).reshape(shape)
+        else:
+            x = noise(shape, 1)
+        rows = numpy.arange(batch)
+        return x, (rows % 3).astype(numpy.int32) if self.classes > 2 else (rows % 2).astype(numpy.float32).reshape(batch, 1)
+
+
+def noise(shape, scale):
+    steps = numpy.arange(numpy.prod(shape), dtype=numpy.int64) * 7919 % 1013
+    return (numpy.float32(scale) * (steps.astype(numpy.float32) / numpy.float32(506.5) - numpy.float32(1))).reshape(shape)
+
+
+def digest(result):
+    """Of an array: its mean magnitude and 16 elements, as contestant.hpp has it."""
+    y = numpy.asarray(result).reshape(-1)
+    return [float(numpy.mean(numpy.abs(y), dtype=numpy.float64)), *(float(y[i * (y.size - 1) // 15]) for i in range(16))]
+
+
+def medium():
+    filters = (64, 128, 256, 256, 128, 64)
+    return [convolution(f"conv/{i}", f, (20,)) for i, f in enumerate(filters)] + [layer("average")] + head()
+
+
+def large():
+    body = [convolution(f"body/{i}", 256, (12,), padding="same") for i in range(40)]
+    return [convolution("entry/0", 64, (400,), 4), convolution("entry/1", 128, (200,)), *body,
+            convolution("exit/0", 512, (20,), 2), convolution("exit/1", 1028, (10,), 2), convolution("exit/2", 256, (1,)),
+            layer("average")] + head()
+
+
+STUDIES = {
+    "cnn": Study([convolution("conv1", 150, (3, 3)), RELU, ("normalization", "norm1", {}), layer("pool"),
+                  convolution("conv2", 300, (5, 5)), RELU, ("normalization", "norm2", {}), layer("pool"),
+                  layer("dropout", rate=0.25), convolution("conv3", 200, (3, 3)), RELU, layer("pool"), layer("flatten"),
+                  layer("dropout", rate=0.25), dense("score", 1)], (50, 50, 3), "sgd", 1e-4),
+    "rnn": Study([("embedding", "embedding", {"units": 128}), ("lstm", "lstm", {"units": 128}), dense("hidden", 100), RELU,
+                  dense("score", 3)], (40,), "adam", 1e-3, classes=3, vocabulary=40691),
+    "conv1d_small": Study([convolution("conv", 128, (40,), 4, "same"), layer("average"), layer("dropout", rate=0.5),
+                           dense("dense", 64), RELU, dense("score", 1)], (None, 30), "adam", 1e-4),
+    "conv1d_medium": Study(medium(), (None, 30), "adam", 1e-4),
+    "conv1d_large": Study(large(), (None, 30), "adam", 1e-4),
+}
+
+
+def same_padding(extent, kernel, stride):
+    """Zeros before and behind an axis: the odd one behind, as TensorFlow has it."""
+    total = max((-(-extent // stride) - 1) * stride + kernel - extent, 0)
+    return total // 2, total - total // 2

@@ -1,0 +1,61 @@
+#pragma once
+
+#include "contestant.hpp"
+
+#include <tapegraph/io/weights.hpp>
+#include <tapegraph/tapegraph.hpp>
+
+/// A model of the studies as a contestant, in the mode that the compiler's command line names (-DCOMPARE_MODE=eager).
+
+#ifndef COMPARE_MODE
+#define COMPARE_MODE graph
+#endif
+
+namespace compare {
+
+/// Labels of two classes [batch, 1], 0 and 1 in turns, or of three [batch].
+inline tg::tensor<float> two_classes(std::int64_t batch) {
+    auto y = tg::tensor<float>::uninitialized({batch, 1});
+    for (std::int64_t i = 0; i < batch; ++i) y.mutable_data()[i] = static_cast<float>(i % 2);
+    return y;
+}
+inline tg::tensor<std::int32_t> three_classes(std::int64_t batch) {
+    auto y = tg::tensor<std::int32_t>::uninitialized({batch});
+    for (std::int64_t i = 0; i < batch; ++i) y.mutable_data()[i] = static_cast<std::int32_t>(i % 3);
+    return y;
+}
+
+/// The model, loss and optimizer of a study. Weights are the seed's, or those of a file.
+template <class Network, class Spec, class Loss, class Optimizer>
+prepared training_of(const row& r, const std::string& weights, const auto& x, const auto& y, const Loss& loss,
+                     const Optimizer& optimizer) {
+    using model_type =
+        decltype(tg::compile<tg::COMPARE_MODE>(Network{}, Spec{}, loss, optimizer, tg::compile_options{}));
+    const auto model = std::make_shared<model_type>(
+        tg::compile<tg::COMPARE_MODE>(Network{}, Spec{}, loss, optimizer, tg::compile_options{.seed = 1}));
+    if (!weights.empty()) model->load(weights);
+    prepared p;
+    p.save = [model](const std::string& path) { model->save(path); };
+    if (r.kind == "inference") {
+        p.step = [model, x] { model->predict(x); };
+        p.numbers = [model, x](std::int64_t) { return digest(model->predict(x)); };
+    } else {
+        p.step = [model, x, y] { model->train_on_batch(x, y); };
+        p.numbers = [model, x, y](std::int64_t steps) {
+            std::vector<double> losses;
+            for (; steps > 0; --steps) losses.push_back(static_cast<double>(model->train_on_batch(x, y).loss));
+            return losses;
+        };
+    }
+    return p;
+}
+
+/// For checks, the model without dropout. `Network<true>` drops.
+template <template <bool> class Network, class Spec>
+prepared study(const row& r, bool for_check, const std::string& weights, const auto& x, const auto& y, const auto& loss,
+               const auto& optimizer) {
+    return for_check ? training_of<Network<false>, Spec>(r, weights, x, y, loss, optimizer)
+                     : training_of<Network<true>, Spec>(r, weights, x, y, loss, optimizer);
+}
+
+} // namespace compare

@@ -1,0 +1,176 @@
+"""JAX as a contestant, everything by jax.jit: with_jax.py THREADS"""
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from safetensors.numpy import load_file
+
+import operations
+import protocol
+import studies
+
+
+def convolve(x, w, stride=1, padding="VALID"):
+    spatial = "HW"[2 - (x.ndim - 2):]
+    return lax.conv_general_dilated(x, w, (stride,) * len(spatial), padding,
+                                    dimension_numbers=(f"N{spatial}C", f"{spatial}IO", f"N{spatial}C"))
+
+
+def lstm(x, w, u, b):
+    """The last step's output."""
+    z = jnp.moveaxis(x @ w + b, 1, 0)
+
+    def step(state, z):
+        h, c = state
+        i, f, g, o = jnp.split(z + h @ u, 4, -1)
+        c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
+        return (jax.nn.sigmoid(o) * jnp.tanh(c), c), None
+
+    start = jnp.zeros((x.shape[0], u.shape[0]))
+    return lax.scan(step, (start, start), z)[0][0]
+
+
+def normalize(x, values, training):
+    if not training:
+        mean, variance = values["moving_mean"], values["moving_variance"]
+    else:
+        axes = tuple(range(x.ndim - 1))
+        mean, variance = jnp.mean(x, axes), jnp.var(x, axes)
+    moved = {key: 0.99 * values[key] + 0.01 * now for key, now in (("moving_mean", mean), ("moving_variance", variance))}
+    return (x - mean) * (values["gamma"] * lax.rsqrt(variance + 1e-3)) + values["beta"], moved
+
+
+def network(layers, weights, x, training, key):
+    """The model's value and the moving averages that it changed."""
+    moved = {}
+    for number, (kind, name, options) in enumerate(layers):
+        values = {path.rpartition("/")[2]: value for path, value in weights.items() if name and path.rpartition("/")[0] == name}
+        if kind == "convolution":
+            x = convolve(x, values["kernel"], options["stride"], options["padding"].upper()) + values["bias"]
+        elif kind == "dense":
+            x = x @ values["kernel"] + values["bias"]
+        elif kind == "normalization":
+            x, changed = normalize(x, values, training)
+            moved.update({f"{name}/{path}": value for path, value in changed.items()})
+        elif kind == "embedding":
+            x = values["embeddings"][x]
+        elif kind == "lstm":
+            x = lstm(x, values["kernel"], values["recurrent_kernel"], values["bias"])
+        elif kind == "relu":
+            x = jax.nn.relu(x)
+        elif kind == "pool":
+            x = lax.reduce_window(x, -jnp.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
+        elif kind == "flatten":
+            x = x.reshape(x.shape[0], -1)
+        elif kind == "average":
+            x = x.mean(1)
+        elif kind == "dropout" and training:
+            kept = jax.random.bernoulli(jax.random.fold_in(key, number), 1 - options["rate"], x.shape)
+            x = jnp.where(kept, x / (1 - options["rate"]), 0)
+    return x, moved
+
+
+def entropy(study, scores, y):
+    if study.classes > 2:
+        return -jnp.mean(jnp.take_along_axis(jax.nn.log_softmax(scores), y[:, None], 1))
+    return jnp.mean(jax.nn.relu(scores) - scores * y + jnp.log1p(jnp.exp(-jnp.abs(scores))))
+
+
+def updated(study, weights, gradients, state, step):
+    if study.optimizer == "sgd":
+        return {path: value - study.rate * gradients[path] for path, value in weights.items()}, state
+    rate = study.rate * jnp.sqrt(1 - 0.999**step) / (1 - 0.9**step)
+    m = {path: 0.9 * state[0][path] + 0.1 * g for path, g in gradients.items()}
+    v = {path: 0.999 * state[1][path] + 0.001 * g * g for path, g in gradients.items()}
+    return {path: w - rate * m[path] / (jnp.sqrt(v[path]) + 1e-7) for path, w in weights.items()}, (m, v)
+
+
+def trained(study, layers, weights, x, y):
+    """A function that makes a step and gives its loss."""
+    fixed = {path: value for path, value in weights.items() if "/moving_" in path}
+    free = {path: value for path, value in weights.items() if path not in fixed}
+    zeros = jax.tree.map(jnp.zeros_like, free)
+    all_of_it = [free, fixed, (zeros, jax.tree.map(jnp.copy, zeros)) if study.optimizer == "adam" else ()]
+
+    def loss(free, fixed, x, y, key):
+        scores, moved = network(layers, free | fixed, x, True, key)
+        return entropy(study, scores, y), moved
+
+    def step(free, fixed, state, x, y, count):
+        key = jax.random.fold_in(jax.random.key(1), count)
+        (value, moved), gradients = jax.value_and_grad(loss, has_aux=True)(free, fixed, x, y, key)
+        free, state = updated(study, free, gradients, state, count.astype(jnp.float32))
+        return value, free, fixed | moved, state
+
+    compiled, done = jax.jit(step, donate_argnums=(0, 1, 2)), 0
+
+    def train():
+        nonlocal all_of_it, done
+        done += 1
+        value, *all_of_it = compiled(*all_of_it, x, y, jnp.int32(done))
+        return float(value)
+
+    return train
+
+
+def model_row(work, kind, batch, length, check, file):
+    study = studies.STUDIES[work]
+    layers, weights = study.layers_for(check), {path: jnp.array(value) for path, value in load_file(file).items()}
+    x, y = map(jnp.asarray, study.data(batch, length))
+    if kind == "inference":
+        compiled = jax.jit(lambda weights, x: network(layers, weights, x, False, None)[0])
+
+        def predict():
+            return compiled(weights, x).block_until_ready()
+
+        return protocol.Prepared(predict, lambda count: studies.digest(predict()))
+    train = trained(study, layers, weights, x, y)
+    return protocol.Prepared(train, lambda count: [train() for _ in range(count)])
+
+
+FUNCTIONS = {
+    "matmul": lambda x, w: x @ w,
+    "chain": lambda x: jnp.tanh(x * 2 + 1) * 3,
+    "softmax": jax.nn.softmax,
+    "sum_of_rows": lambda x: x.sum(1),
+    "sum_of_columns": lambda x: x.sum(0),
+    "lstm": lstm,
+}
+
+
+def tiny(kind, operands):
+    """Operation by operation, which is not what JAX is for; a gradient would be traced anew every time."""
+    a, b = operands
+    if kind == "gradient":
+        raise protocol.Failure("JAX differentiates functions, not single operations")
+
+    def step():
+        z = a
+        for _ in range(operations.TINY):
+            z = z + b
+        return z.block_until_ready()
+
+    return protocol.Prepared(step, lambda count: studies.digest(step()), operations.TINY)
+
+
+def prepare(row, check, file):
+    work, kind, size, length = row
+    if work in studies.STUDIES:
+        return model_row(work, kind, size, length, check, file)
+    operands = [jnp.asarray(each) for each in operations.operands(work, size)]
+    if work == "add":
+        return tiny(kind, operands)
+    function = FUNCTIONS.get(work, convolve)
+    if kind == "gradient":
+        compiled = jax.jit(jax.grad(lambda *x: jnp.mean(jnp.square(function(*x))), tuple(range(len(operands)))))
+    else:
+        compiled = jax.jit(lambda *x: (function(*x),))
+
+    def step():
+        return jax.block_until_ready(compiled(*operands))
+
+    return protocol.Prepared(step, lambda count: [number for each in step() for number in studies.digest(each)])
+
+
+jax.config.update("jax_default_matmul_precision", "highest")
+protocol.serve(prepare)

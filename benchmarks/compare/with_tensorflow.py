@@ -1,0 +1,168 @@
+"""TensorFlow as a contestant: with_tensorflow.py function|xla|keras THREADS. `keras` is the step of model.fit, compiled as Keras chooses."""
+
+import sys
+
+import keras
+import tensorflow as tf
+from safetensors.numpy import load_file
+
+import operations
+import protocol
+import studies
+
+WAY, THREADS = sys.argv[1], int(sys.argv[2])
+tf.config.threading.set_intra_op_parallelism_threads(THREADS)
+tf.config.threading.set_inter_op_parallelism_threads(THREADS)
+XLA = True if WAY == "xla" else None
+
+
+def layers_of(study, check):
+    rank = len(study.shape) - 1
+    made = []
+    for kind, name, options in study.layers_for(check):
+        if kind == "convolution":
+            make = keras.layers.Conv1D if rank == 1 else keras.layers.Conv2D
+            made.append((name, make(options["filters"], options["kernel"], options["stride"], options["padding"])))
+        elif kind == "dense":
+            made.append((name, keras.layers.Dense(options["units"])))
+        elif kind == "embedding":
+            made.append((name, keras.layers.Embedding(study.vocabulary, options["units"])))
+        elif kind == "lstm":
+            made.append((name, keras.layers.LSTM(options["units"])))
+        else:
+            made.append((name, {"relu": keras.layers.ReLU, "pool": keras.layers.MaxPooling2D, "flatten": keras.layers.Flatten,
+                                "average": keras.layers.GlobalAveragePooling1D,
+                                "normalization": keras.layers.BatchNormalization,
+                                "dropout": lambda: keras.layers.Dropout(options["rate"])}[kind]()))
+    return made
+
+
+def network(study, check, weights, x):
+    named = layers_of(study, check)
+    model = keras.Sequential([keras.Input(x.shape[1:], batch_size=x.shape[0], dtype=x.dtype.name)] + [each for _, each in named])
+    for name, each in named:
+        for variable in each.weights if name else ():
+            value = weights[f"{name}/{variable.path.rpartition('/')[2]}"]
+            variable.assign(value)
+    return model
+
+
+def of_fit(model, x, y, optimizer, entropy):
+    model.compile(optimizer=optimizer, loss=entropy)
+    model.make_train_function()
+    batches = iter(tf.data.Dataset.from_tensors((x, y)).repeat())
+
+    def step():
+        model.reset_metrics()  # which average over the steps of an epoch
+        return float(model.train_function(batches)["loss"])
+
+    return step
+
+
+def of_tape(model, x, y, optimizer, entropy):
+    optimizer.build(model.trainable_variables)
+
+    @tf.function(jit_compile=XLA)
+    def train(x, y):
+        with tf.GradientTape() as tape:
+            loss = entropy(y, model(x, training=True))
+        optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))
+        return loss
+
+    return lambda: float(train(x, y))
+
+
+def model_row(work, kind, batch, length, check, file):
+    study = studies.STUDIES[work]
+    keras.backend.clear_session()
+    x, y = study.data(batch, length)
+    model = network(study, check, load_file(file), x)
+    x, y = tf.constant(x), tf.constant(y)
+    if kind == "inference":
+        if WAY == "keras":
+            predict = lambda: model.predict_on_batch(x)  # noqa: E731
+        else:
+            compiled = tf.function(lambda x: model(x, training=False), jit_compile=XLA)
+            predict = lambda: compiled(x).numpy()  # noqa: E731
+        return protocol.Prepared(predict, lambda count: studies.digest(predict()))
+    entropy = (keras.losses.SparseCategoricalCrossentropy(from_logits=True) if study.classes > 2
+               else keras.losses.BinaryCrossentropy(from_logits=True))
+    optimizer = keras.optimizers.SGD(study.rate) if study.optimizer == "sgd" else keras.optimizers.Adam(study.rate)
+    step = (of_fit if WAY == "keras" else of_tape)(model, x, y, optimizer, entropy)
+    return protocol.Prepared(step, lambda count: [step() for _ in range(count)])
+
+
+FUNCTIONS = {
+    "matmul": tf.matmul,
+    "chain": lambda x: tf.tanh(x * 2 + 1) * 3,
+    "softmax": tf.nn.softmax,
+    "sum_of_rows": lambda x: tf.reduce_sum(x, 1),
+    "sum_of_columns": lambda x: tf.reduce_sum(x, 0),
+}
+
+
+def lstm(x, w, u, b):
+    """Keras's layer is made for models; this is what it does on a CPU."""
+    h = c = tf.zeros((x.shape[0], u.shape[0]))
+
+    def step(state, z):
+        h, c = state
+        i, f, g, o = tf.split(z + h @ u, 4, -1)
+        c = tf.sigmoid(f) * c + tf.sigmoid(i) * tf.tanh(g)
+        return tf.sigmoid(o) * tf.tanh(c), c
+
+    z = tf.transpose(tf.tensordot(x, w, 1) + b, (1, 0, 2))
+    for t in range(x.shape[1]):
+        h, c = step((h, c), z[t])
+    return h
+
+
+def tiny(kind, tensors):
+    a, b = tensors
+
+    def chain():
+        z = a
+        for _ in range(operations.TINY):
+            z = z + b
+        return z
+
+    def differentiate():
+        with tf.GradientTape() as tape:
+            tape.watch(a)
+            z = chain()
+        return tape.gradient(z, a)
+
+    run = differentiate if kind == "gradient" else chain
+    return protocol.Prepared(run, lambda count: studies.digest(run()), operations.TINY)
+
+
+def operation_row(work, kind, size):
+    tensors = [tf.constant(each) for each in operations.operands(work, size)]
+    if work == "add":
+        return tiny(kind, tensors)
+    function = lstm if work == "lstm" else FUNCTIONS.get(work, lambda x, w: tf.nn.conv2d(x, w, 1, "VALID"))
+    if kind == "forward":
+        compiled = tf.function(function, jit_compile=XLA)
+        return protocol.Prepared(lambda: compiled(*tensors).numpy(), lambda count: studies.digest(compiled(*tensors)))
+
+    @tf.function(jit_compile=XLA)
+    def differentiate(*operands):
+        with tf.GradientTape() as tape:
+            tape.watch(operands)
+            value = tf.reduce_mean(tf.square(function(*operands)))
+        return tape.gradient(value, operands)
+
+    def step():
+        return [each.numpy() for each in differentiate(*tensors)]
+
+    return protocol.Prepared(step, lambda count: [number for each in step() for number in studies.digest(each)])
+
+
+def prepare(row, check, file):
+    work, kind, size, length = row
+    if work in studies.STUDIES:
+        return model_row(work, kind, size, length, check, file)
+    return operation_row(work, kind, size)
+
+
+protocol.serve(prepare)

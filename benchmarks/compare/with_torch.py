@@ -1,0 +1,241 @@
+"""PyTorch as a contestant: with_torch.py eager|channels_last|compiled|sparse THREADS"""
+
+import sys
+
+import torch
+from safetensors.numpy import load_file
+from torch import nn
+
+import operations
+import protocol
+import studies
+
+WAY = sys.argv[1]
+torch.set_num_threads(int(sys.argv[2]))
+if hasattr(torch, "set_num_interop_threads"):
+    torch.set_num_interop_threads(1)
+
+
+class Lstm(nn.Module):
+    """The last step's output. Ours has one bias: the second one here is zero and stays it."""
+
+    def __init__(self, values, units):
+        super().__init__()
+        self.layer = nn.LSTM(values["kernel"].shape[0], units, batch_first=True)
+        fill(self.layer.weight_ih_l0, values["kernel"].T)
+        fill(self.layer.weight_hh_l0, values["recurrent_kernel"].T)
+        fill(self.layer.bias_ih_l0, values["bias"])
+        fill(self.layer.bias_hh_l0, 0 * values["bias"])
+        self.layer.bias_hh_l0.requires_grad_(False)
+
+    def forward(self, x):
+        return self.layer(x)[0][:, -1]
+
+
+class Average(nn.Module):
+    def forward(self, x):
+        return x.mean(-1)
+
+
+class Flatten(nn.Module):
+    """In the order of channels last, which our weights have."""
+
+    def forward(self, x):
+        return x.movedim(1, -1).flatten(1)
+
+
+def convolution(values, options, extent, rank):
+    kernel, stride, padding = options["kernel"], options["stride"], []
+    if options["padding"] == "same":
+        before, after = studies.same_padding(extent, kernel[0], stride)
+        padding = [nn.ConstantPad1d((before, after), 0)] if before != after else []
+        amount = before if before == after else 0
+    else:
+        amount = 0
+    module = (nn.Conv1d if rank == 1 else nn.Conv2d)(values["kernel"].shape[-2], options["filters"], kernel, stride, amount)
+    fill(module.weight, values["kernel"].transpose(rank + 1, rank, *range(rank)))
+    fill(module.bias, values["bias"])
+    return [*padding, module]
+
+
+def fill(parameter, values):
+    with torch.no_grad():
+        parameter.copy_(torch.from_numpy(values.copy()))
+
+
+def modules(study, check, weights, length, sparse):
+    """The model's layers; `length` of the series as they go."""
+    rank, made = len(study.shape) - 1, []
+    for kind, name, options in study.layers_for(check):
+        values = {key.rpartition("/")[2]: value for key, value in weights.items() if name and key.rpartition("/")[0] == name}
+        if kind == "convolution":
+            made += convolution(values, options, length, rank)
+            same = options["padding"] == "same"
+            length = (length - (1 if same else options["kernel"][0])) // options["stride"] + 1
+        elif kind == "dense":
+            made.append(nn.Linear(*values["kernel"].shape))
+            fill(made[-1].weight, values["kernel"].T)
+            fill(made[-1].bias, values["bias"])
+        elif kind == "normalization":
+            made.append(nn.BatchNorm2d(values["gamma"].size, eps=1e-3, momentum=0.01))
+        elif kind == "embedding":
+            made.append(nn.Embedding(*values["embeddings"].shape, sparse=sparse))
+            fill(made[-1].weight, values["embeddings"])
+        elif kind == "lstm":
+            made.append(Lstm(values, options["units"]))
+        else:
+            made.append({"relu": nn.ReLU, "pool": lambda: nn.MaxPool2d(2), "flatten": Flatten, "average": Average,
+                         "dropout": lambda: nn.Dropout(options["rate"])}[kind]())
+    return nn.Sequential(*made)
+
+
+def optimizers_of(study, model, sparse):
+    def make(parameters):
+        return (torch.optim.SGD(parameters, lr=study.rate) if study.optimizer == "sgd"
+                else torch.optim.Adam(parameters, lr=study.rate, eps=1e-7))
+
+    if not sparse:
+        return [make([p for p in model.parameters() if p.requires_grad])]
+    table = [p for name, p in model.named_parameters() if name == "0.weight"]
+    return [make([p for name, p in model.named_parameters() if name != "0.weight" and p.requires_grad]),
+            torch.optim.SparseAdam(table, lr=study.rate, eps=1e-7)]
+
+
+def model_row(work, kind, batch, length, check, file):
+    study, sparse, compiled = studies.STUDIES[work], kind == "sparse_training", WAY == "compiled"
+    x, y = study.data(batch, length)
+    model = modules(study, check, load_file(file), length, sparse)
+    x, y = torch.from_numpy(x), torch.from_numpy(y)
+    if study.vocabulary:
+        x = x.long()
+    elif x.ndim == 4:  # as its libraries expect them: channels first, or first in name
+        x = x.permute(0, 3, 1, 2)
+        if WAY in ("channels_last", "compiled"):
+            x, model = x.contiguous(memory_format=torch.channels_last), model.to(memory_format=torch.channels_last)
+        else:
+            x = x.contiguous()
+    else:
+        x = x.transpose(1, 2).contiguous()
+    if compiled:
+        torch._dynamo.reset()  # what was compiled for other sizes counts towards a limit
+    if kind == "inference":
+        forward = torch.compile(model.eval(), dynamic=False) if compiled else model.eval()
+
+        def step():
+            with torch.inference_mode():
+                return forward(x)
+
+        return protocol.Prepared(step, lambda count: studies.digest(step().numpy()))
+    entropy = nn.functional.cross_entropy if study.classes > 2 else nn.functional.binary_cross_entropy_with_logits
+    labels, optimizers = y.long() if study.classes > 2 else y, optimizers_of(study, model.train(), sparse)
+
+    def loss():
+        return entropy(model(x), labels)
+
+    forward = torch.compile(loss, dynamic=False) if compiled else loss
+
+    done = 0
+
+    def train():
+        nonlocal done
+        done += 1
+        for each in optimizers:
+            each.zero_grad(set_to_none=True)
+        value = forward()
+        value.backward()
+        if check and isinstance(optimizers[0], torch.optim.Adam):
+            # PyTorch adds epsilon to the corrected root, Keras and we to the other one.
+            optimizers[0].param_groups[0]["eps"] = 1e-7 / (1 - 0.999**done) ** 0.5
+        for each in optimizers:
+            each.step()
+        return value.item()
+
+    return protocol.Prepared(train, lambda count: [train() for _ in range(count)])
+
+
+OPERATIONS = {
+    "matmul": lambda x, w: x @ w,
+    "chain": lambda x: torch.tanh(x * 2 + 1) * 3,
+    "softmax": lambda x: torch.softmax(x, -1),
+    "sum_of_rows": lambda x: x.sum(1),
+    "sum_of_columns": lambda x: x.sum(0),
+}
+
+
+def convolution_operation(arrays):
+    """Channels first inside, in the memory's order that the way asks for."""
+    layout = torch.contiguous_format if WAY == "eager" else torch.channels_last
+    x, w = torch.from_numpy(arrays[0]).permute(0, 3, 1, 2), torch.from_numpy(arrays[1]).permute(3, 2, 0, 1)
+    return (lambda x, w: nn.functional.conv2d(x, w), [each.contiguous(memory_format=layout) for each in (x, w)],
+            [(0, 2, 3, 1), (2, 3, 1, 0)])
+
+
+def lstm_operation(arrays):
+    names = ("kernel", "recurrent_kernel", "bias")
+    module = Lstm(dict(zip(names, arrays[1:])), arrays[2].shape[0])
+    parameters = [module.layer.weight_ih_l0, module.layer.weight_hh_l0, module.layer.bias_ih_l0]
+    return (lambda x, *_: module(x), [torch.from_numpy(arrays[0]), *parameters], [None, (1, 0), (1, 0), None])
+
+
+def tiny(kind, arrays):
+    a, b = map(torch.from_numpy, arrays)
+    a.requires_grad_(kind == "gradient")
+
+    def chain():
+        z = a
+        for _ in range(operations.TINY):
+            z = z + b
+        return z
+
+    def step():
+        return torch.autograd.grad(chain().sum(), a)[0] if kind == "gradient" else chain()
+
+    return protocol.Prepared(step, lambda count: studies.digest(step().numpy()), operations.TINY)
+
+
+def operation_row(work, kind, size):
+    arrays = operations.operands(work, size)
+    if work == "add":
+        return tiny(kind, arrays)
+    if work.startswith("conv"):
+        function, tensors, orders = convolution_operation(arrays)
+    elif work == "lstm":
+        function, tensors, orders = lstm_operation(arrays)
+    else:
+        function, tensors, orders = OPERATIONS[work], [torch.from_numpy(each) for each in arrays], [None, None]
+
+    def numbers(results):
+        results = [result.detach() for result in results]
+        return [number for result, order in zip(results, orders)
+                for number in studies.digest((result.permute(order) if order else result).numpy())]
+
+    if kind == "forward":
+        compiled = torch.compile(function, dynamic=False) if WAY == "compiled" else function
+
+        def step():
+            with torch.inference_mode():
+                return compiled(*tensors)
+
+        return protocol.Prepared(step, lambda count: numbers([step()]))
+    for tensor in tensors:
+        tensor.requires_grad_(True)
+
+    def loss(*operands):
+        return function(*operands).square().mean()
+
+    compiled = torch.compile(loss, dynamic=False) if WAY == "compiled" else loss
+
+    def differentiate():
+        return torch.autograd.grad(compiled(*tensors), tensors)
+
+    return protocol.Prepared(differentiate, lambda count: numbers(differentiate()))
+
+
+def prepare(row, check, file):
+    work, kind, size, length = row
+    if work in studies.STUDIES:
+        return model_row(work, kind, size, length, check, file)
+    return operation_row(work, kind, size)
+
+
+protocol.serve(prepare)
