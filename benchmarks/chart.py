@@ -49,7 +49,7 @@ def chart(summaries, about):
         if s["best_ratio"] > s["ratio"]:
             x, end = LEFT + s["best_ratio"] * scale, s["best_ratio"]
             parts.append(f'<line x1="{x:.1f}" y1="{y}" x2="{x:.1f}" y2="{y + BAR}" stroke="#012a4a" stroke-width="3"/>')
-            label += f" ({s['best_ratio']:.2f} {s['best'].removeprefix('TapeGraph ')})"
+            label += f" ({s['best_ratio']:.2f} {report.way_of_ours(s['best'])})"
         parts.append(f'<text x="{LEFT + end * scale + 6:.1f}" y="{y + 13}">{html.escape(label)}, {html.escape(s["peer"])}</text>')
     one = LEFT + scale
     parts.append(f'<line x1="{one:.1f}" y1="{TOP}" x2="{one:.1f}" y2="{height - 24}" stroke="#333333" stroke-dasharray="3 3"/>')

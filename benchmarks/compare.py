@@ -21,6 +21,7 @@ import os
 import pathlib
 import re
 import signal
+import subprocess
 import sys
 import time
 
@@ -84,6 +85,8 @@ class Comparison:
             "load": {"before": os.getloadavg()}, "rows": {}, "left_out": {}}
         if options.resume:
             self.stored = json.loads(options.resume.read_text(encoding="utf-8")) | {"left_out": {}}
+            for name in ("threads", "quick", "turn", "rounds"):  # rows of one file are comparable
+                setattr(options, name, self.stored["options"][name])
 
     def store(self):
         """A file is replaced by a complete one only."""
@@ -101,7 +104,10 @@ class Comparison:
             self.stored["peers"][peer] = {"error": why}
         for peer in wanted:
             if peer in self.libraries:
-                self.stored["peers"][peer] = self.peers.about(peer)
+                try:
+                    self.stored["peers"][peer] = self.peers.about(peer)
+                except (OSError, subprocess.CalledProcessError) as e:
+                    self.stored["peers"][peer] = {"error": environment.tail(e)}
                 self.commands[peer] = [str(self.peers.python), str(HERE / "compare" / SCRIPTS[peer])]
         keys = dict.fromkeys((contestants.program_of(row), mode) for row in rows for mode in ("graph", "eager"))
         self.programs = environment.compiled_programs(self.o.work / "programs", list(keys), self.o.compiler)
@@ -113,7 +119,10 @@ class Comparison:
             else:
                 self.stored["left_out"]["PyTorch C++"] = made
         if "shipped" not in self.stored:
-            self.stored["shipped"] = environment.shipped(self.o.work / "programs", self.o.compiler)
+            try:
+                self.stored["shipped"] = environment.shipped(self.o.work / "programs", self.o.compiler)
+            except (OSError, subprocess.CalledProcessError) as e:
+                self.stored["left_out"]["bytes to ship"] = environment.tail(e)
         self.stored["load"]["before"] = os.getloadavg()  # before measuring, not before compiling
 
     def command(self, way, row):
@@ -154,7 +163,7 @@ class Comparison:
         settings = race.Settings(self.o.turn, self.o.rounds, few_checked=self.o.quick, processor_time=self.o.threads == 1,
                                  memory=int(0.8 * environment.memory("MemAvailable")))
         weights = self.o.work / "weights.safetensors"
-        taking_part, first = {}, {}
+        is_first = True
         try:
             for row in group:
                 if time.monotonic() > end:
@@ -166,8 +175,7 @@ class Comparison:
                 for name in everybody.keys() - ways:
                     everybody[name][0].close()
                 runner = race.Race(taking_part, settings, weights)
-                runner.first_row = not first
-                first.setdefault("done", True)
+                runner.first_row, is_first = is_first, False
                 self.stored["rows"][row] = runner.run(row, contestants.program_of(row) != "operations")
                 self.store()
                 s = report.summary(row, self.stored["rows"][row])
@@ -177,9 +185,12 @@ class Comparison:
             for contestant, _ in everybody.values():
                 contestant.close()
 
+    def measured(self, row):
+        return "median" in self.stored["rows"].get(row, {}).get(contestants.REFERENCE, {})
+
     def run(self):
         self.rows = [row for row in (contestants.QUICK if self.o.quick else contestants.FULL)
-                     if re.search(self.o.only, row) and row not in self.stored["rows"]]
+                     if re.search(self.o.only, row) and not self.measured(row)]
         self.set_up(self.rows)
         end, groups = time.monotonic() + 60 * self.o.minutes, {}
         for row in self.rows:

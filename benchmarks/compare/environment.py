@@ -58,7 +58,11 @@ class Peers:
     def install(self, peers):
         """Those that are there afterwards; `complaints` tells of the others."""
         if not self.python.is_file():
-            said([self.base, "-m", "venv", str(self.folder)])
+            try:
+                said([self.base, "-m", "venv", str(self.folder)])
+            except (subprocess.CalledProcessError, OSError) as e:
+                self.complaints = dict.fromkeys(peers, f"no virtual environment: {tail(e)}")
+                return []
         wanted = re.sub(r"^#.*\n", "", (HERE / "requirements.txt").read_text(encoding="utf-8"), flags=re.MULTILINE)
         for peer in peers:
             stamp = self.folder / f"{peer}.installed"
@@ -92,7 +96,7 @@ def compiled_programs(folder, programs, compiler):
         target, listed = folder / f"{program}_{mode}", folder / f"{program}_{mode}.d"
         if target.is_file() and listed.is_file():
             needed = listed.read_text(encoding="utf-8").replace("\\\n", " ").partition(":")[2].split()
-            if all(os.path.exists(f) and os.path.getmtime(f) <= target.stat().st_mtime for f in needed):
+            if str(HERE / f"{program}.cpp") in needed and all(os.path.exists(f) and os.path.getmtime(f) <= target.stat().st_mtime for f in needed):
                 return target
         print(f"compiling {program}, {mode} mode", file=sys.stderr, flush=True)
         try:

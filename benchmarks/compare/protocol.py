@@ -170,4 +170,5 @@ def serve(prepare):
         try:
             print("ok", *(f"{float(number):.10g}" for number in answer(request, prepare, now)), file=answers, flush=True)
         except Exception as e:  # every request is answered, and the next one may succeed
-            print("error", f"{type(e).__name__}: {e}".replace("\n", " ")[:400], file=answers, flush=True)
+            kind = "" if isinstance(e, Failure) else f"{type(e).__name__}: "
+            print("error", f"{kind}{e}".replace("\n", " ")[:400], file=answers, flush=True)

@@ -35,6 +35,10 @@ def summary(row, results):
             "graph": ratio(ours.get("TapeGraph eager"), default), "fast": ratio(ours.get("TapeGraph direct"), ours.get("TapeGraph fast"))}
 
 
+def way_of_ours(name):
+    return "none" if name is None else name.removeprefix(contestants.REFERENCE).strip() or "as it comes"
+
+
 def table(head, rows):
     lines = ["| " + " | ".join(head) + " |", "| --- |" + " ---: |" * (len(head) - 1)]
     return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
@@ -46,7 +50,7 @@ def ratios(rows):
         s = summary(row, results)
         show = {key: time_of(s[key]) if s[key] else "-" for key in ("peer_time", "default_time", "best_time")}
         lines.append([row, f"{show['peer_time']} ({s['peer'] or 'none'})", show["default_time"],
-                      f"{s['ratio']:.2f}" if s["ratio"] else "-", f"{show['best_time']} ({(s['best'] or 'none').removeprefix('TapeGraph ')})",
+                      f"{s['ratio']:.2f}" if s["ratio"] else "-", f"{show['best_time']} ({way_of_ours(s['best'])})",
                       f"{s['best_ratio']:.2f}" if s["best_ratio"] else "-", s["graph"], s["fast"]])
     return table(["row", "fastest peer", "ours", "times as fast", "fastest of ours", "times as fast", "eager / graph", "direct / fast"], lines)
 

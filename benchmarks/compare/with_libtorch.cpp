@@ -42,9 +42,7 @@ void print_digest(const torch::Tensor& y) {
     std::cout << std::endl;
 }
 
-double seconds() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 double processor_seconds() {
     timespec used{};
