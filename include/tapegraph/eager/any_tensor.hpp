@@ -93,7 +93,8 @@ public:
         buffer_view v;
         v.type = type_;
         v.rank = dims_.rank();
-        for (int i = 0; i < v.rank; ++i) v.extents[i] = dims_.data()[i];
+        // All of them, in the same wide pieces in which views are copied later: narrow stores would hold up wide loads.
+        std::memcpy(v.extents, dims_.data(), sizeof v.extents);
         return v;
     }
 

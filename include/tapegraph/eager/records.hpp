@@ -9,6 +9,7 @@
 #include <tapegraph/eager/run_region.hpp>
 #include <tapegraph/eager/tape.hpp>
 
+#include <cstring>
 #include <source_location>
 #include <string>
 
@@ -38,7 +39,7 @@ inline buffer_view domain_view(const shape& s, dtype type) {
     buffer_view v;
     v.type = type;
     v.rank = s.rank();
-    for (int i = 0; i < v.rank; ++i) v.extents[i] = s.data()[i];
+    std::memcpy(v.extents, s.data(), sizeof v.extents);
     return v;
 }
 
@@ -103,8 +104,8 @@ any_tensor run_reduction(const formula_view& f, const formula_values& values, co
     inference io{&operand, 1, nullptr, code.domain_type, {}, nullptr};
     f.reduction->infer(attributes, io);
     if (io.error != nullptr)
-        throw shape_error(std::string(io.error) + ": " + std::string(f.reduction->name) + " of " + name_of(operand.type) +
-                          to_string(dims));
+        throw shape_error(std::string(io.error) + ": " + std::string(f.reduction->name) + " of " +
+                          name_of(operand.type) + to_string(dims));
     any_tensor result(code.type, io.result);
     forward_call operands(code, values, result);
     kernel_call& call = operands.call;
@@ -129,6 +130,8 @@ struct basic_formula_record : tape_record {
     double numbers[most_numbers];
     any_tensor output;
 
+    basic_formula_record() {} // not = default, which would have the tape fill `numbers` with zeros first
+
     static void destroy(tape_record& base) {
         auto& self = static_cast<formula_record&>(base);
         for (int i = 0; i < self.leaf_count; ++i) self.leaves[i].~any_tensor();
@@ -141,8 +144,7 @@ struct basic_formula_record : tape_record {
         buffer_view v = t.view();
         if (formula->reduction == nullptr) return v;
         v.rank = domain.rank();
-        for (int i = 0; i < v.rank; ++i)
-            v.extents[i] = (attributes[0] >> i & 1) != 0 ? 1 : domain[i].value;
+        for (int i = 0; i < v.rank; ++i) v.extents[i] = (attributes[0] >> i & 1) != 0 ? 1 : domain[i].value;
         return v;
     }
 
@@ -208,7 +210,8 @@ struct basic_formula_record : tape_record {
         for (int r = 0; r < code.results; ++r) {
             const any_tensor& leaf = self.leaves[code.result_leaf[r]];
             if (!walk.wants(leaf)) continue;
-            if (!(leaf.shape() == self.domain)) flows[r] = self.reduced(call, r, self.axes_to(leaf), leaf.type(), leaf.shape());
+            if (!(leaf.shape() == self.domain))
+                flows[r] = self.reduced(call, r, self.axes_to(leaf), leaf.type(), leaf.shape());
             walk.add(leaf, std::move(flows[r]));
         }
     }
@@ -342,10 +345,11 @@ using formula_record = basic_formula_record<>;
 
 template <class = void>
 void record_formula(const formula_view& f, const formula_values& values, const shape& domain,
-                           const std::int64_t* attributes, any_tensor& result) {
+                    const std::int64_t* attributes, any_tensor& result) {
     tape_storage& tape = tape_storage::instance();
     const formula_code& code = *f.code;
-    auto* const leaves = static_cast<any_tensor*>(tape.take(sizeof(any_tensor) * static_cast<std::size_t>(values.leaf_count)));
+    auto* const leaves =
+        static_cast<any_tensor*>(tape.take(sizeof(any_tensor) * static_cast<std::size_t>(values.leaf_count)));
     bool reads[most_leaves]{}, reads_output = false;
     for (int s = 0; s < code.slots; ++s) {
         if (code.sources[s] < first_number) reads[code.sources[s]] = true;
@@ -378,10 +382,10 @@ inline bool any_tracked(const formula_values& values) {
     return false;
 }
 
-TG_COMPILED(eager, any_tensor run_reduction<void>(const formula_view&, const formula_values&,
-                                                           const std::int64_t*, std::source_location))
+TG_COMPILED(eager, any_tensor run_reduction<void>(const formula_view&, const formula_values&, const std::int64_t*,
+                                                  std::source_location))
 TG_COMPILED(eager, struct basic_formula_record<void>)
 TG_COMPILED(eager, void record_formula<void>(const formula_view&, const formula_values&, const shape&,
-                                                      const std::int64_t*, any_tensor&))
+                                             const std::int64_t*, any_tensor&))
 
 } // namespace tapegraph::detail

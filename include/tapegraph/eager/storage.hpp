@@ -25,7 +25,8 @@ struct memory_statistics {
 namespace detail {
 
 struct pool_counters {
-    std::atomic<std::int64_t> in_use{0}, peak{0}, cached{0};
+    std::atomic<std::int64_t> in_use{0}, peak{0},
+        made{0}; // made: in use or cached, so that only one changes with a tensor
 
     static pool_counters& instance() {
         static pool_counters counters;
@@ -153,7 +154,6 @@ public:
         if (s != nullptr) {
             head = s->next;
             s->references.store(1, std::memory_order_relaxed);
-            pool_counters::instance().cached.fetch_sub(static_cast<std::int64_t>(s->bytes), std::memory_order_relaxed);
         } else {
             const std::size_t size = bytes_of(cls);
             runtime::arena block = make_block(sizeof(storage) + size);
@@ -161,20 +161,22 @@ public:
             s->size_class = cls;
             s->bytes = size;
             s->block = static_cast<runtime::arena&&>(block);
+            pool_counters::instance().made.fetch_add(static_cast<std::int64_t>(size), std::memory_order_relaxed);
         }
         pool_counters::instance().take(static_cast<std::int64_t>(s->bytes));
         return s;
     }
 
     void release(storage* s) {
-        if (copies* const both = s->elsewhere.exchange(nullptr); both != nullptr) delete both;
+        if (copies* const both = s->elsewhere.load(std::memory_order_acquire); both != nullptr) {
+            s->elsewhere.store(nullptr, std::memory_order_relaxed); // nobody else has the buffer
+            delete both;
+        }
         if (s->size_class == storage::on_device) {
             delete s;
             return;
         }
-        pool_counters& counters = pool_counters::instance();
-        counters.in_use.fetch_sub(static_cast<std::int64_t>(s->bytes), std::memory_order_relaxed);
-        counters.cached.fetch_add(static_cast<std::int64_t>(s->bytes), std::memory_order_relaxed);
+        pool_counters::instance().in_use.fetch_sub(static_cast<std::int64_t>(s->bytes), std::memory_order_relaxed);
         s->next = free_[s->size_class];
         free_[s->size_class] = s;
     }
@@ -185,8 +187,8 @@ public:
             while (head != nullptr) {
                 storage* const s = head;
                 head = s->next;
-                pool_counters::instance().cached.fetch_sub(static_cast<std::int64_t>(s->bytes),
-                                                           std::memory_order_relaxed);
+                pool_counters::instance().made.fetch_sub(static_cast<std::int64_t>(s->bytes),
+                                                         std::memory_order_relaxed);
                 const runtime::arena block = static_cast<runtime::arena&&>(s->block); // frees when it goes
                 s->~storage();
             }
@@ -249,7 +251,10 @@ public:
         return *this;
     }
     ~storage_reference() {
-        if (storage_ != nullptr && storage_->references.fetch_sub(1, std::memory_order_acq_rel) == 1)
+        if (storage_ == nullptr) return;
+        // The only reference is nobody else's to copy: no locked instruction.
+        if (storage_->references.load(std::memory_order_acquire) == 1 ||
+            storage_->references.fetch_sub(1, std::memory_order_acq_rel) == 1)
             buffer_pool::instance().release(storage_);
     }
 
@@ -275,7 +280,8 @@ private:
 /// Bytes of tensors' buffers in the CPU's memory, of all threads: in use, the most since reset_peak_memory(), and kept for the next.
 inline memory_statistics eager_memory() {
     const auto& c = detail::pool_counters::instance();
-    return {c.in_use.load(), c.peak.load(), c.cached.load()};
+    const std::int64_t in_use = c.in_use.load();
+    return {in_use, c.peak.load(), c.made.load() - in_use};
 }
 /// The peak counts anew from what is in use.
 inline void reset_peak_memory() {

@@ -217,8 +217,8 @@ private:
             if (!present_[number(i)]) continue;
             tape_record* const r = tape.record(i);
             if (r == nullptr) continue;
-            const any_tensor adjoint = adjoints_[number(i)];
-            if (keep == nullptr || !(*keep)[static_cast<std::size_t>(i)]) adjoints_[number(i)].drop_storage();
+            const bool kept = keep != nullptr && (*keep)[static_cast<std::size_t>(i)];
+            const any_tensor adjoint = kept ? adjoints_[number(i)] : std::move(adjoints_[number(i)]);
             tape.visit(i);
             r->backward(*r, *this, adjoint);
         }
