@@ -86,7 +86,7 @@ TEST_CASE("session: the placement log names the copies between devices") {
     });
     tg::log_placement(false);
     const std::string copy = "tapegraph: copy f64[2, 4] from /cpu:1 to /gpu:0\n";
-    CHECK(text.find("tapegraph: copy f64[2, 3] from the session's device to /cpu:1\n") != text.npos);
+    CHECK(text.find("tapegraph: copy f64[2, 3] from the model's device to /cpu:1\n") != text.npos);
     CHECK(text.find(copy) != text.npos);
     CHECK(text.find(copy, text.find(copy) + 1) == text.npos); // once
 }

@@ -2,6 +2,7 @@
 
 #include <tapegraph/nn/graph_trainer.hpp>
 #include <tapegraph/nn/model.hpp>
+#include <tapegraph/nn/placed_programs.hpp>
 
 namespace tapegraph {
 
@@ -30,6 +31,7 @@ protected:
     }
 
     step_result measure_once(batch_columns columns) {
+        if constexpr (is_placed<evaluation>) return run_placed<evaluation>(placed_.evaluation, columns, false);
         ir::program& p = this->evaluation_program_of(ir::compile_program<evaluation>());
         base::set_numbers(p, "loss", this->numbers_of_loss());
         return this->measure_with(p, columns);
@@ -41,10 +43,44 @@ protected:
         if constexpr ((is_floating(dtype_of<T>) || ...))
             calls.gradient = [] { return ir::input_gradient_of<prediction>(); };
         using result = decltype(ir::trace_model<Model, Spec>(std::declval<ir::trace&>()));
-        return result_tensors<result, stage>([&](std::span<any_tensor> to) { this->predict_with(calls, {x...}, to); });
+        return result_tensors<result, stage>([&](std::span<any_tensor> to) {
+            if constexpr (is_placed<prediction>) // on a tape it is one program: its derivative is one
+                if (!(tape_storage::instance().tracks(x) || ...)) return predict_placed({x.view()...}, to);
+            this->predict_with(calls, {x...}, to);
+        });
     }
 
+    // A run of a program in parts on several devices.
+    template <class Trace>
+    step_result run_placed(part_programs& programs, batch_columns columns, bool trains) {
+        const detail::placed_run run = placed_run_of(trains);
+        run_parts(programs, parts_of<Trace>::all, run, columns, [&](ir::program& p) {
+            base::set_numbers(p, "loss", this->numbers_of_loss());
+            if (trains) base::set_numbers(p, "optimizer", optimizer_.numbers(this->step_));
+        });
+        return finish_parts(programs, run);
+    }
+    void predict_placed(std::initializer_list<buffer_view> columns, std::span<any_tensor> to) const {
+        const std::lock_guard one_at_a_time(*placed_.predicting);
+        run_parts(placed_.prediction, parts_of<prediction>::all, placed_run_of(false), columns.begin(),
+                  [](ir::program&) {});
+        copy_results(placed_.prediction, to);
+    }
+
+    // Free where nothing is placed.
+    static constexpr bool placed = is_placed<ir::prediction_trace<Model, Spec, true>>;
+    mutable std::conditional_t<placed, placed_programs, none> placed_;
     Optimizer optimizer_;
+
+private:
+    placed_run placed_run_of(bool trains) const {
+        return {const_cast<variable_list&>(this->variables_),
+                this->device_,
+                this->options_.soft_placement,
+                trains && this->options_.check_finite,
+                trains,
+                {this->options_.seed, static_cast<std::uint64_t>(this->step_)}};
+    }
 };
 
 } // namespace detail
@@ -78,8 +114,15 @@ private:
         base::set_numbers(p, "optimizer", numbers);
         return p;
     }
-    step_result step_once(detail::batch_columns columns) { return this->run_step(next_step(), columns); }
-    detail::launched_step launch_once(detail::batch_columns columns) { return this->launch_step(next_step(), columns); }
+    step_result step_once(detail::batch_columns columns) {
+        if constexpr (detail::is_placed<training>)
+            return this->template run_placed<training>(this->placed_.training, columns, true);
+        else
+            return this->run_step(next_step(), columns);
+    }
+    detail::launched_step launch_once(detail::batch_columns columns) requires(!detail::is_placed<training>) {
+        return this->launch_step(next_step(), columns);
+    }
     step_result result_of(const detail::launched_step& s) { return this->published(s); }
     gradient_list gradients_once(detail::batch_columns columns) {
         static_assert(!std::is_same_v<Optimizer, none>, "gradients: this model has no loss");

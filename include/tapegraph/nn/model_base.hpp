@@ -29,6 +29,8 @@ struct compile_options {
     /// begin with `shared_scope`, if that is not empty. Optimizers' state is not shared.
     variable_list* shared{};
     std::string_view shared_scope{};
+    /// Parts that scope.with_device places on a GPU that is not there are computed by the CPU, after a line on stderr; false: device_error.
+    bool soft_placement = true;
 };
 
 /// Options of save.

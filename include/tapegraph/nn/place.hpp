@@ -11,7 +11,7 @@
 
 namespace tapegraph::detail {
 
-/// A place as a number: 0 is wherever the session computes, then come 64 CPUs, all of which are the machine's, and 64 GPUs.
+/// A place as a number: 0 is wherever the model or session computes, then come 64 CPUs, all of which are the machine's, and 64 GPUs.
 struct place {
     static constexpr int anywhere = 0, first_cpu = 1, first_gpu = 65, end = 129;
 
@@ -36,7 +36,7 @@ struct place {
 
     /// "/gpu:1"
     static std::string text(int place) {
-        if (place == anywhere) return "the session's device";
+        if (place == anywhere) return "the model's device";
         return (is_gpu(place) ? "/gpu:" : "/cpu:") + std::to_string(index(place));
     }
 

@@ -213,8 +213,8 @@ public:
         return holds;
     }
 
-    /// While what it returns lives, what is computed belongs to a device: `const auto on = scope.with_device("/gpu:0");`. Sessions
-    /// compute it there, "/cpu:1" and so on being the CPU; other programs of graph mode stay on one device.
+    /// While what it returns lives, what is computed belongs to a device: `const auto on = scope.with_device("/gpu:0");`. Sessions,
+    /// compiled models and steps compute it there, "/cpu:1" and so on being the CPU; functions stay on one device.
     [[nodiscard]] constexpr graph_placement with_device(std::string_view name) const {
         const int place = detail::place::named(name);
         if (place < 0) fail("with_device: the name of a device is \"/cpu:0\" or \"/gpu:0\", with a number below 64");

@@ -6,6 +6,7 @@
 #include <tapegraph/nn/graph_trainer.hpp>
 #include <tapegraph/nn/graph_updates.hpp>
 #include <tapegraph/nn/model.hpp>
+#include <tapegraph/nn/placed_programs.hpp>
 
 #include <array>
 #include <memory>
@@ -102,7 +103,8 @@ struct step_trace {
             return graph_node(&t, t.input(name, dtype_of<T>, spec.dims(t.extents)));
         });
         return std::apply(
-            [&](const auto&... each) { return tapegraph::detail::sealed_result(Step::get()(graph_step(&t), each...)); }, x);
+            [&](const auto&... each) { return tapegraph::detail::sealed_result(Step::get()(graph_step(&t), each...)); },
+            x);
     }
     using result = decltype(call(std::declval<trace&>()));
     static constexpr void build(trace& t) {
@@ -138,7 +140,8 @@ struct step_gradients {
             for (int i = 0; i < t.variables.size(); ++i) {
                 if (!t.variables[i].trainable) continue;
                 const list<char> path = detail::path_text(t, i);
-                if (!tapegraph::detail::path_matches(m.variables, {path.begin(), static_cast<std::size_t>(path.size())}))
+                if (!tapegraph::detail::path_matches(m.variables,
+                                                     {path.begin(), static_cast<std::size_t>(path.size())}))
                     continue;
                 nodes.push_back(t.variables[i].node);
                 indices.push_back(i);
@@ -218,7 +221,8 @@ class trainable_step;
 template <class Derived, class Spec, class... Each, class Trainer, class... Elements>
 class trainable_step<Derived, Spec, optimizers<Each...>, Trainer, std::tuple<Elements...>> : public Trainer {
 public:
-    trainable_step(const compile_options& options, const optimizers<Each...>& them) : Trainer(options), optimizers_(them) {}
+    trainable_step(const compile_options& options, const optimizers<Each...>& them)
+        : Trainer(options), optimizers_(them) {}
 
     /// One step. Gives what the step returns, of the variables before it. Throws shape_error or dtype_error for inputs that do not fit;
     /// then nothing has changed.
@@ -293,14 +297,36 @@ private:
     template <class... T>
     auto step_once(const tensor<T>&... x) {
         using stage = ir::compile_stage<ir::detail::traced<forward>>;
+        const buffer_view columns[]{x.view()...};
+        if constexpr (detail::is_placed<training>) {
+            const detail::placed_run run{this->variables_,
+                                         this->device_,
+                                         this->options_.soft_placement,
+                                         this->options_.check_finite,
+                                         true,
+                                         {this->options_.seed, static_cast<std::uint64_t>(this->step_)}};
+            detail::run_parts(placed_, detail::parts_of<training>::all, run, columns,
+                              [&](ir::program& p) { base::set_numbers(p, "optimizer", this->next_numbers()); });
+            auto results = detail::result_tensors<typename forward::result, stage>(
+                [&](std::span<any_tensor> to) { detail::copy_results(placed_, to); });
+            detail::change_variables(placed_, run);
+            return results;
+        } else {
+            return step_on_one_device<stage>(columns);
+        }
+    }
+    template <class Stage>
+    auto step_on_one_device(detail::batch_columns columns) {
+        using stage = Stage;
         ir::program& p = this->prepared_step(ir::compile_program<training>());
         base::set_numbers(p, "optimizer", this->next_numbers());
-        const buffer_view columns[]{x.view()...};
         this->launch(p, columns, this->options_.check_finite);
         return detail::result_tensors<typename forward::result, stage>([&](std::span<any_tensor> to) {
             for (std::size_t k = 0; k < to.size(); ++k) to[k] = detail::output_copy(p, static_cast<int>(k));
         });
     }
+
+    std::conditional_t<detail::is_placed<training>, detail::part_programs, none> placed_;
 };
 
 template <class Step, class Spec, class Optimizers>
@@ -407,9 +433,9 @@ private:
         }
         if (own.targets.empty()) return;
         const std::string common = scale_path(number);
-        const detail::eager_gradients<value, false> step{detail::eager_slots(&this->variables_, &context_.updates, common),
-                                                         &own.targets, &own.sources, &own.gradients,
-                                                         &context_.row_uses};
+        const detail::eager_gradients<value, false> step{
+            detail::eager_slots(&this->variables_, &context_.updates, common), &own.targets, &own.sources,
+            &own.gradients, &context_.row_uses};
         detail::update_all<Optimizer>(step, n);
     }
     template <class R>

@@ -4,14 +4,11 @@
 #include <tapegraph/graph/program.hpp>
 #include <tapegraph/nn/first_values.hpp>
 #include <tapegraph/nn/model_base.hpp>
-#include <tapegraph/nn/session/fetches.hpp>
 #include <tapegraph/nn/session/fed_values.hpp>
-#include <tapegraph/nn/session/parts.hpp>
-#include <tapegraph/runtime/placement_log.hpp>
+#include <tapegraph/nn/session/fetches.hpp>
+#include <tapegraph/nn/session/part_programs.hpp>
 
 #include <cstdint>
-#include <cstdio>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -22,29 +19,11 @@
 
 namespace tapegraph::detail {
 
-/// A part of a session's program and what it is connected to; mostly it is all of it.
-struct session_part {
-    const ir::program_view* view = nullptr;
-    int place = 0;
-    std::unique_ptr<ir::program> program;
-    std::vector<variable*> variables;
-    std::vector<char> used;         ///< of each variable, whether this part does
-    std::vector<char> written;      ///< of each variable, whether this program changes it where it stands
-    std::vector<any_tensor> frozen; ///< copies of frozen variables
-    struct transfer {
-        int part, output, input;
-    };
-    std::vector<transfer> transfers;                ///< values that earlier parts compute
-    std::vector<std::pair<int, variable*>> updates; ///< outputs that are variables' next values
-};
-struct session_program {
+struct session_program : part_programs {
     const compiled_part* key = nullptr;
-    std::vector<session_part> parts;
-    std::vector<std::pair<int, int>> results; ///< of each result, the part and which of its outputs
-    std::vector<any_tensor> defaults;         ///< what unfed placeholders are
-    std::vector<any_tensor> converted{};      ///< what was fed in another type, while it runs
-    std::vector<int> numbers;                 ///< the inputs that are optimizers' numbers
-    bool logged = false;
+    std::vector<any_tensor> defaults;    ///< what unfed placeholders are
+    std::vector<any_tensor> converted{}; ///< what was fed in another type, while it runs
+    std::vector<int> numbers;            ///< the inputs that are optimizers' numbers
 };
 
 template <class = void>
@@ -90,10 +69,8 @@ protected:
 private:
     variable& variable_of(const ir::program_view& view, int i);
     bool holds_still(const variable& v) const;
-    runtime::device_runtime* device_at(int place) const;
     void make_part(session_program& p, const compiled_part& from);
     void connect(session_part& p, bool training);
-    void receive(session_program& p, session_part& to);
     void feed_inputs(session_program& p, session_part& part, const std::vector<const feed*>& feeds);
     [[noreturn]] static void refuse_feed(const ir::program_view& view, std::string_view name);
 
@@ -139,54 +116,9 @@ session_program& basic_session<X>::program_of(const compiled_part* parts, int co
 template <class X>
 void basic_session<X>::make_part(session_program& p, const compiled_part& from) {
     const ir::program_view& view = *from.program;
-    const int number = static_cast<int>(p.parts.size());
-    session_part part;
-    part.view = &view;
-    part.place = from.place;
-    part.program = std::make_unique<ir::program>(view, device_at(from.place));
-    const auto count = static_cast<std::size_t>(view.variables.size());
-    part.written.resize(count);
-    part.frozen.resize(count);
     make_variables(view);
-    std::vector<char> used(static_cast<std::size_t>(view.nodes.size()));
-    for (const int argument : view.arguments) used[static_cast<std::size_t>(argument)] = 1;
-    for (int i = 0; i < view.outputs.size(); ++i) {
-        const ir::output_entry& output = view.outputs[i];
-        used[static_cast<std::size_t>(output.node)] = 1;
-        if (output.role == ir::output_role::update) part.updates.emplace_back(i, &variable_of(view, output.number));
-        if (output.role != ir::output_role::result) continue;
-        const auto which = static_cast<std::size_t>(from.whole ? i : output.number);
-        if (p.results.size() <= which) p.results.resize(which + 1);
-        p.results[which] = {number, i};
-    }
-    for (const ir::assignment_entry& update : view.assignments) {
-        part.written[static_cast<std::size_t>(update.variable)] = 1;
-        used[static_cast<std::size_t>(view.variables[update.variable].node)] = 1;
-        used[static_cast<std::size_t>(update.node)] = 1;
-    }
-    for (int i = 0; i < view.variables.size(); ++i) {
-        part.variables.push_back(&variable_of(view, i));
-        part.used.push_back(from.whole ? 1 : used[static_cast<std::size_t>(view.variables[i].node)]);
-    }
-    for (int i = 0; i < view.inputs.size(); ++i) {
-        const int node = view.inputs[i].from_part - 1;
-        for (std::size_t k = 0; node >= 0 && k < p.parts.size(); ++k)
-            for (int o = 0; o < p.parts[k].view->outputs.size(); ++o) {
-                const ir::output_entry& output = p.parts[k].view->outputs[o];
-                if (output.role == ir::output_role::value && output.number == node)
-                    part.transfers.push_back({static_cast<int>(k), o, i});
-            }
-    }
-    p.parts.push_back(std::move(part));
-}
-
-// "/cpu:1" is the machine's CPU; without such a GPU a part is computed there, too, after one line on stderr.
-template <class X>
-runtime::device_runtime* basic_session<X>::device_at(int place) const {
-    if (place == place::anywhere) return device_;
-    if (!place::is_gpu(place)) return nullptr;
-    const device wanted = device::cuda(place::index(place));
-    return runtime::runtime_for(soft_placement_ ? available_or_cpu(wanted) : wanted);
+    add_part(p, from, device_of_place(from.place, device_, soft_placement_),
+             [&](int i) -> variable& { return variable_of(view, i); });
 }
 
 template <class X>
@@ -267,21 +199,6 @@ void basic_session<X>::connect(session_part& p, bool training) {
     }
 }
 
-// Values of other parts. Between GPUs they go by way of the CPU.
-template <class X>
-void basic_session<X>::receive(session_program& p, session_part& to) {
-    for (const session_part::transfer& t : to.transfers) {
-        session_part& from = p.parts[static_cast<std::size_t>(t.part)];
-        const bool stays = from.program->device() == to.program->device();
-        const buffer_view& value = stays ? from.program->device_output(t.output) : from.program->output(t.output);
-        to.program->set_input(t.input, value);
-        if (!p.logged && runtime::placement_is_logged())
-            std::fprintf(stderr, "tapegraph: copy %s%s from %s to %s\n", name_of(value.type),
-                         to_string(shape(value.rank, value.extents)).c_str(), place::text(from.place).c_str(),
-                         place::text(to.place).c_str());
-    }
-}
-
 template <class X>
 void basic_session<X>::feed_inputs(session_program& p, session_part& part, const std::vector<const feed*>& feeds) {
     const ir::program_view& view = *part.view;
@@ -333,7 +250,7 @@ void basic_session<X>::execute(session_program& p, const std::vector<const feed*
     for (session_part& part : p.parts) feed_inputs(p, part, feeds);
     for (session_part& part : p.parts) {
         const device_scope on(part.program->device());
-        receive(p, part);
+        receive_values(p, part);
         connect(part, count > 0);
         for (int i = 0; i < count; ++i) part.program->set_parameter(p.numbers[static_cast<std::size_t>(i)], numbers[i]);
         part.program->run(random);
@@ -344,17 +261,7 @@ void basic_session<X>::execute(session_program& p, const std::vector<const feed*
 
 template <class X>
 void basic_session<X>::finish(session_program& p, bool training) {
-    for (session_part& part : p.parts)
-        for (const auto& [output, target] : part.updates) {
-            if (training && holds_still(*target)) continue;
-            const device_scope on(part.program->device());
-            const buffer_view from = part.program->device_output(output);
-            const buffer_view to = target->own_data_on(part.program->device());
-            if (part.program->device() == nullptr)
-                std::memcpy(to.data, from.data, from.bytes());
-            else
-                part.program->device()->copy(to.data, from.data, from.bytes());
-        }
+    apply_updates(p, [&](const variable& v) { return training && holds_still(v); });
 }
 
 TG_COMPILED(nn, class basic_session<void>)

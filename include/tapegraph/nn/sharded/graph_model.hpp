@@ -20,6 +20,7 @@ class compiled_model<detail::sharded_mode<graph>, Model, Spec, Loss, Optimizer>
 public:
     compiled_model(const sharded& how, const Loss& loss, const Optimizer& optimizer) : base(how, loss, optimizer) {
         detail::refuse_masks<Model, Spec>();
+        static_assert(!base::placed, "shards: a step is cut by records; with_device cannot place parts of it, too");
     }
 
     /// Bytes of a shard's arena, the update's and the sums over shards; known behind the first step.

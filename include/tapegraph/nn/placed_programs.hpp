@@ -1,0 +1,123 @@
+#pragma once
+
+#include <tapegraph/nn/history.hpp>
+#include <tapegraph/nn/outputs.hpp>
+#include <tapegraph/nn/session/part_programs.hpp>
+#include <tapegraph/nn/trainer.hpp>
+
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string_view>
+#include <vector>
+
+/// Compiled models whose parts have been placed by scope.with_device: a program for each part, as in a session.
+
+namespace tapegraph::detail {
+
+/// Whether a trace has parts on devices of their own.
+template <class Trace>
+inline constexpr bool is_placed = anything_placed<ir::traced_stage<Trace>>();
+
+/// What every run of a model's programs is given.
+struct placed_run {
+    variable_list& variables;
+    runtime::device_runtime* device; ///< where what no block names is computed, and where batches are
+    bool soft_placement, check, training;
+    random_state random;
+};
+
+// Of a frozen variable, and of its optimizer's state, a step leaves the value as it is.
+template <class = void>
+bool holds_still(variable_list& variables, const variable& v) {
+    if (!v.optimizer_state()) return v.frozen();
+    const std::string_view path = v.path();
+    const variable* const owner = variables.find(path.substr(0, path.rfind('/')));
+    return owner != nullptr && owner->frozen();
+}
+
+/// Runs the parts, made when first asked for; `prepare(program)` sets its numbers. Variables change when all have run.
+template <class F>
+void run_parts(part_programs& p, std::span<const compiled_part> parts, const placed_run& run, batch_columns columns,
+               const F& prepare) {
+    static char unused[64]; // what is not used needs an address all the same
+    if (p.parts.empty()) {
+        part_programs made; // whole, or none of it
+        made.parts.reserve(parts.size());
+        for (const compiled_part& part : parts)
+            add_part(made, part, device_of_place(part.place, run.device, run.soft_placement),
+                     [&](int i) -> variable& { return run.variables.at(i); });
+        p = std::move(made);
+    }
+    std::vector<any_tensor> at_home; // of batches that another device cannot read
+    for (session_part& part : p.parts) {
+        ir::program& program = *part.program;
+        batch_columns next = columns;
+        for (int i = 0; i < part.view->inputs.size(); ++i) {
+            if (part.view->inputs[i].scalar_parameter || part.view->inputs[i].from_part != 0) continue;
+            buffer_view column = *next++;
+            if (column.memory != 0 && program.device() != run.device) {
+                const device_scope on(nullptr);
+                any_tensor& copy = at_home.emplace_back(column.type, shape(column.rank, column.extents));
+                run.device->download(copy.write(), column.data, column.bytes());
+                column = copy.view();
+            }
+            program.set_input(i, column);
+        }
+    }
+    for (session_part& part : p.parts) {
+        ir::program& program = *part.program;
+        const device_scope on(program.device());
+        receive_values(p, part);
+        for (int i = 0; i < part.view->variables.size(); ++i) {
+            const variable& v = run.variables.at(i);
+            if (const int input = part.view->variables[i].frozen_input; input > 0)
+                program.set_parameter(input - 1, v.frozen() ? 1 : 0);
+            program.set_variable(i, part.used[static_cast<std::size_t>(i)] == 0
+                                        ? static_cast<void*>(unused)
+                                        : v.data().view_on(program.device()).data);
+        }
+        prepare(program);
+        program.run(run.random, run.check);
+    }
+    p.logged = true;
+}
+
+/// Results of a run, copied into tensors where they are.
+template <class = void>
+void copy_results(const part_programs& p, std::span<any_tensor> to) {
+    for (std::size_t k = 0; k < to.size(); ++k)
+        to[k] = output_copy(*p.parts[static_cast<std::size_t>(p.results[k].first)].program, p.results[k].second);
+}
+
+template <class = void>
+void change_variables(part_programs& p, const placed_run& run) {
+    apply_updates(p, [&](const variable& v) { return run.training && holds_still(run.variables, v); });
+}
+
+/// Loss and accuracy of a run, after which variables have changed.
+template <class = void>
+step_result finish_parts(part_programs& p, const placed_run& run) {
+    step_result result;
+    for (std::size_t k = 0; k < p.results.size() && k < 2; ++k) {
+        const session_part& part = p.parts[static_cast<std::size_t>(p.results[k].first)];
+        const std::string_view name = part.view->outputs[p.results[k].second].name;
+        const device_scope on(part.program->device());
+        double value = 0;
+        runtime::load_scalars(part.program->device(), &part.program->device_output(p.results[k].second), 1, &value);
+        if (k == 0)
+            result.loss = value;
+        else if (name == "accuracy")
+            result.accuracy = value;
+    }
+    change_variables(p, run);
+    return result;
+}
+
+/// What a compiled model with placed parts has beside its variables.
+struct placed_programs {
+    part_programs training{}, evaluation{}, prediction{};
+    std::unique_ptr<std::mutex> predicting = std::make_unique<std::mutex>(); ///< one at a time
+};
+
+} // namespace tapegraph::detail
