@@ -3,7 +3,10 @@
 
 #include <nn/models.hpp>
 
+#include <tapegraph/nn/metrics_all.hpp>
 #include <tapegraph/nn/scan.hpp>
+
+#include <support/temporary_folder.hpp>
 
 #include <atomic>
 #include <cstdlib>
@@ -92,7 +95,8 @@ TEST_CASE("a graph-mode training step asks the heap for nothing after the first"
     for (const int threads : {1, 2}) {
         CAPTURE(threads);
         const thread_limit limit(threads);
-        auto cnn = tg::compile<tg::graph>(small_cnn{}, cnn_spec<float>{}, tg::sigmoid_cross_entropy{}, tg::adam{}, {.seed = 1});
+        auto cnn = tg::compile<tg::graph>(small_cnn{}, cnn_spec<float>{}, tg::sigmoid_cross_entropy{}, tg::adam{},
+                                          {.seed = 1});
         const auto x = noise<float>({16, 26, 26, 3}, 1);
         const auto y = coin_flips<float>(16, 2);
         const auto last_x = noise<float>({5, 26, 26, 3}, 3); // an epoch's last batch
@@ -121,7 +125,11 @@ TEST_CASE("a graph-mode training step asks the heap for nothing after the first"
 }
 
 TEST_CASE("nor does fit, with callbacks at every step, from the second step of an epoch on") {
-    auto model = tg::compile<tg::graph>(small_mlp{}, mlp_spec<float>{}, tg::sparse_softmax_cross_entropy{}, tg::adam{});
+    auto model =
+        tg::compile<tg::graph>(small_mlp{}, mlp_spec<float>{}, tg::sparse_softmax_cross_entropy{}, tg::adam{},
+                               tg::metrics{tg::sparse_categorical_accuracy{},
+                                           tg::sparse_top_k_categorical_accuracy<2>{}, tg::confusion_matrix<3>{}});
+    const support::temporary_folder folder;
     tg::data::dataset set;
     set.add("x", noise<float>({40, 6}, 1).to_vector(), {6}).add("label", classes(40, 3, 1).to_vector());
     long before = 0, during = 0, steps = 0;
@@ -131,7 +139,10 @@ TEST_CASE("nor does fit, with callbacks at every step, from the second step of a
         model.fit(set, {.epochs = 3, .batch_size = 4, .verbose = 0, .prefetch = prefetch},
                   tg::on_batch_begin([&](tg::training_state& s) { sum += s.logs.size() > 0 ? s.logs["loss"] : 0; }),
                   tg::terminate_on_nan{}, tg::time_limit{.seconds = 1e9},
-                  tg::early_stopping{.monitor = "loss", .patience = 9}, tg::on_batch_end([&](tg::training_state& s) {
+                  tg::early_stopping{.monitor = "loss", .patience = 9},
+                  tg::csv_logger{.path = (folder.path() / "log.csv").string()},
+                  tg::learning_rate_scheduler([](std::int64_t epoch) { return 0.01 / static_cast<double>(epoch + 1); }),
+                  tg::on_batch_end([&](tg::training_state& s) {
                       if (s.batch > 2) during += heap_calls - before, ++steps;
                       before = heap_calls;
                   }));
@@ -168,8 +179,8 @@ struct scanned_model {
 } // namespace
 
 TEST_CASE("nor does one with a scan, at extents that it has had") {
-    auto model = tg::compile<tg::graph>(scanned_model{}, tg::spec<float, tg::dyn, tg::dyn, 3>{}, tg::sigmoid_cross_entropy{},
-                                        tg::adam{});
+    auto model = tg::compile<tg::graph>(scanned_model{}, tg::spec<float, tg::dyn, tg::dyn, 3>{},
+                                        tg::sigmoid_cross_entropy{}, tg::adam{});
     const auto x = noise<float>({6, 5, 3}, 1), last_x = noise<float>({2, 4, 3}, 1);
     const auto y = coin_flips<float>(6, 2), last_y = coin_flips<float>(2, 2);
     model.train_on_batch(x, y);
