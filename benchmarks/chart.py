@@ -68,7 +68,8 @@ def main():
     if not summaries:
         sys.exit("chart.py: no row has a ratio")
     last = stored[-1]
-    a.out.write_text(chart(summaries, f"{last['machine']['processor']}, {last['options']['threads']} threads, {last['date']}"), encoding="utf-8")
+    about = f"{last['machine']['processor']}, {last['options']['threads']} threads, {last['date']}"
+    a.out.write_text(chart(summaries, about), encoding="utf-8")
 
 
 if __name__ == "__main__":

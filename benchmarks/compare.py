@@ -160,7 +160,8 @@ class Comparison:
         everybody = self.contestants_for(group)
         if contestants.REFERENCE not in everybody:
             return
-        settings = race.Settings(self.o.turn, self.o.rounds, few_checked=self.o.quick, processor_time=self.o.threads == 1,
+        settings = race.Settings(self.o.turn, self.o.rounds, patience=120 if self.o.quick else 900,
+                                 few_checked=self.o.quick, processor_time=self.o.threads == 1,
                                  memory=int(0.8 * environment.memory("MemAvailable")))
         weights = self.o.work / "weights.safetensors"
         is_first = True

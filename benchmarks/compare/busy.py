@@ -39,8 +39,8 @@ class Crowd:
 
 
 def measure(row, contestants, busy, threads, cores, weights, patience=600):
-    """`contestants`: name to (Contestant, function from a row to its own), ours first, which writes the weights where there are any. Turns with and without
-    `busy` processes alternate. Gives a list of measurements and one of complaints."""
+    """`contestants`: name to (Contestant, function from a row to its own), ours first, which writes the weights where there are
+    any. Turns with and without `busy` processes alternate. Gives a list of measurements and one of complaints."""
     times, counts, complaints = {}, {}, []
     reference = next(iter(contestants))
     for name, (contestant, own) in contestants.items():

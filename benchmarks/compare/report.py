@@ -58,8 +58,10 @@ def ratios(rows):
 def everybody(rows):
     """Medians of all contestants."""
     names = [way.name for way in contestants.WAYS if any(way.name in results for results in rows.values())]
-    lines = [[row] + [time_of(results[name]["median"]) if "median" in results.get(name, {}) and "error" not in results[name] else "-"
-                      for name in names] for row, results in rows.items()]
+    lines = []
+    for row, results in rows.items():
+        times = measured(results)
+        lines.append([row] + [time_of(times[name]) if name in times else "-" for name in names])
     return table(["row", *names], lines)
 
 

@@ -1,4 +1,5 @@
-"""TensorFlow as a contestant: with_tensorflow.py function|xla|keras THREADS. `keras` is the step of model.fit, compiled as Keras chooses."""
+"""TensorFlow as a contestant: with_tensorflow.py function|xla|keras THREADS. `keras` is the step of model.fit, compiled as
+Keras chooses."""
 
 import sys
 
@@ -101,20 +102,12 @@ FUNCTIONS = {
 }
 
 
-def lstm(x, w, u, b):
-    """Keras's layer is made for models; this is what it does on a CPU."""
-    h = c = tf.zeros((x.shape[0], u.shape[0]))
-
-    def step(state, z):
-        h, c = state
-        i, f, g, o = tf.split(z + h @ u, 4, -1)
-        c = tf.sigmoid(f) * c + tf.sigmoid(i) * tf.tanh(g)
-        return tf.sigmoid(o) * tf.tanh(c), c
-
-    z = tf.transpose(tf.tensordot(x, w, 1) + b, (1, 0, 2))
-    for t in range(x.shape[1]):
-        h, c = step((h, c), z[t])
-    return h
+def lstm(arrays):
+    """Keras's layer, and what is differentiated by: its input and its weights."""
+    layer, x = keras.layers.LSTM(arrays[2].shape[0]), tf.constant(arrays[0])
+    layer.build(x.shape)
+    layer.set_weights(arrays[1:])
+    return lambda x, *_: layer(x, training=True), [x, *(variable.value for variable in layer.trainable_variables)]
 
 
 def tiny(kind, tensors):
@@ -137,23 +130,28 @@ def tiny(kind, tensors):
 
 
 def operation_row(work, kind, size):
-    tensors = [tf.constant(each) for each in operations.operands(work, size)]
+    arrays = operations.operands(work, size)
+    if work == "lstm":
+        function, tensors = lstm(arrays)
+    else:
+        function = FUNCTIONS.get(work, lambda x, w: tf.nn.conv2d(x, w, 1, "VALID"))
+        tensors = [tf.constant(each) for each in arrays]
     if work == "add":
         return tiny(kind, tensors)
-    function = lstm if work == "lstm" else FUNCTIONS.get(work, lambda x, w: tf.nn.conv2d(x, w, 1, "VALID"))
     if kind == "forward":
         compiled = tf.function(function, jit_compile=XLA)
         return protocol.Prepared(lambda: compiled(*tensors).numpy(), lambda count: studies.digest(compiled(*tensors)))
 
     @tf.function(jit_compile=XLA)
-    def differentiate(*operands):
+    def differentiate(x):
+        operands = [x, *tensors[1:]]
         with tf.GradientTape() as tape:
             tape.watch(operands)
             value = tf.reduce_mean(tf.square(function(*operands)))
         return tape.gradient(value, operands)
 
     def step():
-        return [each.numpy() for each in differentiate(*tensors)]
+        return [each.numpy() for each in differentiate(tensors[0])]
 
     return protocol.Prepared(step, lambda count: [number for each in step() for number in studies.digest(each)])
 

@@ -29,7 +29,8 @@ class CompareTest(unittest.TestCase):
         self.folder = pathlib.Path(scratch.name)
 
     def contestant(self, style, milliseconds=1):
-        made = protocol.Contestant([sys.executable, str(HERE / "fake_contestant.py"), style, str(milliseconds)], log=self.folder / f"{style}.log")
+        command = [sys.executable, str(HERE / "fake_contestant.py"), style, str(milliseconds)]
+        made = protocol.Contestant(command, log=self.folder / f"{style}.log")
         self.addCleanup(made.close)
         return made
 
@@ -200,7 +201,8 @@ class Tables(CompareTest):
     def test_stored_report(self):
         file = self.folder / "stored.json"
         file.write_text(json.dumps(self.STORED))
-        done = subprocess.run([sys.executable, str(BENCHMARKS / "compare.py"), "--report", str(file)], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([sys.executable, str(BENCHMARKS / "compare.py"), "--report", str(file)], capture_output=True,
+                              text=True, timeout=60)
         self.assertEqual(done.stdout, report.text(copy.deepcopy(self.STORED)))
         self.assertEqual(done.returncode, 0, done.stderr)
 
