@@ -65,7 +65,12 @@ inline double deadline_of_environment() {
 /// time as ever will be.
 class exchange {
 public:
-    exchange(int rank, int size) : rank_(rank), size_(size), deadline_(deadline_of_environment()) {}
+    exchange(int rank, int size) : rank_(rank), size_(size), deadline_(deadline_of_environment()) {
+        // How many requests are under way at a time depends on who comes first: room for more than the first steps happen to need.
+        slots_.reserve(usual_requests);
+        free_.reserve(usual_requests);
+        operations_.reserve(usual_requests);
+    }
     exchange(const exchange&) = delete;
     exchange& operator=(const exchange&) = delete;
     virtual ~exchange() = default;
@@ -90,7 +95,7 @@ public:
         if (free_.empty()) {
             slot = static_cast<int>(slots_.size());
             slots_.emplace_back();
-            free_.reserve(slots_.size());
+            free_.reserve(slots_.capacity());
         } else {
             slot = free_.back();
             free_.pop_back();
@@ -176,6 +181,7 @@ public:
     virtual std::string name() const = 0;
 
 protected:
+    static constexpr std::size_t usual_requests = 32;
     virtual void start_pair(int slot, int peer, std::span<const std::byte> send, std::span<std::byte> receive,
                             int channel) = 0;
     /// Both messages of a slot are done.

@@ -16,6 +16,10 @@ template <class = void>
 class basic_mpi_exchange final : public exchange {
 public:
     explicit basic_mpi_exchange(MPI_Comm world = MPI_COMM_WORLD) : exchange(rank_in(world), size_of(world)) {
+        requests_.reserve(2 * usual_requests);
+        expected_.reserve(2 * usual_requests);
+        indices_.reserve(2 * usual_requests);
+        statuses_.reserve(2 * usual_requests);
         check_mpi(MPI_Comm_dup(world, &ranks_), "MPI_Comm_dup");
         MPI_Comm_set_errhandler(ranks_, MPI_ERRORS_RETURN);
         void* largest = nullptr;
