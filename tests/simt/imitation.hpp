@@ -92,7 +92,8 @@ struct imitation {
         const std::lock_guard lock(guard);
         not_in_capture("memory is allocated");
         if (taken + bytes > memory) return nullptr;
-        void* const at = guarded ? guarded_pages::instance().take(bytes) : std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+        void* const at =
+            guarded ? guarded_pages::instance().take(bytes) : std::aligned_alloc(256, (bytes + 255) / 256 * 256);
         if (!guarded) std::memset(at, 0xFF, bytes); // fresh memory is no zeros
         live[at] = bytes;
         taken += bytes;
