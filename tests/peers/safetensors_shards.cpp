@@ -2,6 +2,7 @@
 #include <tapegraph/io/weights.hpp>
 
 #include <cstdio>
+#include <filesystem>
 #include <string>
 
 namespace tg = tapegraph;

@@ -3,12 +3,12 @@
 #include <tapegraph/io/atomic_folder.hpp>
 #include <tapegraph/io/checkpoint_rules.hpp>
 #include <tapegraph/io/checkpoint_state.hpp>
+#include <tapegraph/io/path.hpp>
 #include <tapegraph/io/weights.hpp>
 
 #include <cstdint>
 #include <cstring>
 #include <exception>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <thread>
@@ -88,7 +88,7 @@ class basic_checkpoint_manager {
 public:
     /// Makes the folder where it is missing, and removes what a process that was killed left unfinished in it. Throws argument_error for
     /// options that make no sense, data_error for a folder that cannot be made.
-    explicit basic_checkpoint_manager(std::filesystem::path folder, checkpoint_manager_options options = {})
+    explicit basic_checkpoint_manager(files::path folder, checkpoint_manager_options options = {})
         : folder_(std::move(folder)), options_(std::move(options)) {
         const auto refuse = [](const char* name, std::int64_t value) {
             throw argument_error(std::string("checkpoint_manager: ") + name + " is " + std::to_string(value));
@@ -105,7 +105,7 @@ public:
         if (writer_.joinable()) writer_.join();
     }
 
-    const std::filesystem::path& folder() const { return folder_; }
+    const files::path& folder() const { return folder_; }
     const checkpoint_manager_options& options() const { return options_; }
 
     /// Keeps the model as it is now. Waits first for the checkpoint before this one. Throws data_error where that one, or this, could
@@ -143,7 +143,7 @@ public:
     /// Steps of the checkpoints, ascending.
     std::vector<std::int64_t> steps() const { return io::detail::numbered_entries(folder_, "step-", ""); }
     /// The folder of a step, whether it is there or not.
-    std::filesystem::path path_of(std::int64_t step) const {
+    files::path path_of(std::int64_t step) const {
         const std::string digits = std::to_string(step);
         return folder_ / ("step-" + std::string(digits.size() < 6 ? 6 - digits.size() : 0, '0') + digits);
     }
@@ -178,7 +178,7 @@ public:
         checkpoint_state state = state_of(step);
         const auto index = folder / "model.safetensors.index.json";
         std::error_code failure;
-        const bool sharded = std::filesystem::exists(index, failure);
+        const bool sharded = files::exists(index, failure);
         model.load(sharded ? index : folder / "model.safetensors",
                    load_options{.optimizer_state = options_.save.optimizer_state || options_.save.everything,
                                 .everything = options_.save.everything});
@@ -219,7 +219,7 @@ private:
                 io::remove_folder(path_of(old));
     }
 
-    std::filesystem::path folder_;
+    files::path folder_;
     checkpoint_manager_options options_;
     detail::weight_snapshot snapshot_;
     std::thread writer_;

@@ -1,12 +1,12 @@
 #pragma once
 
 #include <tapegraph/io/file.hpp>
+#include <tapegraph/io/folder.hpp>
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -18,11 +18,11 @@ namespace tapegraph::io::detail {
 
 /// The numbers N of a folder's entries `<prefix>N<suffix>`, ascending. Throws data_error where the folder cannot be read.
 template <class = void>
-std::vector<std::int64_t> numbered_entries(const std::filesystem::path& folder, std::string_view prefix,
+std::vector<std::int64_t> numbered_entries(const files::path& folder, std::string_view prefix,
                                            std::string_view suffix) {
     std::vector<std::int64_t> found;
     std::error_code failure;
-    std::filesystem::directory_iterator at(folder, failure);
+    files::directory_iterator at(folder, failure);
     if (failure) throw data_error(quoted(folder) + ": cannot be read: " + failure.message());
     for (const auto& entry : at) {
         const std::string name = entry.path().filename().string();
@@ -53,10 +53,10 @@ inline bool improves(double value, bool has_best, double best, bool highest) {
 
 /// Makes a folder with those that it lies in. Throws data_error where that is impossible.
 template <class = void>
-void make_folder(const std::filesystem::path& folder) {
+void make_folder(const files::path& folder) {
     std::error_code failure;
-    std::filesystem::create_directories(folder, failure);
-    if (failure || !std::filesystem::is_directory(folder, failure))
+    files::create_directories(folder, failure);
+    if (failure || !files::is_directory(folder, failure))
         throw data_error(quoted(folder) + ": cannot be made a folder" + (failure ? ": " + failure.message() : ""));
 }
 

@@ -2,9 +2,9 @@
 
 #include <tapegraph/io/file.hpp>
 #include <tapegraph/io/json_reader.hpp>
+#include <tapegraph/io/path.hpp>
 
 #include <cstdint>
-#include <filesystem>
 #include <limits>
 #include <map>
 #include <string>
@@ -74,7 +74,7 @@ checkpoint_state state_of(std::string_view text, const std::string& origin) {
 }
 
 template <class = void>
-checkpoint_state read_state(const std::filesystem::path& path) {
+checkpoint_state read_state(const files::path& path) {
     const auto bytes = read_file(path);
     return state_of({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, quoted(path));
 }

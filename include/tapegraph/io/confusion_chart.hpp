@@ -2,13 +2,13 @@
 
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/eager/tensor.hpp>
+#include <tapegraph/io/path.hpp>
 #include <tapegraph/io/svg_chart.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
@@ -153,8 +153,7 @@ std::string confusion_svg(const tensor<T>& matrix, const confusion_chart& option
 
 /// Writes confusion_svg to a file, whole or not at all. Throws data_error where that fails.
 template <class T>
-void write_confusion_svg(const std::filesystem::path& path, const tensor<T>& matrix,
-                         const confusion_chart& options = {}) {
+void write_confusion_svg(const files::path& path, const tensor<T>& matrix, const confusion_chart& options = {}) {
     const std::string text = confusion_svg(matrix, options);
     atomic_file out(path);
     out.write(text);

@@ -3,9 +3,9 @@
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/io/csv_field.hpp>
 #include <tapegraph/io/file.hpp>
+#include <tapegraph/io/path.hpp>
 
 #include <cstddef>
-#include <filesystem>
 #include <fstream>
 #include <string>
 #include <string_view>
@@ -21,8 +21,8 @@ class csv_writer {
 public:
     /// Creates the file and writes the names of the columns. Throws data_error where that fails, argument_error for no
     /// columns.
-    csv_writer(std::filesystem::path path, const std::vector<std::string>& columns)
-        : path_(std::move(path)), columns_(columns.size()), out_(path_, std::ios::binary) {
+    csv_writer(files::path path, const std::vector<std::string>& columns)
+        : path_(std::move(path)), columns_(columns.size()), out_(path_.c_str(), std::ios::binary) {
         if (columns.empty()) throw argument_error("csv_writer(" + detail::quoted(path_) + "): no columns");
         if (!out_) throw data_error(detail::quoted(path_) + ": cannot be written");
         row(columns);
@@ -53,7 +53,7 @@ private:
         if (!out_.flush()) throw data_error(detail::quoted(path_) + ": writing failed");
     }
 
-    std::filesystem::path path_;
+    files::path path_;
     std::size_t columns_;
     std::ofstream out_;
 };

@@ -2,12 +2,12 @@
 
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/io/file.hpp>
+#include <tapegraph/io/path.hpp>
 #include <tapegraph/io/quoted_text.hpp>
 
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <fstream>
 #include <string>
 #include <string_view>
@@ -36,14 +36,14 @@ struct csv_reader_options {
 class csv_reader {
 public:
     /// Opens the file and reads the names of the columns. Throws data_error where it is missing, empty or malformed.
-    explicit csv_reader(std::filesystem::path path, const csv_reader_options& options = {})
+    explicit csv_reader(files::path path, const csv_reader_options& options = {})
         : path_(std::move(path)), options_(options), buffer_(std::size_t{1} << 16) {
         const char s = options_.separator;
         if (s == '"' || s == '\n' || s == '\r')
             throw argument_error("csv_reader(" + detail::quoted(path_) +
                                  "): a quote or line break cannot be the separator");
         if (detail::file_size_of(path_) == 0) throw data_error(detail::quoted(path_) + ": empty file");
-        in_.open(path_, std::ios::binary);
+        in_.open(path_.c_str(), std::ios::binary);
         if (!in_) throw data_error(detail::quoted(path_) + ": cannot be opened");
         skip_byte_order_mark();
         if (!options_.header) return;
@@ -225,7 +225,7 @@ private:
         return quoted_text(field);
     }
 
-    std::filesystem::path path_;
+    files::path path_;
     csv_reader_options options_;
     std::ifstream in_;
     std::vector<char> buffer_;

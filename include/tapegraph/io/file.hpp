@@ -1,13 +1,13 @@
 #pragma once
 
 #include <tapegraph/core/error.hpp>
+#include <tapegraph/io/path.hpp>
 
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <string>
 #include <string_view>
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /// Whole files: read with errors that name them, written so that a crash never leaves half of one.
@@ -23,26 +24,25 @@ namespace tapegraph::io {
 
 namespace detail {
 
-inline std::string quoted(const std::filesystem::path& path) { return "'" + path.string() + "'"; }
+inline std::string quoted(const files::path& path) { return "'" + path.string() + "'"; }
 
 /// Size of a regular file. Throws data_error where it is missing or something else.
-inline std::uint64_t file_size_of(const std::filesystem::path& path) {
-    std::error_code failure;
-    const auto status = std::filesystem::status(path, failure);
-    if (status.type() == std::filesystem::file_type::not_found) throw data_error(quoted(path) + ": no such file");
-    if (failure) throw data_error(quoted(path) + ": " + failure.message());
-    if (!std::filesystem::is_regular_file(status)) throw data_error(quoted(path) + ": not a regular file");
-    const auto size = std::filesystem::file_size(path, failure);
-    if (failure) throw data_error(quoted(path) + ": " + failure.message());
-    return size;
+inline std::uint64_t file_size_of(const files::path& path) {
+    struct stat found {};
+    if (::stat(path.c_str(), &found) != 0) {
+        if (errno == ENOENT || errno == ENOTDIR) throw data_error(quoted(path) + ": no such file");
+        throw data_error(quoted(path) + ": " + std::strerror(errno));
+    }
+    if (!S_ISREG(found.st_mode)) throw data_error(quoted(path) + ": not a regular file");
+    return static_cast<std::uint64_t>(found.st_size);
 }
 
 } // namespace detail
 
 /// All bytes of a file. Throws data_error naming it where it is missing or cannot be read.
-inline std::vector<std::uint8_t> read_file(const std::filesystem::path& path) {
+inline std::vector<std::uint8_t> read_file(const files::path& path) {
     const auto size = detail::file_size_of(path);
-    std::ifstream in(path, std::ios::binary);
+    std::ifstream in(path.c_str(), std::ios::binary);
     if (!in) throw data_error(detail::quoted(path) + ": cannot be opened: " + std::strerror(errno));
     std::vector<std::uint8_t> bytes(size);
     in.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size));
@@ -54,7 +54,7 @@ inline std::vector<std::uint8_t> read_file(const std::filesystem::path& path) {
 /// Destroyed before commit(), it leaves no trace and whatever stood there before is untouched.
 class atomic_file {
 public:
-    explicit atomic_file(std::filesystem::path path) : path_(std::move(path)) {
+    explicit atomic_file(files::path path) : path_(std::move(path)) {
         static std::atomic<unsigned> serial{0};
         temporary_ = path_;
         temporary_ += ".tmp." + std::to_string(::getpid()) + "." + std::to_string(serial++);
@@ -86,7 +86,7 @@ public:
         temporary_.clear();
         // The rename itself survives a power cut only once the folder is on disk too; some file systems refuse, and
         // the file is complete all the same.
-        const auto folder = path_.has_parent_path() ? path_.parent_path() : std::filesystem::path(".");
+        const auto folder = path_.has_parent_path() ? path_.parent_path() : files::path(".");
         if (const int handle = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); handle >= 0) {
             (void)::fsync(handle);
             ::close(handle);
@@ -105,7 +105,7 @@ private:
         temporary_.clear();
     }
 
-    std::filesystem::path path_, temporary_;
+    files::path path_, temporary_;
     int descriptor_ = -1;
 };
 

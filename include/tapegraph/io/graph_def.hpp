@@ -2,11 +2,11 @@
 
 #include <tapegraph/io/file.hpp>
 #include <tapegraph/io/graph_nodes.hpp>
+#include <tapegraph/io/path.hpp>
 #include <tapegraph/io/tensorboard/wire.hpp>
 
 #include <cstdint>
 #include <cstdio>
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -158,8 +158,7 @@ std::string graph_def(const Model& model, const explain_options& options = {}) {
 /// A GraphDef as a file, whole or not at all: as protobuf's text where the name ends in ".pbtxt", else as bytes. Throws data_error where
 /// writing fails.
 template <class = void>
-void write_graph_def(const std::filesystem::path& path, const ir::program_view& view,
-                     const explain_options& options = {}) {
+void write_graph_def(const files::path& path, const ir::program_view& view, const explain_options& options = {}) {
     const std::vector<graph_item> items = graph_items(view, options);
     atomic_file out(path);
     out.write(path.extension() == ".pbtxt" ? detail::graph_def_text(items) : detail::graph_def_bytes(items));
@@ -167,7 +166,7 @@ void write_graph_def(const std::filesystem::path& path, const ir::program_view& 
 }
 template <class Model>
     requires requires(const Model& m) { m.training_view(); }
-void write_graph_def(const std::filesystem::path& path, const Model& model, const explain_options& options = {}) {
+void write_graph_def(const files::path& path, const Model& model, const explain_options& options = {}) {
     write_graph_def(path, model.training_view(), options);
 }
 

@@ -1,11 +1,11 @@
 #pragma once
 
 #include <tapegraph/io/graph_boxes.hpp>
+#include <tapegraph/io/path.hpp>
 #include <tapegraph/io/svg_chart.hpp>
 
 #include <algorithm>
 #include <cstddef>
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -126,7 +126,7 @@ std::string graph_svg(const Model& model, const graph_picture& options = {}) {
 
 /// Writes graph_svg to a file, whole or not at all. Throws data_error where that fails.
 template <class Model>
-void write_graph_svg(const std::filesystem::path& path, const Model& model, const graph_picture& options = {}) {
+void write_graph_svg(const files::path& path, const Model& model, const graph_picture& options = {}) {
     const std::string text = graph_svg(model, options);
     atomic_file out(path);
     out.write(text);

@@ -2,6 +2,7 @@
 
 #include <tapegraph/io/file.hpp>
 #include <tapegraph/io/host_array.hpp>
+#include <tapegraph/io/path.hpp>
 
 #if !__has_include(<hdf5.h>)
 #error "tapegraph/io/hdf5_file.hpp: needs HDF5 (Debian: libhdf5-dev; CMake: tapegraph::hdf5)"
@@ -10,7 +11,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <span>
 #include <string>
 #include <utility>
@@ -67,7 +67,7 @@ private:
 template <class = void>
 class basic_hdf5_file {
 public:
-    explicit basic_hdf5_file(const std::filesystem::path& path)
+    explicit basic_hdf5_file(const files::path& path)
         : name_(detail::quoted(path)), bytes_(detail::file_size_of(path)) {
         file_ = {H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose};
         if (!file_) throw data_error(name_ + ": no HDF5 file, or a damaged one");

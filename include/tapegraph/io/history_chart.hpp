@@ -1,11 +1,11 @@
 #pragma once
 
+#include <tapegraph/io/path.hpp>
 #include <tapegraph/io/svg_chart.hpp>
 #include <tapegraph/nn/history.hpp>
 
 #include <algorithm>
 #include <cstddef>
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -66,7 +66,7 @@ std::string history_svg(const history& h, int columns = 2) {
 
 /// Writes history_svg to a file, whole or not at all. Throws data_error where that fails.
 template <class = void>
-void write_history_svg(const std::filesystem::path& path, const history& h, int columns = 2) {
+void write_history_svg(const files::path& path, const history& h, int columns = 2) {
     const std::string text = history_svg(h, columns);
     atomic_file out(path);
     out.write(text);

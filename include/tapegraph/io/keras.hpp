@@ -2,10 +2,10 @@
 
 #include <tapegraph/io/foreign_weights.hpp>
 #include <tapegraph/io/hdf5_file.hpp>
+#include <tapegraph/io/path.hpp>
 #include <tapegraph/io/zip.hpp>
 
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
 #include <string>
 #include <string_view>
@@ -157,10 +157,10 @@ std::vector<foreign_layer> layers_of_hdf5(const hdf5_file& file) {
 
 /// Of a file of either kind, told apart by content.
 template <class = void>
-std::vector<foreign_layer> layers_of_keras(const std::filesystem::path& path) {
+std::vector<foreign_layer> layers_of_keras(const files::path& path) {
     const std::string what = quoted(path);
     static_cast<void>(file_size_of(path));
-    std::ifstream in(path, std::ios::binary);
+    std::ifstream in(path.c_str(), std::ios::binary);
     char begin[4] = {};
     in.read(begin, 4);
     if (std::string_view(begin, 2) != "PK") return layers_of_hdf5<>(hdf5_file(path));
@@ -175,7 +175,7 @@ std::vector<foreign_layer> layers_of_keras(const std::filesystem::path& path) {
 /// The arrays of a Keras file by the names of their layers, "score/0", or, in files before Keras 3, "score/kernel:0"; in the file's order. Throws
 /// as load_keras.
 template <class = void>
-std::vector<std::pair<std::string, host_array>> read_keras(const std::filesystem::path& path) {
+std::vector<std::pair<std::string, host_array>> read_keras(const files::path& path) {
     std::vector<std::pair<std::string, host_array>> result;
     for (auto& layer : detail::layers_of_keras(path))
         for (auto& t : layer.tensors) result.emplace_back(layer.path + "/" + t.role, std::move(t.array));
@@ -189,7 +189,7 @@ std::vector<std::pair<std::string, host_array>> read_keras(const std::filesystem
 ///
 /// HDF5 is read by the HDF5 library, which is not made to stand files of people who mean harm: load those you trust.
 template <class Model>
-foreign_report load_keras(Model& model, const std::filesystem::path& path, const foreign_options& options = {}) {
+foreign_report load_keras(Model& model, const files::path& path, const foreign_options& options = {}) {
     return detail::load_foreign<detail::keras_dialect>(model.variables(), detail::layers_of_keras(path),
                                                        detail::quoted(path), options);
 }

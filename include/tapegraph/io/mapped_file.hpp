@@ -1,12 +1,12 @@
 #pragma once
 
 #include <tapegraph/io/file.hpp>
+#include <tapegraph/io/path.hpp>
 
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <filesystem>
 #include <span>
 #include <string>
 #include <utility>
@@ -33,7 +33,7 @@ enum class file_access {
 class mapped_file {
 public:
     /// Throws data_error naming the file where it is missing, is not a regular file or cannot be mapped.
-    explicit mapped_file(const std::filesystem::path& path, file_access access = file_access::random) {
+    explicit mapped_file(const files::path& path, file_access access = file_access::random) {
         const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
         if (file < 0) {
             (void)detail::file_size_of(path); // what is missing, or no file, says so
@@ -67,7 +67,7 @@ public:
     std::span<const std::byte> bytes() const { return {data_, size_}; }
 
 private:
-    [[noreturn]] static void fail(const std::filesystem::path& path, const char* what, int reason) {
+    [[noreturn]] static void fail(const files::path& path, const char* what, int reason) {
         throw data_error(detail::quoted(path) + ": " + what + ": " + std::strerror(reason));
     }
 

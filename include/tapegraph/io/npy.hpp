@@ -2,11 +2,11 @@
 
 #include <tapegraph/io/file.hpp>
 #include <tapegraph/io/npy_format.hpp>
+#include <tapegraph/io/path.hpp>
 #include <tapegraph/io/tensor_of_array.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <fstream>
 #include <span>
 #include <string>
@@ -39,10 +39,10 @@ std::vector<std::byte> npy_to_bytes(const host_array& array) {
 /// data_error naming the file where it is missing, truncated, longer than its shape says or no .npy, dtype_error for elements that
 /// are no numbers (texts, objects, records). Nothing is allocated on the word of a header that the file's size contradicts.
 template <class = void>
-host_array read_npy_array(const std::filesystem::path& path) {
+host_array read_npy_array(const files::path& path) {
     const std::string what = detail::quoted(path);
     const std::uint64_t bytes = detail::file_size_of(path);
-    std::ifstream in(path, std::ios::binary);
+    std::ifstream in(path.c_str(), std::ios::binary);
     if (!in) throw data_error(what + ": cannot be opened");
     const auto read = [&](std::uint64_t offset, std::vector<std::byte>& to) {
         in.seekg(static_cast<std::streamoff>(offset));
@@ -61,14 +61,14 @@ host_array read_npy_array(const std::filesystem::path& path) {
 /// Reads an .npy as a tensor: `const tg::tensor<float> x(tg::io::read_npy("x.npy"))`. Errors as of read_npy_array, and shape_error for more
 /// than 8 axes.
 template <class = void>
-any_tensor read_npy(const std::filesystem::path& path) {
+any_tensor read_npy(const files::path& path) {
     return tensor_of_array(read_npy_array(path), detail::quoted(path));
 }
 
 /// Writes what numpy.save would, byte for byte; the file replaces an older one only when complete. Throws dtype_error for bf16, which
 /// NumPy has not, data_error where writing fails.
 template <class = void>
-void write_npy_array(const std::filesystem::path& path, const host_array& array) {
+void write_npy_array(const files::path& path, const host_array& array) {
     const std::string begin = detail::npy_begin(array.type, array.shape, "write_npy(" + detail::quoted(path) + ")");
     atomic_file out(path);
     out.write(begin);
@@ -78,7 +78,7 @@ void write_npy_array(const std::filesystem::path& path, const host_array& array)
 
 /// The same of a tensor; a `tensor<T>` converts.
 template <class = void>
-void write_npy(const std::filesystem::path& path, const any_tensor& value) {
+void write_npy(const files::path& path, const any_tensor& value) {
     write_npy_array(path, array_of_tensor(value));
 }
 

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <tapegraph/io/npy.hpp>
+#include <tapegraph/io/path.hpp>
 #include <tapegraph/io/zip.hpp>
 
-#include <filesystem>
 #include <map>
 #include <string>
 #include <string_view>
@@ -19,7 +19,7 @@ template <class = void>
 class basic_npz_reader {
 public:
     /// Reads what is in it. Throws data_error where it is missing, no zip archive or corrupt.
-    explicit basic_npz_reader(const std::filesystem::path& path) : archive_(path) {}
+    explicit basic_npz_reader(const files::path& path) : archive_(path) {}
 
     /// The names that numpy.load shows, in the archive's order: members without ".npy".
     std::vector<std::string> names() const {
@@ -64,7 +64,7 @@ using npz_reader = basic_npz_reader<>;
 
 /// All arrays of an .npz by name. Errors as of npz_reader.
 template <class = void>
-std::map<std::string, host_array> read_npz_arrays(const std::filesystem::path& path) {
+std::map<std::string, host_array> read_npz_arrays(const files::path& path) {
     const npz_reader reader(path);
     std::map<std::string, host_array> result;
     for (const std::string& name : reader.names()) result.emplace(name, reader.array(name));
@@ -73,7 +73,7 @@ std::map<std::string, host_array> read_npz_arrays(const std::filesystem::path& p
 
 /// All arrays of an .npz as tensors: `tg::tensor<float> x(read_npz("a.npz").at("x"))`.
 template <class = void>
-std::map<std::string, any_tensor> read_npz(const std::filesystem::path& path) {
+std::map<std::string, any_tensor> read_npz(const files::path& path) {
     const npz_reader reader(path);
     std::map<std::string, any_tensor> result;
     for (const std::string& name : reader.names()) result.emplace(name, reader.tensor(name));
@@ -87,7 +87,7 @@ struct npz_options {
 /// Writes arrays by name, for numpy.load. The file replaces an older one only when complete; the same arrays give the same bytes.
 /// Throws argument_error for a name that cannot be one, dtype_error for bf16, data_error where writing fails.
 template <class = void>
-void write_npz_arrays(const std::filesystem::path& path, const std::map<std::string, host_array>& arrays,
+void write_npz_arrays(const files::path& path, const std::map<std::string, host_array>& arrays,
                       const npz_options& options = {}) {
     zip_writer writer(path, {.level = options.compressed ? 6 : 0});
     for (const auto& [name, array] : arrays) writer.add(name + ".npy", npy_to_bytes(array));
@@ -96,7 +96,7 @@ void write_npz_arrays(const std::filesystem::path& path, const std::map<std::str
 
 /// The same of tensors; a `tensor<T>` converts.
 template <class = void>
-void write_npz(const std::filesystem::path& path, const std::map<std::string, any_tensor>& tensors,
+void write_npz(const files::path& path, const std::map<std::string, any_tensor>& tensors,
                const npz_options& options = {}) {
     zip_writer writer(path, {.level = options.compressed ? 6 : 0});
     for (const auto& [name, value] : tensors) writer.add(name + ".npy", npy_to_bytes(array_of_tensor(value)));

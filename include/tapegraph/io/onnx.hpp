@@ -2,12 +2,12 @@
 
 #include <tapegraph/io/onnx/file.hpp>
 #include <tapegraph/io/onnx/rules.hpp>
+#include <tapegraph/io/path.hpp>
 #include <tapegraph/ir/eliminate.hpp>
 #include <tapegraph/ir/simplify.hpp>
 #include <tapegraph/nn/compile.hpp>
 #include <tapegraph/nn/instance.hpp>
 
-#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -124,7 +124,7 @@ namespace tapegraph::io {
 /// complete, and is the same in both modes. Throws argument_error that names every operation that ONNX does not know, and data_error
 /// where the file cannot be written.
 template <class Model>
-void export_onnx(const Model& model, const std::filesystem::path& path, const onnx_options& options = {}) {
+void export_onnx(const Model& model, const files::path& path, const onnx_options& options = {}) {
     using stage = typename onnx::detail::prediction_of<Model>::stage;
     ir::trace t;
     ir::schedule unused;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/io/host_array.hpp>
+#include <tapegraph/io/path.hpp>
 #include <tapegraph/io/pickle.hpp>
 #include <tapegraph/io/strided_copy.hpp>
 #include <tapegraph/io/zip.hpp>
@@ -9,7 +10,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <fstream>
 #include <map>
 #include <span>
@@ -202,10 +202,10 @@ void check_pytorch_view(const pytorch_view& view, std::int64_t& size, const std:
 
 /// Files of other formats that bear the same name.
 template <class = void>
-void check_pytorch_kind(const std::filesystem::path& path) {
+void check_pytorch_kind(const files::path& path) {
     const std::string what = quoted(path);
     if (file_size_of(path) < 4) throw data_error(what + ": no file of torch.save");
-    std::ifstream in(path, std::ios::binary);
+    std::ifstream in(path.c_str(), std::ios::binary);
     std::array<char, 16> begin{};
     in.read(begin.data(), begin.size());
     const std::string_view head(begin.data(), static_cast<std::size_t>(in.gcount()));
@@ -226,7 +226,7 @@ void check_pytorch_kind(const std::filesystem::path& path) {
 /// naming file and tensor, where the file is missing, damaged, of another format (with what to do in Python about it), or names
 /// anything but tensors and plain data: no object can be made, so none can do harm. Complex, quantised and float8 tensors are refused.
 template <class = void>
-pytorch_file read_pytorch_file(const std::filesystem::path& path) {
+pytorch_file read_pytorch_file(const files::path& path) {
     detail::check_pytorch_kind(path);
     const zip_reader archive(path);
     std::string stem;
@@ -304,7 +304,7 @@ pytorch_file read_pytorch_file(const std::filesystem::path& path) {
 
 /// The tensors alone, in the file's order.
 template <class = void>
-std::vector<named_array> read_pytorch(const std::filesystem::path& path) {
+std::vector<named_array> read_pytorch(const files::path& path) {
     return read_pytorch_file(path).tensors;
 }
 

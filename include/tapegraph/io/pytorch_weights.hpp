@@ -1,10 +1,10 @@
 #pragma once
 
 #include <tapegraph/io/foreign_weights.hpp>
+#include <tapegraph/io/path.hpp>
 #include <tapegraph/io/pytorch.hpp>
 
 #include <algorithm>
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -227,7 +227,7 @@ std::vector<foreign_layer> layers_of_pytorch(std::vector<named_array> tensors, c
 ///
 ///     const auto report = tg::io::load_pytorch(model, "resnet.pt", {.prefix = "model.", .layers = {{"fc", "score"}}});
 template <class Model>
-foreign_report load_pytorch(Model& model, const std::filesystem::path& path, const foreign_options& options = {}) {
+foreign_report load_pytorch(Model& model, const files::path& path, const foreign_options& options = {}) {
     const std::string file = detail::quoted(path);
     return detail::load_foreign<detail::pytorch_dialect>(
         model.variables(), detail::layers_of_pytorch(read_pytorch(path), options.prefix, file), file, options);

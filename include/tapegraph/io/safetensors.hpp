@@ -3,6 +3,7 @@
 #include <tapegraph/io/file.hpp>
 #include <tapegraph/io/host_array.hpp>
 #include <tapegraph/io/mapped_file.hpp>
+#include <tapegraph/io/path.hpp>
 #include <tapegraph/io/safetensors_header.hpp>
 
 #if !defined(TG_WEIGHTS_COMPILED)
@@ -14,7 +15,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <filesystem>
 #include <map>
 #include <set>
 #include <span>
@@ -109,7 +109,7 @@ safetensors_view view_safetensors(std::span<const std::byte> bytes, const std::s
 /// Reads all tensors and the metadata. Throws data_error, naming file and tensor, where the file is missing, truncated
 /// or inconsistent; nothing is allocated on the word of a header that the file's size contradicts.
 template <class = void>
-safetensors_file read_safetensors_file(const std::filesystem::path& path) {
+safetensors_file read_safetensors_file(const files::path& path) {
     const mapped_file file(path, file_access::sequential);
     safetensors_view view = view_safetensors(file.bytes(), detail::quoted(path));
     safetensors_file result{{}, std::move(view.metadata)};
@@ -120,7 +120,7 @@ safetensors_file read_safetensors_file(const std::filesystem::path& path) {
 
 /// Reads all tensors by name; see read_safetensors_file for the errors.
 template <class = void>
-std::map<std::string, host_array> read_safetensors_arrays(const std::filesystem::path& path) {
+std::map<std::string, host_array> read_safetensors_arrays(const files::path& path) {
     return read_safetensors_file(path).tensors;
 }
 
@@ -180,7 +180,7 @@ void write_safetensors_to(const Write& write, const safetensors_layout& layout) 
 /// name that occurs twice, is "__metadata__" or is not UTF-8, shape_error for an impossible shape, data_error where
 /// writing fails.
 template <class = void>
-void write_safetensors_arrays(const std::filesystem::path& path, const std::vector<safetensors_entry>& entries,
+void write_safetensors_arrays(const files::path& path, const std::vector<safetensors_entry>& entries,
                               const std::map<std::string, std::string>& metadata = {}) {
     const auto layout =
         detail::lay_out_safetensors("write_safetensors(" + detail::quoted(path) + ")", entries, metadata);

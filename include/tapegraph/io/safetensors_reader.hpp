@@ -1,11 +1,11 @@
 #pragma once
 
 #include <tapegraph/io/json_reader.hpp>
+#include <tapegraph/io/path.hpp>
 #include <tapegraph/io/safetensors.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
@@ -63,7 +63,7 @@ shard_index parse_shard_index(std::string_view text, const std::string& origin) 
     return result;
 }
 
-inline bool is_shard_index(const std::filesystem::path& path) { return path.native().ends_with(".index.json"); }
+inline bool is_shard_index(const files::path& path) { return path.native().ends_with(".index.json"); }
 
 } // namespace detail
 
@@ -74,7 +74,7 @@ class basic_safetensors_reader {
 public:
     /// Throws data_error naming file and tensor where a file is missing, cut short or inconsistent, where an index names a file
     /// outside its folder, and where index and files do not hold the same tensors.
-    explicit basic_safetensors_reader(const std::filesystem::path& path, file_access access = file_access::random)
+    explicit basic_safetensors_reader(const files::path& path, file_access access = file_access::random)
         : origin_(detail::quoted(path)), files_(std::make_shared<std::vector<mapped_file>>()) {
         if (!detail::is_shard_index(path)) {
             contents_ = view_of(path, access);
@@ -118,7 +118,7 @@ public:
     std::shared_ptr<const void> owner() const { return files_; }
 
 private:
-    safetensors_view view_of(const std::filesystem::path& path, file_access access) {
+    safetensors_view view_of(const files::path& path, file_access access) {
         files_->emplace_back(path, access);
         return view_safetensors(files_->back().bytes(), detail::quoted(path));
     }

@@ -1,10 +1,10 @@
 #pragma once
 
+#include <tapegraph/io/folder.hpp>
 #include <tapegraph/io/safetensors_reader.hpp>
 
 #include <algorithm>
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <set>
 #include <string>
@@ -19,7 +19,7 @@ namespace tapegraph::io {
 /// Where a model is saved in files of a limited size: `model.save(tg::io::shards{"big/model.safetensors", 2'000'000'000})` writes
 /// big/model-00001-of-00003.safetensors and so on, and big/model.safetensors.index.json, which load takes.
 struct shards {
-    std::filesystem::path path;              ///< as of one file: ends in .safetensors
+    files::path path;                        ///< as of one file: ends in .safetensors
     std::uint64_t max_bytes = 5'000'000'000; ///< of the values in a file; a larger tensor has a file of its own
 };
 
@@ -37,10 +37,10 @@ std::string shard_name(const std::string& stem, int generation, std::size_t whic
 
 /// Names of the files that an index points to; none where there is no index, or it is damaged.
 template <class = void>
-std::set<std::string> files_of_index(const std::filesystem::path& index) {
+std::set<std::string> files_of_index(const files::path& index) {
     std::set<std::string> files;
     std::error_code failure;
-    if (!std::filesystem::exists(index, failure)) return files;
+    if (!files::exists(index, failure)) return files;
     try {
         const auto bytes = read_file(index);
         const auto known =
@@ -57,8 +57,8 @@ std::set<std::string> files_of_index(const std::filesystem::path& index) {
 /// path. Until the index is in its place an older one and its files are untouched; files that only the older one named are removed
 /// then. Throws as write_safetensors_arrays, and argument_error for a path that does not end in .safetensors.
 template <class = void>
-std::filesystem::path write_safetensors_shards(const shards& to, std::vector<safetensors_entry> entries,
-                                               const std::map<std::string, std::string>& metadata = {}) {
+files::path write_safetensors_shards(const shards& to, std::vector<safetensors_entry> entries,
+                                     const std::map<std::string, std::string>& metadata = {}) {
     const std::string operation = "write_safetensors_shards(" + detail::quoted(to.path) + ")";
     if (to.path.extension() != ".safetensors")
         throw argument_error(operation + ": the path does not end in .safetensors");
@@ -81,8 +81,8 @@ std::filesystem::path write_safetensors_shards(const shards& to, std::vector<saf
         parts.back().push_back(std::move(entry));
     }
 
-    const std::filesystem::path folder = to.path.parent_path();
-    std::filesystem::path index = to.path;
+    const files::path folder = to.path.parent_path();
+    files::path index = to.path;
     index += ".index.json";
     const std::set<std::string> before = detail::files_of_index(index);
     const std::string stem = to.path.stem().string();
@@ -90,7 +90,7 @@ std::filesystem::path write_safetensors_shards(const shards& to, std::vector<saf
     int generation = 0;
     std::error_code failure;
     for (std::size_t i = 0; i < parts.size(); ++i)
-        if (std::filesystem::exists(folder / detail::shard_name(stem, generation, i, parts.size()), failure)) {
+        if (files::exists(folder / detail::shard_name(stem, generation, i, parts.size()), failure)) {
             ++generation;
             i = static_cast<std::size_t>(-1);
         }
@@ -111,7 +111,7 @@ std::filesystem::path write_safetensors_shards(const shards& to, std::vector<saf
     out.write(text + "}}\n");
     out.commit();
     for (const auto& old : before)
-        if (written.count(old) == 0) std::filesystem::remove(folder / old, failure);
+        if (written.count(old) == 0) files::remove(folder / old, failure);
     return index;
 }
 

@@ -2,13 +2,13 @@
 
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/io/file.hpp>
+#include <tapegraph/io/path.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -269,7 +269,7 @@ inline std::string svg_chart(const chart& c) {
 }
 
 /// Writes the chart to a file, whole or not at all. Throws data_error where that fails.
-inline void write_svg_chart(const std::filesystem::path& path, const chart& c) {
+inline void write_svg_chart(const files::path& path, const chart& c) {
     const std::string text = svg_chart(c);
     atomic_file out(path);
     out.write(text);

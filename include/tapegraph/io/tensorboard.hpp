@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/error.hpp>
+#include <tapegraph/io/path.hpp>
 #include <tapegraph/io/tensorboard/event_file.hpp>
 #include <tapegraph/io/tensorboard/histogram.hpp>
 #include <tapegraph/io/tensorboard/hyperparameters.hpp>
@@ -8,7 +9,6 @@
 #include <tapegraph/io/tensorboard/node_times.hpp>
 #include <tapegraph/io/tensorboard/wire.hpp>
 
-#include <filesystem>
 #include <initializer_list>
 #include <memory>
 #include <span>
@@ -33,7 +33,7 @@ class basic_event_writer {
 public:
     /// Throws data_error where the folder cannot be made or written to, where it holds events of another run and options.resume is not
     /// set, and where another writer has it.
-    explicit basic_event_writer(const std::filesystem::path& folder, const event_options& options = {})
+    explicit basic_event_writer(const files::path& folder, const event_options& options = {})
         : file_(std::make_unique<detail::basic_event_file<X>>(folder, options)) {
         add([&](std::string& to) {
             detail::wire::writer event(to);
@@ -116,7 +116,7 @@ public:
     /// The same if the last time is event_options::flush_seconds ago.
     void flush_if_due() { file_->flush_if_due(); }
     /// Of the file, in the run's folder.
-    const std::filesystem::path& path() const { return file_->path(); }
+    const files::path& path() const { return file_->path(); }
 
 private:
     template <class Write>

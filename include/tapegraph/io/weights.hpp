@@ -1,12 +1,12 @@
 #pragma once
 
 #include <tapegraph/eager/tensor.hpp>
+#include <tapegraph/io/path.hpp>
 #include <tapegraph/io/safetensors.hpp>
 #include <tapegraph/io/safetensors_shards.hpp>
 #include <tapegraph/io/stored_model.hpp>
 #include <tapegraph/nn/model.hpp>
 
-#include <filesystem>
 #include <map>
 #include <string>
 
@@ -21,7 +21,7 @@ namespace tapegraph {
 namespace detail {
 
 template <class = void>
-void save_weights(const std::filesystem::path& path, const model_to_save& model, const save_options& options) {
+void save_weights(const files::path& path, const model_to_save& model, const save_options& options) {
     const model_entries all = entries_of(model, options);
     io::write_safetensors_arrays(path, all.entries, all.metadata);
 }
@@ -31,7 +31,7 @@ void save_shards(const io::shards& to, const model_to_save& model, const save_op
     io::write_safetensors_shards(to, std::move(all.entries), all.metadata);
 }
 template <class = void>
-load_report load_weights(const std::filesystem::path& path, const model_to_load& model, const load_options& options) {
+load_report load_weights(const files::path& path, const model_to_load& model, const load_options& options) {
     const io::safetensors_reader file(path, io::file_access::sequential);
     return load_stored(file.contents(), io::detail::quoted(path), model, options);
 }
@@ -61,7 +61,7 @@ namespace io {
 /// All tensors of a safetensors file, or of an index, by name: `tg::tensor<float> x(tensors.at("x"))`. Throws data_error naming file and
 /// tensor where the file is missing, truncated or corrupt, shape_error for a tensor of more than 8 axes.
 template <class = void>
-std::map<std::string, any_tensor> read_safetensors(const std::filesystem::path& path) {
+std::map<std::string, any_tensor> read_safetensors(const files::path& path) {
     std::map<std::string, any_tensor> result;
     const safetensors_reader file(path, file_access::sequential);
     for (const auto& [name, array] : file.tensors())
@@ -84,7 +84,7 @@ any_tensor mapped_tensor(const safetensors_reader& file, const std::string& name
 /// Writes tensors by name; a `tensor<T>` converts. The file replaces an older one only when complete. Throws
 /// argument_error for an impossible name, data_error where writing fails.
 template <class = void>
-void write_safetensors(const std::filesystem::path& path, const std::map<std::string, any_tensor>& tensors) {
+void write_safetensors(const files::path& path, const std::map<std::string, any_tensor>& tensors) {
     std::vector<safetensors_entry> entries;
     for (const auto& [name, value] : tensors)
         entries.push_back({name, value.type(), tapegraph::detail::extents_of(value.shape()), value.read()});
@@ -99,16 +99,13 @@ void write_safetensors(const std::filesystem::path& path, const std::map<std::st
 #endif
 #if defined(TG_WEIGHTS_INSTANCE) // or `template`, in the file that has them
 namespace tapegraph {
-TG_WEIGHTS_INSTANCE io::safetensors_file io::read_safetensors_file<>(const std::filesystem::path&);
-TG_WEIGHTS_INSTANCE void io::write_safetensors_arrays<>(const std::filesystem::path&,
-                                                        const std::vector<safetensors_entry>&,
+TG_WEIGHTS_INSTANCE io::safetensors_file io::read_safetensors_file<>(const files::path&);
+TG_WEIGHTS_INSTANCE void io::write_safetensors_arrays<>(const files::path&, const std::vector<safetensors_entry>&,
                                                         const std::map<std::string, std::string>&);
-TG_WEIGHTS_INSTANCE std::map<std::string, any_tensor> io::read_safetensors<>(const std::filesystem::path&);
-TG_WEIGHTS_INSTANCE void io::write_safetensors<>(const std::filesystem::path&,
-                                                 const std::map<std::string, any_tensor>&);
-TG_WEIGHTS_INSTANCE void detail::save_weights<>(const std::filesystem::path&, const detail::model_to_save&,
-                                                const save_options&);
-TG_WEIGHTS_INSTANCE load_report detail::load_weights<>(const std::filesystem::path&, const detail::model_to_load&,
+TG_WEIGHTS_INSTANCE std::map<std::string, any_tensor> io::read_safetensors<>(const files::path&);
+TG_WEIGHTS_INSTANCE void io::write_safetensors<>(const files::path&, const std::map<std::string, any_tensor>&);
+TG_WEIGHTS_INSTANCE void detail::save_weights<>(const files::path&, const detail::model_to_save&, const save_options&);
+TG_WEIGHTS_INSTANCE load_report detail::load_weights<>(const files::path&, const detail::model_to_load&,
                                                        const load_options&);
 TG_WEIGHTS_INSTANCE void detail::save_shards<>(const io::shards&, const detail::model_to_save&, const save_options&);
 TG_WEIGHTS_INSTANCE class io::basic_safetensors_reader<>;

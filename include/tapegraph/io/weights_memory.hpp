@@ -1,10 +1,10 @@
 #pragma once
 
+#include <tapegraph/io/path.hpp>
 #include <tapegraph/io/weights.hpp>
 
 #include <cstddef>
 #include <cstring>
-#include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
@@ -133,8 +133,7 @@ std::string source_of_bytes(std::span<const std::byte> bytes, const weights_sour
 ///
 /// The header needs nothing of this library. Throws argument_error for names that are no identifiers, and as model.save.
 template <class Model>
-void write_weights_source(const std::filesystem::path& path, const Model& model,
-                          const weights_source_options& options = {}) {
+void write_weights_source(const files::path& path, const Model& model, const weights_source_options& options = {}) {
     const auto refuse = [&](const std::string& name) {
         throw argument_error("write_weights_source(" + detail::quoted(path) + "): " + quoted_text(name) +
                              " is no C++ identifier");

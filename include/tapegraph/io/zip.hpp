@@ -2,11 +2,11 @@
 
 #include <tapegraph/io/file.hpp>
 #include <tapegraph/io/inflate.hpp>
+#include <tapegraph/io/path.hpp>
 #include <tapegraph/io/zip_directory.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <fstream>
 #include <set>
 #include <span>
@@ -26,9 +26,9 @@ template <class = void>
 class basic_zip_reader {
 public:
     /// Reads the directory. Throws data_error naming the file where it is missing, no zip archive, truncated or corrupt.
-    explicit basic_zip_reader(const std::filesystem::path& path) : name_(detail::quoted(path)) {
+    explicit basic_zip_reader(const files::path& path) : name_(detail::quoted(path)) {
         const std::uint64_t bytes = detail::file_size_of(path);
-        in_.open(path, std::ios::binary);
+        in_.open(path.c_str(), std::ios::binary);
         if (!in_) throw data_error(name_ + ": cannot be opened");
         const auto read = [&](std::uint64_t offset, std::uint64_t count) { return range(offset, count, name_); };
         const auto place = detail::find_zip_directory(read, bytes, name_);
@@ -117,7 +117,7 @@ struct zip_options {
 template <class = void>
 class basic_zip_writer {
 public:
-    explicit basic_zip_writer(const std::filesystem::path& path, const zip_options& options = {})
+    explicit basic_zip_writer(const files::path& path, const zip_options& options = {})
         : operation_("zip " + detail::quoted(path)), options_(options), out_(path) {}
 
     /// Appends a member. Throws argument_error for a name that stands twice or cannot be one, data_error where writing fails.

@@ -1,11 +1,11 @@
 #pragma once
 
+#include <tapegraph/io/path.hpp>
 #include <tapegraph/io/weights.hpp>
 #include <tapegraph/nn/compile.hpp>
 #include <tapegraph/nn/estimator/checkpoints.hpp>
 
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -37,7 +37,7 @@ public:
     /// Goes on from the newest checkpoint where the folder holds one. Throws argument_error for options that make no sense, and
     /// data_error, which names the file, for a folder that cannot be made and for a checkpoint that cannot be read; for one of
     /// another model what model.load throws.
-    estimator(Model model, std::filesystem::path model_dir, checkpoint_options options = {})
+    estimator(Model model, files::path model_dir, checkpoint_options options = {})
         : model_(std::move(model)), checkpoints_(std::move(model_dir), std::move(options)) {
         check_metric(checkpoints_.options().best);
         if (const auto newest = checkpoints_.newest(); !newest.empty()) load(newest);
@@ -48,11 +48,11 @@ public:
     /// Steps trained so far, by programs before this one, too.
     std::int64_t step() const { return model_.step(); }
     /// The newest checkpoint; empty where there is none.
-    std::filesystem::path latest_checkpoint() const { return checkpoints_.newest(); }
+    files::path latest_checkpoint() const { return checkpoints_.newest(); }
     /// The best checkpoint, where checkpoint_options::best asks for it; empty where there is none.
-    std::filesystem::path best_checkpoint() const { return checkpoints_.best(); }
+    files::path best_checkpoint() const { return checkpoints_.best(); }
     /// Reads a checkpoint: `e.load(e.best_checkpoint())`.
-    void load(const std::filesystem::path& file) { model_.load(file, {.optimizer_state = true}); }
+    void load(const files::path& file) { model_.load(file, {.optimizer_state = true}); }
 
     /// Trains for some steps; gives the mean loss and accuracy of them. Batches follow from the number of the step, so that a training
     /// that is broken off and gone on with sees those it would have seen. A checkpoint is written when it is due and at the end.
@@ -125,7 +125,7 @@ private:
         return measured.accuracy;
     }
     auto writer() const {
-        return [this](const std::filesystem::path& file) { model_.save(file, {.optimizer_state = true}); };
+        return [this](const files::path& file) { model_.save(file, {.optimizer_state = true}); };
     }
 
     Model model_;

@@ -4,11 +4,11 @@
 #include <tapegraph/data/pipeline/stored_element.hpp>
 #include <tapegraph/io/crc32c.hpp>
 #include <tapegraph/io/file.hpp>
+#include <tapegraph/io/path.hpp>
 
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
-#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -32,7 +32,7 @@ namespace detail {
 template <class E>
 class cache_file {
 public:
-    explicit cache_file(std::filesystem::path path) : path_(std::move(path)) {
+    explicit cache_file(files::path path) : path_(std::move(path)) {
         const std::uint64_t size = io::detail::file_size_of(path_);
         descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
         if (descriptor_ < 0) fail("cannot be opened");
@@ -114,7 +114,7 @@ private:
         fail("element " + std::to_string(i) + " at byte " + std::to_string(byte) + ": " + why);
     }
 
-    std::filesystem::path path_;
+    files::path path_;
     int descriptor_ = -1;
     std::vector<std::uint64_t> places_;
 };
@@ -123,9 +123,7 @@ template <class E>
 class file_store {
 public:
     using kept = cache_file<E>;
-    explicit file_store(std::filesystem::path path) : held_(std::make_shared<state>()) {
-        held_->path = std::move(path);
-    }
+    explicit file_store(files::path path) : held_(std::make_shared<state>()) { held_->path = std::move(path); }
 
     /// Written beside its place until it is whole.
     class writer {
@@ -163,15 +161,14 @@ public:
     std::shared_ptr<const kept> whole() const {
         const std::lock_guard lock(held_->mutex);
         std::error_code none;
-        if (!held_->whole && std::filesystem::exists(held_->path, none))
-            held_->whole = std::make_shared<const kept>(held_->path);
+        if (!held_->whole && files::exists(held_->path, none)) held_->whole = std::make_shared<const kept>(held_->path);
         return held_->whole;
     }
 
 private:
     struct state {
         std::mutex mutex;
-        std::filesystem::path path;
+        files::path path;
         std::shared_ptr<const kept> whole;
     };
     std::shared_ptr<state> held_;
@@ -182,7 +179,7 @@ private:
 /// For set.cache(): keeps elements in a file, which appears when an epoch was complete, and which later runs read. The file does not know
 /// what made its elements: delete it when that changes. Throws data_error for a file that is damaged or of other elements.
 struct in_file {
-    std::filesystem::path path;
+    files::path path;
     template <class E>
     using store = detail::file_store<E>;
     template <class E>

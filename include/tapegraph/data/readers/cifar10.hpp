@@ -3,10 +3,12 @@
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/data/readers/labelled_images.hpp>
 #include <tapegraph/io/file.hpp>
+#include <tapegraph/io/path.hpp>
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
+#include <ranges>
 #include <span>
 #include <string>
 #include <utility>
@@ -21,7 +23,7 @@ enum class cifar10_part { train, test };
 
 /// Reads batch files one after the other, as floats in [0, 1], [count, 32, 32, 3]. Throws data_error naming file and
 /// record for a missing, empty or truncated file or a label above 9.
-inline labelled_images read_cifar10(std::span<const std::filesystem::path> files) {
+inline labelled_images read_cifar10(std::span<const files::path> files) {
     constexpr std::size_t plane = 32 * 32, record = 1 + 3 * plane;
     if (files.empty()) throw argument_error("read_cifar10: no files given");
     labelled_images result{{},
@@ -56,22 +58,31 @@ inline labelled_images read_cifar10(std::span<const std::filesystem::path> files
     return result;
 }
 
+/// The same of any range of paths, std::filesystem's among them.
+template <std::ranges::input_range Files>
+    requires(std::convertible_to<std::ranges::range_reference_t<const Files&>, files::path> &&
+             !std::convertible_to<const Files&, files::path> &&
+             !std::convertible_to<const Files&, std::span<const files::path>>)
+labelled_images read_cifar10(const Files& batches) {
+    const std::vector<files::path> names(std::ranges::begin(batches), std::ranges::end(batches));
+    return read_cifar10(std::span<const files::path>(names));
+}
+
 /// Reads one batch file, or of a folder `data_batch_1.bin`, `data_batch_2.bin`, ... as far as they go (or
 /// `test_batch.bin`).
-inline labelled_images read_cifar10(const std::filesystem::path& path, cifar10_part part = cifar10_part::train) {
+inline labelled_images read_cifar10(const files::path& path, cifar10_part part = cifar10_part::train) {
     std::error_code failure;
-    std::vector<std::filesystem::path> files;
-    if (!std::filesystem::is_directory(path, failure)) {
+    std::vector<files::path> files;
+    if (!files::is_directory(path, failure)) {
         files.push_back(path);
     } else if (part == cifar10_part::test) {
         files.push_back(path / "test_batch.bin");
     } else {
         for (int batch = 1;
-             batch == 1 || std::filesystem::exists(path / ("data_batch_" + std::to_string(batch) + ".bin"), failure);
-             ++batch)
+             batch == 1 || files::exists(path / ("data_batch_" + std::to_string(batch) + ".bin"), failure); ++batch)
             files.push_back(path / ("data_batch_" + std::to_string(batch) + ".bin"));
     }
-    return read_cifar10(std::span<const std::filesystem::path>(files));
+    return read_cifar10(std::span<const files::path>(files));
 }
 
 } // namespace tapegraph::data

@@ -4,6 +4,7 @@
 #include <tapegraph/data/readers/labelled_images.hpp>
 #include <tapegraph/io/file.hpp>
 #include <tapegraph/io/host_array.hpp>
+#include <tapegraph/io/path.hpp>
 
 #include <zlib.h>
 
@@ -11,7 +12,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,7 +26,7 @@ namespace detail {
 /// Reads plain and gzip files alike, with errors that name the file.
 class gzip_reader {
 public:
-    explicit gzip_reader(const std::filesystem::path& path) : name_(io::detail::quoted(path)) {
+    explicit gzip_reader(const files::path& path) : name_(io::detail::quoted(path)) {
         if (io::detail::file_size_of(path) == 0) throw data_error(name_ + ": empty file");
         file_ = gzopen(path.c_str(), "rb");
         if (file_ == nullptr) throw data_error(name_ + ": cannot be opened");
@@ -75,7 +75,7 @@ inline bool idx_type(std::uint8_t code, dtype& type) {
 
 /// Reads one IDX file of any element type. Throws data_error naming the file where it is missing, empty, truncated,
 /// longer than its header says, or no IDX file.
-inline io::host_array read_idx(const std::filesystem::path& path) {
+inline io::host_array read_idx(const files::path& path) {
     const std::string file = io::detail::quoted(path);
     detail::gzip_reader in(path);
     std::array<std::uint8_t, 4> magic{};
@@ -119,7 +119,7 @@ inline io::host_array read_idx(const std::filesystem::path& path) {
 
 /// Reads a pair of IDX files, u8 images [count, height, width] and u8 labels [count], as floats in [0, 1] with one
 /// channel. Labels must be below `classes`. Throws data_error naming file and record.
-inline labelled_images read_idx_images(const std::filesystem::path& images, const std::filesystem::path& labels,
+inline labelled_images read_idx_images(const files::path& images, const files::path& labels,
                                        std::int32_t classes = 10) {
     const std::string image_file = io::detail::quoted(images), label_file = io::detail::quoted(labels);
     const auto pixels = read_idx(images);
@@ -154,13 +154,13 @@ inline labelled_images read_idx_images(const std::filesystem::path& images, cons
 
 /// Reads MNIST or a data set laid out like it: `<part>-images-idx3-ubyte` and `<part>-labels-idx1-ubyte` in `folder`,
 /// each with or without .gz; `part` is "train" or "t10k".
-inline labelled_images read_mnist(const std::filesystem::path& folder, const std::string& part = "train") {
+inline labelled_images read_mnist(const files::path& folder, const std::string& part = "train") {
     const auto find = [&](const std::string& name) {
         std::error_code failure;
         const auto plain = folder / name;
-        if (std::filesystem::exists(plain, failure)) return plain;
+        if (files::exists(plain, failure)) return plain;
         const auto zipped = folder / (name + ".gz");
-        if (std::filesystem::exists(zipped, failure)) return zipped;
+        if (files::exists(zipped, failure)) return zipped;
         throw data_error(io::detail::quoted(plain) + ": no such file, nor with .gz");
     };
     const auto images = find(part + "-images-idx3-ubyte");

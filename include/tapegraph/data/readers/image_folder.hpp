@@ -5,12 +5,12 @@
 #include <tapegraph/data/readers/labelled_images.hpp>
 #include <tapegraph/data/readers/stb.hpp>
 #include <tapegraph/io/file.hpp>
+#include <tapegraph/io/folder.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
@@ -72,12 +72,12 @@ inline bool is_image_name(const std::string& name) {
 
 /// Names in a folder that `wanted` accepts, hidden ones left out, unsorted.
 template <class Wanted>
-std::vector<std::string> folder_entries(const std::filesystem::path& folder, const Wanted& wanted) {
+std::vector<std::string> folder_entries(const files::path& folder, const Wanted& wanted) {
     std::error_code failure;
-    std::filesystem::directory_iterator entries(folder, failure);
+    files::directory_iterator entries(folder, failure);
     if (failure) throw data_error(io::detail::quoted(folder) + ": " + failure.message());
     std::vector<std::string> names;
-    for (const auto end = std::filesystem::directory_iterator(); entries != end;) {
+    for (const auto end = files::directory_iterator(); entries != end;) {
         const std::string name = entries->path().filename().string();
         if (name[0] != '.' && wanted(*entries)) names.push_back(name);
         entries.increment(failure);
@@ -93,8 +93,7 @@ inline rgb_image decode_image_with(std::span<const std::uint8_t> file, image_dec
     return decode(file);
 }
 
-inline rgb_image read_image_file(const std::filesystem::path& path, image_decoder decode,
-                                 image_decoder decode_jpeg = nullptr) {
+inline rgb_image read_image_file(const files::path& path, image_decoder decode, image_decoder decode_jpeg = nullptr) {
     try {
         return decode_image_with(io::read_file(path), decode, decode_jpeg);
     } catch (const data_error& failure) {
@@ -119,10 +118,9 @@ struct image_files {
 
 /// The PNG and JPEG files of all class folders, in the order in which read_image_folder reads them. Throws data_error naming a folder
 /// that is missing or empty.
-inline image_files list_image_folder(const std::filesystem::path& folder, file_order order = file_order::natural) {
+inline image_files list_image_folder(const files::path& folder, file_order order = file_order::natural) {
     std::error_code failure;
-    if (!std::filesystem::is_directory(folder, failure))
-        throw data_error(io::detail::quoted(folder) + ": no such folder");
+    if (!files::is_directory(folder, failure)) throw data_error(io::detail::quoted(folder) + ": no such folder");
     image_files result;
     result.class_names = detail::folder_entries(folder, [](const auto& entry) { return entry.is_directory(); });
     std::sort(result.class_names.begin(), result.class_names.end());
@@ -148,7 +146,7 @@ inline image_files list_image_folder(const std::filesystem::path& folder, file_o
 namespace detail {
 
 /// read_image_folder with the decoder as an argument, so that this function is the same in every source.
-inline labelled_images read_image_folder_with(const std::filesystem::path& folder, const image_folder_options& options,
+inline labelled_images read_image_folder_with(const files::path& folder, const image_folder_options& options,
                                               image_decoder decode) {
     const std::string operation = "read_image_folder(" + io::detail::quoted(folder) + ")";
     if (options.height < 0 || options.width < 0 || (options.height == 0) != (options.width == 0))
@@ -215,8 +213,7 @@ static inline rgb_image decode_with_stb(std::span<const std::uint8_t> file) {
 
 /// Reads one PNG or JPEG as 8-bit RGB, a JPEG by `decoder` where one is named. Throws data_error naming the file where it is missing,
 /// truncated or corrupt.
-[[maybe_unused]] static inline rgb_image read_image(const std::filesystem::path& path,
-                                                    image_decoder decoder = nullptr) {
+[[maybe_unused]] static inline rgb_image read_image(const files::path& path, image_decoder decoder = nullptr) {
     return detail::read_image_file(path, detail::decode_with_stb, decoder);
 }
 
@@ -224,7 +221,7 @@ static inline rgb_image decode_with_stb(std::span<const std::uint8_t> file) {
 /// labels 0, 1, ...; images come class by class, files in `options.order`. Hidden entries and files with other
 /// extensions are passed over. Values are floats in [0, 1], 3 channels. Throws data_error naming folder or file for a
 /// missing, empty, truncated or corrupt one, and for a wrong size (both sizes named) unless `options.resize`.
-[[maybe_unused]] static inline labelled_images read_image_folder(const std::filesystem::path& folder,
+[[maybe_unused]] static inline labelled_images read_image_folder(const files::path& folder,
                                                                  const image_folder_options& options = {}) {
     return detail::read_image_folder_with(folder, options, detail::decode_with_stb);
 }

@@ -2,8 +2,8 @@
 
 #include <tapegraph/data/dataset.hpp>
 #include <tapegraph/io/npy.hpp>
+#include <tapegraph/io/path.hpp>
 
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -31,7 +31,7 @@ void add_array(array_source& to, const std::string& name, io::host_array array, 
 
 /// A data set of one column, the rows of the array in an .npy. Throws as io::read_npy_array, and shape_error for an array without records.
 template <class = void>
-dataset from_npy(const std::filesystem::path& path, const std::string& column = "x") {
+dataset from_npy(const files::path& path, const std::string& column = "x") {
     auto source = std::make_shared<array_source>();
     detail::add_array(*source, column, io::read_npy_array(path), io::detail::quoted(path));
     return dataset(std::move(source));

@@ -2,8 +2,8 @@
 
 #include <tapegraph/data/readers/npy.hpp>
 #include <tapegraph/io/npz.hpp>
+#include <tapegraph/io/path.hpp>
 
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -14,7 +14,7 @@ namespace tapegraph::data {
 /// A data set of the arrays in an .npz, a column each under the archive's name; all (in the archive's order) or those named. Their first
 /// axes are equally long. Throws as io::npz_reader, and shape_error for arrays without records or of other lengths.
 template <class = void>
-dataset from_npz(const std::filesystem::path& path, std::vector<std::string> columns = {}) {
+dataset from_npz(const files::path& path, std::vector<std::string> columns = {}) {
     const io::npz_reader reader(path);
     if (columns.empty()) columns = reader.names();
     auto source = std::make_shared<array_source>();

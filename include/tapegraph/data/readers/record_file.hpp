@@ -2,13 +2,13 @@
 
 #include <tapegraph/data/readers/record_compression.hpp>
 #include <tapegraph/io/file.hpp>
+#include <tapegraph/io/path.hpp>
 #include <tapegraph/io/record_framing.hpp>
 
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
@@ -43,7 +43,7 @@ template <class = void>
 class basic_record_file {
 public:
     /// Finds where each record begins. Throws data_error naming file, record and byte of what is damaged or not all there.
-    explicit basic_record_file(const std::filesystem::path& path, const record_file_options& options = {})
+    explicit basic_record_file(const files::path& path, const record_file_options& options = {})
         : name_(path.string()), check_(options.check) {
         const std::uint64_t size = io::detail::file_size_of(path);
         descriptor_ =
@@ -142,8 +142,8 @@ public:
             ends_.push_back(size() + files_.back().size());
         }
     }
-    explicit basic_record_files(const std::filesystem::path& path, const record_file_options& options = {})
-        : basic_record_files(std::vector<std::filesystem::path>{path}, options) {}
+    explicit basic_record_files(const files::path& path, const record_file_options& options = {})
+        : basic_record_files(std::vector<files::path>{path}, options) {}
 
     std::int64_t size() const { return ends_.empty() ? 0 : ends_.back(); }
     /// As record_file's.
@@ -195,7 +195,7 @@ using record_files = basic_record_files<>;
 template <class = void>
 class basic_record_file_writer {
 public:
-    explicit basic_record_file_writer(const std::filesystem::path& path,
+    explicit basic_record_file_writer(const files::path& path,
                                       record_compression compression = record_compression::none)
         : file_(path), deflate_(compression) {}
 

@@ -2,13 +2,13 @@
 
 #include <tapegraph/data/dataset.hpp>
 #include <tapegraph/io/csv_reader.hpp>
+#include <tapegraph/io/path.hpp>
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -230,7 +230,7 @@ std::vector<csv_column<T>> csv_columns(const io::csv_reader& in, const std::stri
 /// numbers. Throws data_error naming file, row, line and column where a value does not fit its column or is missing, where there
 /// are no rows, or no value in a column; argument_error for options that contradict one another.
 template <class T = float>
-csv_data read_csv(const std::filesystem::path& path, const csv_options& options = {}) {
+csv_data read_csv(const files::path& path, const csv_options& options = {}) {
     static_assert(std::is_floating_point_v<T>, "read_csv: numbers are float or double");
     const std::string origin = io::detail::quoted(path);
     if (!std::isfinite(static_cast<T>(options.fill)) || std::abs(options.fill) > std::numeric_limits<T>::max())

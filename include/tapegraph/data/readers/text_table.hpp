@@ -2,11 +2,11 @@
 
 #include <tapegraph/data/text/labelled_texts.hpp>
 #include <tapegraph/io/csv_reader.hpp>
+#include <tapegraph/io/path.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,7 +23,7 @@ struct text_table_options {
 
 /// Reads a CSV file with a header: each row is one text and the name of its class. Throws data_error naming the file, and row
 /// and value where a row is malformed or a label is empty or not among `classes`; also where there are no rows.
-inline labelled_texts read_text_table(const std::filesystem::path& path, const text_table_options& options) {
+inline labelled_texts read_text_table(const files::path& path, const text_table_options& options) {
     io::csv_reader in(path, options.csv);
     const std::size_t text = in.column(options.text), label = in.column(options.label);
     labelled_texts result;

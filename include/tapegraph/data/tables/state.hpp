@@ -3,10 +3,10 @@
 #include <tapegraph/data/tables/encoding.hpp>
 #include <tapegraph/io/file.hpp>
 #include <tapegraph/io/json_reader.hpp>
+#include <tapegraph/io/path.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -113,14 +113,14 @@ auto restored(const std::string& origin, const Make& make) {
 /// Writes what a preprocessing step (normalization, string_lookup, ...) learned; an older file is replaced by a complete new one.
 /// Throws data_error.
 template <class Step>
-void save_state(const std::filesystem::path& path, const Step& step) {
+void save_state(const files::path& path, const Step& step) {
     io::atomic_file out(path);
     out.write(step.to_json());
     out.commit();
 }
 /// Reads what save_state wrote: `load_state<normalization>("scale.json")`. Throws data_error naming the file and what is wrong there.
 template <class Step>
-Step load_state(const std::filesystem::path& path) {
+Step load_state(const files::path& path) {
     const auto bytes = io::read_file(path);
     return Step::from_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, io::detail::quoted(path));
 }

@@ -3,11 +3,11 @@
 #include <tapegraph/data/text/byte_pair.hpp>
 #include <tapegraph/data/text/tokenizer_json.hpp>
 #include <tapegraph/io/json_reader.hpp>
+#include <tapegraph/io/path.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -238,7 +238,7 @@ byte_pair_encoding checked_encoding(byte_pair_tables tables, const std::string& 
 }
 
 template <class = void>
-std::string text_of_file(const std::filesystem::path& path) {
+std::string text_of_file(const files::path& path) {
     const auto bytes = io::read_file(path);
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
@@ -269,14 +269,13 @@ byte_pair_encoding byte_pair_encoding_from_json(std::string_view tokenizer_json,
 
 /// Reads vocab.json and merges.txt. Throws data_error naming the file and what is wrong there.
 template <class = void>
-byte_pair_encoding load_byte_pair_encoding(const std::filesystem::path& vocabulary,
-                                           const std::filesystem::path& merges) {
+byte_pair_encoding load_byte_pair_encoding(const files::path& vocabulary, const files::path& merges) {
     return byte_pair_encoding_from_gpt2(detail::text_of_file(vocabulary), detail::text_of_file(merges),
                                         io::detail::quoted(vocabulary), io::detail::quoted(merges));
 }
 /// Reads a tokenizer.json.
 template <class = void>
-byte_pair_encoding load_byte_pair_encoding(const std::filesystem::path& tokenizer_json) {
+byte_pair_encoding load_byte_pair_encoding(const files::path& tokenizer_json) {
     return byte_pair_encoding_from_json(detail::text_of_file(tokenizer_json), io::detail::quoted(tokenizer_json));
 }
 
@@ -354,7 +353,7 @@ std::string to_tokenizer_json(const byte_pair_encoding& from) {
 
 /// Writes a tokenizer.json; an older file is replaced by a complete new one. Throws data_error.
 template <class = void>
-void save_byte_pair_encoding(const std::filesystem::path& tokenizer_json, const byte_pair_encoding& from) {
+void save_byte_pair_encoding(const files::path& tokenizer_json, const byte_pair_encoding& from) {
     io::atomic_file out(tokenizer_json);
     out.write(to_tokenizer_json(from));
     out.commit();
@@ -362,8 +361,7 @@ void save_byte_pair_encoding(const std::filesystem::path& tokenizer_json, const 
 /// Writes vocab.json and merges.txt, which hold neither added tokens that are no part of the vocabulary nor how texts are cut. Both
 /// replace older files only when both are written. Throws data_error.
 template <class = void>
-void save_byte_pair_encoding(const std::filesystem::path& vocabulary, const std::filesystem::path& merges,
-                             const byte_pair_encoding& from) {
+void save_byte_pair_encoding(const files::path& vocabulary, const files::path& merges, const byte_pair_encoding& from) {
     io::atomic_file first(vocabulary), second(merges);
     first.write(detail::vocabulary_text(from.tables()));
     std::string lines = "#version: 0.2\n";

@@ -2,10 +2,10 @@
 
 #include <tapegraph/data/text/tokenizer.hpp>
 #include <tapegraph/io/json_reader.hpp>
+#include <tapegraph/io/path.hpp>
 
 #include <charconv>
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <string>
 #include <string_view>
@@ -167,14 +167,14 @@ tokenizer tokenizer_from_json(std::string_view text, const std::string& origin =
 
 /// Writes to_json into a file; an older one is replaced by a complete new one. Throws data_error.
 template <class = void>
-void save_tokenizer(const std::filesystem::path& path, const tokenizer& words) {
+void save_tokenizer(const files::path& path, const tokenizer& words) {
     io::atomic_file out(path);
     out.write(to_json(words));
     out.commit();
 }
 /// Reads a file of to_json. Throws data_error naming it.
 template <class = void>
-tokenizer load_tokenizer(const std::filesystem::path& path) {
+tokenizer load_tokenizer(const files::path& path) {
     const auto bytes = io::read_file(path);
     return tokenizer_from_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, io::detail::quoted(path));
 }

@@ -2,12 +2,12 @@
 
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/io/file.hpp>
+#include <tapegraph/io/path.hpp>
 #include <tapegraph/io/quoted_text.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -104,7 +104,7 @@ public:
 
     /// Writes one word per line in the order of the indices, from 2 on; line feeds, carriage returns and backslashes in words
     /// as \n, \r and \\. An older file is replaced by a complete new one. Throws data_error.
-    void save(const std::filesystem::path& path) const {
+    void save(const files::path& path) const {
         std::string text;
         for (const auto& each : words_) text.append(detail::escaped_word(each)).append("\n");
         io::atomic_file out(path);
@@ -113,7 +113,7 @@ public:
     }
     /// Reads what `save` wrote, or any file of one word per line, with LF or CRLF. Throws data_error naming file and line for
     /// an empty line, a word that occurs twice and a backslash that means nothing.
-    static vocabulary load(const std::filesystem::path& path) {
+    static vocabulary load(const files::path& path) {
         const auto bytes = io::read_file(path);
         const std::string file = io::detail::quoted(path);
         std::string_view rest(reinterpret_cast<const char*>(bytes.data()), bytes.size());

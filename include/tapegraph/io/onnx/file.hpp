@@ -2,8 +2,8 @@
 
 #include <tapegraph/io/file.hpp>
 #include <tapegraph/io/onnx/graph.hpp>
+#include <tapegraph/io/path.hpp>
 
-#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -90,11 +90,11 @@ std::string version_text() {
 }
 
 template <class G>
-void write_onnx(const std::filesystem::path& path, const G& g, const onnx_options& options) {
+void write_onnx(const files::path& path, const G& g, const onnx_options& options) {
     std::uint64_t total = 0;
     for (const onnx::weight& w : g.weights) total += w.bytes();
     const bool apart = total > options.external_above;
-    std::filesystem::path beside = path;
+    files::path beside = path;
     beside += ".data";
     const std::string location = beside.filename().string();
 

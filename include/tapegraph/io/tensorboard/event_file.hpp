@@ -3,6 +3,7 @@
 #include <tapegraph/core/clock.hpp>
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/io/file.hpp>
+#include <tapegraph/io/folder.hpp>
 #include <tapegraph/io/record_framing.hpp>
 
 #include <atomic>
@@ -12,7 +13,6 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -54,10 +54,10 @@ class basic_event_file {
 public:
     /// Makes the folder where it is missing. Throws data_error where it cannot be written to, where another writer has it, and, unless
     /// options.resume, where it holds events.
-    basic_event_file(const std::filesystem::path& folder, const event_options& options)
+    basic_event_file(const files::path& folder, const event_options& options)
         : options_(options), last_flush_(tapegraph::detail::steady_seconds()) {
         std::error_code failure;
-        std::filesystem::create_directories(folder, failure);
+        files::create_directories(folder, failure);
         if (failure) throw data_error(quoted(folder) + ": cannot be made: " + failure.message());
         // Two writers in one folder are one run to TensorBoard, which then loses points of either. The lock ends with the process.
         folder_ = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -83,7 +83,7 @@ public:
         close();
     }
 
-    const std::filesystem::path& path() const { return path_; }
+    const files::path& path() const { return path_; }
     /// For tests: what is written goes there. The file closes it.
     void replace_descriptor(int file) { ::close(std::exchange(file_, file)); }
     double now() const { return options_.clock != nullptr ? options_.clock() : wall_seconds(); }
@@ -139,15 +139,15 @@ public:
 private:
     static constexpr std::size_t slack = 4096; // so that the event which fills the buffer does not make it grow
 
-    static void refuse_events(const std::filesystem::path& folder) {
+    static void refuse_events(const files::path& folder) {
         std::error_code failure;
-        for (std::filesystem::directory_iterator at(folder, failure), end; !failure && at != end; at.increment(failure))
+        for (files::directory_iterator at(folder, failure), end; !failure && at != end; at.increment(failure))
             if (is_event_file(at->path().filename().string()))
                 throw data_error(quoted(folder) + ": holds the events of another run ('" +
                                  at->path().filename().string() + "'); give each run a folder of its own, or .resume");
     }
     // TensorBoard reads files of a folder in the order of their names, which is that of the seconds.
-    void open_file(const std::filesystem::path& folder) {
+    void open_file(const files::path& folder) {
         static std::atomic<unsigned> serial{0};
         char host[256] = "localhost";
         if (::gethostname(host, sizeof host) != 0) std::strcpy(host, "localhost");
@@ -170,7 +170,7 @@ private:
     }
 
     event_options options_;
-    std::filesystem::path path_;
+    files::path path_;
     std::string buffer_;
     std::uint64_t size_ = 0;   // of the file
     std::int64_t waiting_ = 0; // records in the buffer

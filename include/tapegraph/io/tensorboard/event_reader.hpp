@@ -2,6 +2,7 @@
 
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/io/file.hpp>
+#include <tapegraph/io/folder.hpp>
 #include <tapegraph/io/record_framing.hpp>
 #include <tapegraph/io/tensorboard/event_file.hpp>
 
@@ -13,7 +14,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <string>
 #include <string_view>
@@ -145,7 +145,7 @@ void add_scalars(protozero::pbf_reader event, scalar_collection& to) {
 }
 
 template <class = void>
-void read_event_file(const std::filesystem::path& path, const read_events_options& options, scalar_collection& to) {
+void read_event_file(const files::path& path, const read_events_options& options, scalar_collection& to) {
     const std::vector<std::uint8_t> bytes = read_file(path);
     const std::string name = path.string();
     record_cursor records({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, name);
@@ -170,11 +170,11 @@ void read_event_file(const std::filesystem::path& path, const read_events_option
 /// order in which they were first written. Values may be TensorFlow's older kind, too (`simple_value`). Throws data_error for a file
 /// that is missing, damaged or no event file, with the record and its place, and for a folder without any.
 template <class = void>
-std::vector<scalar_series> read_scalars(const std::filesystem::path& path, const read_events_options& options = {}) {
-    std::vector<std::filesystem::path> files;
+std::vector<scalar_series> read_scalars(const files::path& path, const read_events_options& options = {}) {
+    std::vector<files::path> files;
     std::error_code failure;
-    if (std::filesystem::is_directory(path, failure)) {
-        for (std::filesystem::directory_iterator at(path, failure), end; !failure && at != end; at.increment(failure))
+    if (files::is_directory(path, failure)) {
+        for (files::directory_iterator at(path, failure), end; !failure && at != end; at.increment(failure))
             if (detail::is_event_file(at->path().filename().string())) files.push_back(at->path());
         if (failure) throw data_error(detail::quoted(path) + ": " + failure.message());
         if (files.empty()) throw data_error(detail::quoted(path) + ": holds no event files");
@@ -183,7 +183,7 @@ std::vector<scalar_series> read_scalars(const std::filesystem::path& path, const
         files.push_back(path);
     }
     detail::scalar_collection all;
-    for (const std::filesystem::path& file : files) detail::read_event_file(file, options, all);
+    for (const files::path& file : files) detail::read_event_file(file, options, all);
     return std::move(all.series);
 }
 

@@ -1,10 +1,10 @@
 #pragma once
 
 #include <tapegraph/io/checkpoint_manager.hpp>
+#include <tapegraph/io/path.hpp>
 #include <tapegraph/nn/callbacks/monitor.hpp>
 
 #include <cstdint>
-#include <filesystem>
 #include <limits>
 #include <memory>
 #include <string>
@@ -19,7 +19,7 @@ namespace tapegraph {
 ///     model.fit(set, options, tg::keep_checkpoints{.folder = "run", .every_steps = 500, .options = {.best = "val_loss"}});
 template <class = void>
 struct basic_keep_checkpoints {
-    std::filesystem::path folder;
+    files::path folder;
     std::int64_t every_epochs = 1;
     std::int64_t every_steps = 0; ///< in the place of epochs, where above 0
     bool restore = true;          ///< false: a run that begins anew beside what is there

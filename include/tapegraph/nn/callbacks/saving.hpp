@@ -1,10 +1,10 @@
 #pragma once
 
+#include <tapegraph/io/folder.hpp>
 #include <tapegraph/io/weights.hpp>
 #include <tapegraph/nn/callbacks/file_pattern.hpp>
 #include <tapegraph/nn/callbacks/monitor.hpp>
 
-#include <filesystem>
 #include <limits>
 #include <string>
 #include <system_error>
@@ -60,7 +60,7 @@ struct model_checkpoint {
         due.clear();
         std::error_code ignored; // gone, or not to be removed: neither is a reason to end training
         for (; !surplus.empty(); surplus.erase(0, surplus.find('\n') + 1))
-            std::filesystem::remove(surplus.substr(0, surplus.find('\n')), ignored);
+            files::remove(surplus.substr(0, surplus.find('\n')), ignored);
     }
     void on_state(state_archive& a) {
         a("best", best);
@@ -97,7 +97,7 @@ struct backup_and_restore {
         if (path.empty()) throw argument_error("backup_and_restore: path is empty");
         detail::check_at_least("backup_and_restore", "every_steps", every_steps, 0);
         std::error_code ignored;
-        if (!std::filesystem::exists(path, ignored)) return;
+        if (!files::exists(path, ignored)) return;
         s.model().load(path, {.everything = true});
         s.resume();
     }
@@ -110,7 +110,7 @@ struct backup_and_restore {
     void on_checkpoint(training_state& s) const { s.model().save(path, {.everything = true}); }
     void on_train_end(training_state& s) const {
         std::error_code ignored;
-        if (delete_checkpoint && !s.history.interrupted) std::filesystem::remove(path, ignored);
+        if (delete_checkpoint && !s.history.interrupted) files::remove(path, ignored);
     }
 };
 

@@ -4,10 +4,10 @@
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/io/checkpoint_rules.hpp>
 #include <tapegraph/io/file.hpp>
+#include <tapegraph/io/folder.hpp>
 
 #include <charconv>
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -32,14 +32,14 @@ namespace detail {
 template <class = void>
 class checkpoint_folder {
 public:
-    checkpoint_folder(std::filesystem::path folder, checkpoint_options options);
+    checkpoint_folder(files::path folder, checkpoint_options options);
 
-    const std::filesystem::path& path() const { return folder_; }
+    const files::path& path() const { return folder_; }
     const checkpoint_options& options() const { return options_; }
     /// The newest checkpoint; empty where there is none.
-    std::filesystem::path newest() const;
+    files::path newest() const;
     /// The best one; empty where there is none.
-    std::filesystem::path best() const;
+    files::path best() const;
     /// Steps of the checkpoints, ascending.
     std::vector<std::int64_t> steps(std::string_view prefix = "model-") const {
         return io::detail::numbered_entries(folder_, prefix, ".safetensors");
@@ -75,12 +75,12 @@ public:
     }
 
 private:
-    std::filesystem::path file_of(const char* prefix, std::int64_t step) const {
+    files::path file_of(const char* prefix, std::int64_t step) const {
         return folder_ / (prefix + std::to_string(step) + ".safetensors");
     }
-    void remove(const std::filesystem::path& file) const {
+    void remove(const files::path& file) const {
         std::error_code failure;
-        std::filesystem::remove(file, failure);
+        files::remove(file, failure);
         if (failure) throw data_error(io::detail::quoted(file) + ": cannot be removed: " + failure.message());
     }
     bool better(double value) const {
@@ -88,7 +88,7 @@ private:
     }
     void write_best(double value);
 
-    std::filesystem::path folder_;
+    files::path folder_;
     checkpoint_options options_;
     std::int64_t last_step_ = 0;
     double last_time_ = 0;
@@ -97,7 +97,7 @@ private:
 };
 
 template <class X>
-checkpoint_folder<X>::checkpoint_folder(std::filesystem::path folder, checkpoint_options options)
+checkpoint_folder<X>::checkpoint_folder(files::path folder, checkpoint_options options)
     : folder_(std::move(folder)), options_(std::move(options)) {
     if (options_.every_steps < 0)
         throw argument_error("estimator: every_steps is " + std::to_string(options_.every_steps));
@@ -106,8 +106,8 @@ checkpoint_folder<X>::checkpoint_folder(std::filesystem::path folder, checkpoint
     if (options_.keep < 0) throw argument_error("estimator: keep is " + std::to_string(options_.keep));
     io::detail::make_folder(folder_);
     std::error_code failure;
-    const std::filesystem::path known = folder_ / "best.txt";
-    if (steps("best-").empty() || !std::filesystem::exists(known, failure)) return;
+    const files::path known = folder_ / "best.txt";
+    if (steps("best-").empty() || !files::exists(known, failure)) return;
     const auto bytes = io::read_file(known);
     const auto* const text = reinterpret_cast<const char*>(bytes.data());
     const auto end = std::from_chars(text, text + bytes.size(), best_);
@@ -116,15 +116,15 @@ checkpoint_folder<X>::checkpoint_folder(std::filesystem::path folder, checkpoint
 }
 
 template <class X>
-std::filesystem::path checkpoint_folder<X>::newest() const {
+files::path checkpoint_folder<X>::newest() const {
     const auto known = steps();
-    return known.empty() ? std::filesystem::path{} : file_of("model-", known.back());
+    return known.empty() ? files::path{} : file_of("model-", known.back());
 }
 
 template <class X>
-std::filesystem::path checkpoint_folder<X>::best() const {
+files::path checkpoint_folder<X>::best() const {
     const auto known = steps("best-");
-    return known.empty() ? std::filesystem::path{} : file_of("best-", known.back());
+    return known.empty() ? files::path{} : file_of("best-", known.back());
 }
 
 template <class X>

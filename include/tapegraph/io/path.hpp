@@ -1,0 +1,113 @@
+#pragma once
+
+#include <tapegraph/core/config.hpp>
+
+#include <cerrno>
+#include <compare>
+#include <concepts>
+#include <iosfwd>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+
+#include <sys/stat.h>
+
+/// Paths, in place of <filesystem>, which costs every program that reads it a third of a second. The names are that header's.
+
+namespace tapegraph::files {
+
+namespace detail {
+/// files::path, known by what it has.
+template <class Path>
+concept path_of_others = requires(const Path& path) {
+    typename Path::string_type;
+    { path.native() } -> std::same_as<const std::string&>;
+};
+} // namespace detail
+
+/// The name of a file or folder. Made of whatever names one, files::path included, and converted to that.
+class path {
+public:
+    path() = default;
+    path(std::string name) : name_(std::move(name)) {}
+    path(std::string_view name) : name_(name) {}
+    path(const char* name) : name_(name) {}
+    template <detail::path_of_others Path>
+    path(const Path& other) : name_(other.native()) {}
+    template <detail::path_of_others Path>
+    operator Path() const {
+        return Path(name_);
+    }
+
+    const std::string& string() const { return name_; }
+    const std::string& native() const { return name_; }
+    const char* c_str() const { return name_.c_str(); }
+    bool empty() const { return name_.empty(); }
+    void clear() { name_.clear(); }
+    bool is_absolute() const { return name_.starts_with('/'); }
+
+    /// What stands behind the last '/'.
+    path filename() const { return name_.substr(name_.rfind('/') + 1); }
+    /// What stands in front of it; "/" of what is in the root.
+    path parent_path() const {
+        auto end = name_.rfind('/');
+        if (end == std::string::npos) return {};
+        while (end > 0 && name_[end - 1] == '/') --end;
+        return name_.substr(0, end == 0 ? 1 : end);
+    }
+    bool has_parent_path() const { return name_.find('/') != std::string::npos; }
+    /// From the last point of the filename on, unless it begins with that or is "..".
+    path extension() const {
+        const std::string last = filename().name_;
+        const auto point = last.rfind('.');
+        return point == std::string::npos || point == 0 || last == ".." ? std::string() : last.substr(point);
+    }
+    path stem() const {
+        const std::string last = filename().name_;
+        return last.substr(0, last.size() - extension().name_.size());
+    }
+
+    path& operator/=(const path& inner) {
+        if (inner.is_absolute()) return *this = inner;
+        if (!name_.empty() && name_.back() != '/') name_ += '/';
+        name_ += inner.name_;
+        return *this;
+    }
+    path& operator+=(std::string_view more) {
+        name_ += more;
+        return *this;
+    }
+    friend path operator/(path outer, const path& inner) { return outer /= inner; }
+    friend bool operator==(const path&, const path&) = default;
+    friend auto operator<=>(const path&, const path&) = default;
+    template <class Other>
+        requires(detail::path_of_others<Other> && !std::same_as<Other, path>)
+    friend bool operator==(const path& a, const Other& b) { return a.name_ == b.native(); }
+    template <class Traits>
+    friend std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& out, const path& p) {
+        return out << '"' << p.name_ << '"';
+    }
+
+private:
+    std::string name_;
+};
+
+/// Whether something of that name is there; `failure` says why that cannot be known.
+inline bool exists(const path& p, std::error_code& failure) {
+    struct stat found {};
+    failure.clear();
+    if (::stat(p.c_str(), &found) == 0) return true;
+    if (errno != ENOENT && errno != ENOTDIR) failure.assign(errno, std::generic_category());
+    return false;
+}
+inline bool is_directory(const path& p, std::error_code& failure) {
+    struct stat found {};
+    failure.clear();
+    if (::stat(p.c_str(), &found) == 0) return S_ISDIR(found.st_mode);
+    failure.assign(errno, std::generic_category());
+    return false;
+}
+
+} // namespace tapegraph::files
