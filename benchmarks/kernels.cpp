@@ -1,6 +1,6 @@
 #include <tapegraph/cpu/gemm.hpp>
-#include <tapegraph/ops/convolution/cpu.hpp>
 #include <tapegraph/fast_convolution.hpp>
+#include <tapegraph/ops/convolution/cpu.hpp>
 
 #include <chrono>
 #include <cstdio>
@@ -190,6 +190,10 @@ int main(int argc, char** argv) {
         convolution("conv1 50x50x3 3x3 150", {batch, 50, 50, 3, 3, 3, 48, 48, 150});
         convolution("conv2 24x24x150 5x5 300", {batch, 24, 24, 150, 5, 5, 20, 20, 300});
         convolution("1-D 1400x128 9 128", {batch, 1, 1400, 128, 1, 9, 1, 1392, 128});
+        convolution("1-D 1343x256 20 256", {batch, 1, 1343, 256, 1, 20, 1, 1324, 256});
+        convolution("1-D 121x64 20 128", {batch, 1, 121, 64, 1, 20, 1, 102, 128});
+        convolution("1-D 1400x30 40 128 stride 4", {batch, 1, 1400, 30, 1, 40, 1, 341, 128, 1, 4});
+        convolution("1-D 1400x30 400 64 stride 4", {batch, 1, 1400, 30, 1, 400, 1, 251, 64, 1, 4});
         convolution("depthwise 28x28x256 3x3", {batch, 28, 28, 256, 3, 3, 28, 28, 256, 1, 1, 1, 1, 1, 1, 256});
         convolution("conv3 10x10x300 3x3 200", {batch, 10, 10, 300, 3, 3, 8, 8, 200});
     }

@@ -13,9 +13,11 @@ namespace tapegraph {
 ///     tg::set_convolution_algorithm(tg::convolution_algorithm::fast);
 ///
 /// `fast` takes kernels of 3 by 3 and 5 by 5 of stride 1 between at least 32 channels, with outputs of at least 16 tiles of 4 by 4 (13 by
-/// 13, say); everything else stays direct. Sums are rounded otherwise, with errors of a few 1e-6 of a tile's values where direct
-/// sums have 1e-6; a NaN or infinity reaches all outputs of its tiles; zeros become about 1e-6 of their neighbours. Choose before the
-/// first convolution: throws argument_error where memory has already been planned for another choice.
+/// 13, say), and undilated long kernels along one dimension, any stride as phases, where Fourier transforms spare two thirds of the
+/// products; everything else stays direct. Sums are rounded otherwise: in two dimensions with errors of a few 1e-6 of a tile's values
+/// where direct sums have 1e-6, along one with about as much as direct sums. A NaN or infinity reaches all outputs of its tiles; zeros
+/// become about 1e-6 of their neighbours. Choose before the first convolution: throws argument_error where memory has already been
+/// planned for another choice.
 inline void set_convolution_algorithm(convolution_algorithm algorithm) {
     cpu::detail::convolution_choice& choice = cpu::detail::chosen_convolution();
     const auto* const passes = algorithm == convolution_algorithm::fast ? &cpu::fast_convolution : nullptr;

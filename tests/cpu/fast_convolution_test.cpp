@@ -1,5 +1,5 @@
-#include <tapegraph/ops/convolution/cpu.hpp>
 #include <tapegraph/fast_convolution.hpp>
+#include <tapegraph/ops/convolution/cpu.hpp>
 #include <tapegraph/ops/pooling/cpu.hpp>
 
 #include <support/poisoned.hpp>
@@ -90,13 +90,15 @@ private:
 void check(const geometry& g) {
     INFO("batch " << g.batch << " image " << g.in_height << "x" << g.in_width << "x" << g.in_channels << " kernel "
                   << g.kernel_height << " out " << g.out_height << "x" << g.out_width << "x" << g.out_channels
-                  << " pad " << g.pad_top << "," << g.pad_left);
+                  << " pad " << g.pad_top << "," << g.pad_left << " kernel width " << g.kernel_width << " stride "
+                  << g.stride_width);
     REQUIRE(cpu::fast_convolution.takes(g));
     const auto x = noise(elements_of_x(g), 1), w = noise(elements_of_w(g), 2), dy = noise(elements_of_y(g), 3);
     const reference wanted(g, x, w, dy);
     // Of random values in [-1, 1): 6e-6 and 3e-6 are what 5 and 3 taps have over these shapes, and a half more. A product at a wrong
     // place is an error of 1e-2 and more.
-    const double bound = g.kernel_height == 5 ? 1e-5 : 5e-6;
+    // Along a line transforms are Fourier's, and round as little as direct sums do: 1e-6.
+    const double bound = g.kernel_height == 1 ? 2e-6 : g.kernel_height == 5 ? 1e-5 : 5e-6;
     for (const auto set : {cpu::instruction_set::baseline, cpu::instruction_set::avx2, cpu::instruction_set::avx512}) {
         cpu::set_instruction_set(set);
         if (cpu::active_instruction_set() != set) continue;
@@ -121,7 +123,27 @@ geometry same(std::int64_t batch, std::int64_t height, std::int64_t width, std::
     return {batch, height, width, in, kernel, kernel, height, width, out, 1, 1, kernel / 2, kernel / 2};
 }
 
+/// Along a line: `pad` before, and whatever the outputs ask for after.
+geometry line(std::int64_t batch, std::int64_t width, std::int64_t in, std::int64_t kernel, std::int64_t out_width,
+              std::int64_t out, std::int64_t stride = 1, std::int64_t pad = 0) {
+    return {batch, 1, width, in, 1, kernel, 1, out_width, out, 1, stride, 0, pad};
+}
+
 } // namespace
+
+TEST_CASE("fast convolution: long kernels along a line, strides as phases") {
+    check(line(2, 109, 32, 10, 100, 32));         // 32 numbers
+    check(line(3, 140, 37, 20, 121, 41));         // 64, nothing whole
+    check(line(1, 137, 64, 20, 137, 33, 1, 9));   // padded to the same extent
+    check(line(2, 400, 32, 48, 353, 35));         // 128
+    check(line(1, 350, 33, 100, 251, 32));        // 256
+    check(line(2, 1400, 30, 40, 341, 34, 4));     // a stride of 4: 120 channels
+    check(line(1, 1403, 30, 41, 352, 40, 4, 19)); // an image, a kernel and a padding of parts of phases
+    check(line(1, 1001, 9, 99, 251, 33, 4, 49));  // 36 channels of 9
+    check(line(60, 70, 32, 20, 51, 32));          // several blocks and groups
+    check(line(1, 90, 34, 20, 109, 32, 1, 19));   // padded by all but one of a kernel
+    check(line(1, 301, 16, 60, 81, 32, 3, 1));    // a stride of 3
+}
 
 TEST_CASE("fast convolution: all passes near direct sums in double, the same bits on any number of threads") {
     check(valid(1, 20, 20, 32, 5, 32)); // whole tiles, panels and vectors
@@ -207,6 +229,19 @@ TEST_CASE("fast convolution: no images, a NaN, and shapes that stay direct") {
     CHECK(!taken([](geometry& of) { of.out_channels = 3; }));
     CHECK(!taken([](geometry& of) { of.pad_left = 3; }));
     CHECK(!taken([](geometry& of) { of.out_height = 12; })); // 12 tiles
+
+    const auto along = [](const geometry& of) { return cpu::fast_convolution.takes(of); };
+    CHECK(along(line(1, 140, 64, 20, 121, 64)));
+    CHECK(!along(line(1, 140, 64, 3, 138, 64)));     // as few products directly
+    CHECK(!along(line(1, 140, 31, 20, 121, 64)));    // too few channels
+    CHECK(!along(line(1, 140, 64, 20, 1, 64, 120))); // one output
+    CHECK(!along(line(1, 140, 64, 300, 1, 64)));     // longer than a transform
+    geometry dilated = line(1, 140, 64, 20, 102, 64);
+    dilated.dilation_width = 2;
+    CHECK(!along(dilated));
+    geometry grouped = line(1, 140, 64, 20, 121, 64);
+    grouped.groups = 2;
+    CHECK(!along(grouped));
 }
 
 } // namespace fast_convolution_test

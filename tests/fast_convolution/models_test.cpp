@@ -78,6 +78,45 @@ TEST_CASE("fast convolutions: both modes have the same bits, and train as double
     CHECK(losses[5] < 0.5 * losses[0]);
 }
 
+namespace {
+
+/// Long kernels along a line: one with bias and relu, one with a stride behind it.
+struct line_network {
+    constexpr auto operator()(auto scope, auto signal) const {
+        const auto first = tg::relu(tg::conv1d(scope / "first", signal, {.filters = 33, .kernel_size = 12}));
+        const auto second =
+            tg::relu(tg::conv1d(scope / "second", first, {.filters = 32, .kernel_size = 40, .stride = 4}));
+        return tg::dense(scope / "score", tg::flatten(second), {.units = 3});
+    }
+};
+
+template <class Mode, class T>
+auto compiled_line() {
+    return tg::compile<Mode>(line_network{}, tg::spec<T, tg::dyn, 487, 32>{}, tg::sparse_softmax_cross_entropy{},
+                             tg::momentum{.learning_rate = 0.002}, {.seed = 3});
+}
+template <class T>
+std::vector<double> train_line(auto& model) {
+    const auto x = tg::eval(tg::cast<T>(tg::random::normal<float>({5, 487, 32}, {.seed = 5})));
+    std::vector<double> losses;
+    for (int step = 0; step < 4; ++step) losses.push_back(model.train_on_batch(x, labels()).loss);
+    return losses;
+}
+
+} // namespace
+
+TEST_CASE("fast convolutions along a line: both modes have the same bits, and train as double does directly") {
+    auto graph = compiled_line<tg::graph, float>();
+    auto eager = compiled_line<tg::eager, float>();
+    auto direct = compiled_line<tg::graph, double>();
+    for (const auto& v : graph.variables())
+        if (!v.optimizer_state())
+            direct.variables()[v.path()].assign(tg::eval(tg::cast<double>(v.template value<float>())));
+    const std::vector<double> losses = train_line<float>(graph), in_double = train_line<double>(direct);
+    CHECK(losses == train_line<float>(eager));
+    for (std::size_t step = 0; step < losses.size(); ++step) CHECK(std::abs(losses[step] - in_double[step]) < 1e-4);
+}
+
 TEST_CASE("fast convolutions: a choice that comes too late is refused") {
     static_cast<void>(compiled<tg::graph, float>().predict(images<float>(1)));
     tg::set_convolution_algorithm(tg::convolution_algorithm::fast); // what it is

@@ -7,7 +7,7 @@ namespace tapegraph {
 /// How the CPU computes convolutions of float; double is always direct.
 enum class convolution_algorithm : unsigned char {
     direct, ///< sums of products: the default
-    fast    ///< fewer products where the shape allows it (docs/performance.md): errors 2 to 6 times as large
+    fast ///< fewer products where the shape allows it (docs/performance.md): in two dimensions errors 4 to 10 times as large
 };
 
 } // namespace tapegraph

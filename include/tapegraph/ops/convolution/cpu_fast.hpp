@@ -2,11 +2,13 @@
 
 #include <tapegraph/core/component.hpp>
 #include <tapegraph/ops/convolution/cpu_algorithm.hpp>
+#include <tapegraph/ops/convolution/cpu_fast_line.hpp>
 #include <tapegraph/ops/convolution/cpu_fast_transforms.hpp>
 
 /// Convolutions by fewer products: of every tile of 4 by 4 outputs, 64 products for each pair of channels instead of 400 with kernels of
-/// 5 by 5, 36 instead of 144 with 3 by 3. Inputs and filters are transformed, multiplied product by product by the tile kernels of
-/// matrix products, and the results are transformed to outputs.
+/// 5 by 5, 36 instead of 144 with 3 by 3; of long kernels along a line about two for every output (cpu_fast_line.hpp). Inputs and
+/// filters are transformed, multiplied product by product by the tile kernels of matrix products, and the results are transformed to
+/// outputs.
 ///
 ///     forward          a thread keeps a block of transformed tiles, and goes through the panels of output channels with it
 ///     input gradient   the adjoint of the transforms: blocks of whole images, whose tiles add to dx one after the other
@@ -30,13 +32,15 @@ inline constexpr convolution_algorithm_passes fast_convolution{&detail::takes_fa
 #if TG_DEFINES(convolution)
 namespace detail {
 
-/// dispatch_fused of a transform for kernels of 3 or 5 taps.
+/// dispatch_fused of a transform for the plan's kernels.
 template <template <int> class Transform, class Job>
-void transform(std::int64_t taps, const Job& job) {
-    if (taps == 3)
+void transform(const fast_plan& plan, const Job& job) {
+    if (plan.taps == 3)
         dispatch_fused<Transform<3>>(&job);
-    else
+    else if (plan.taps == 5)
         dispatch_fused<Transform<5>>(&job);
+    else
+        dispatch_fused<Transform<0>>(&job);
 }
 
 /// Calls f(first, last) for parts of `count` channels.
@@ -88,17 +92,17 @@ inline std::int64_t panel_shares(std::int64_t tasks, std::int64_t panels) {
     return std::clamp<std::int64_t>(divide_up(2 * thread_count(), tasks), 1, panels);
 }
 
-TG_DEFINITION void fast_forward(const convolution_geometry& g, const float* x, const float* w, float* y,
+TG_DEFINITION void fast_forward(const convolution_geometry& given, const float* x, const float* w, float* y,
                                 void* workspace, const convolution_epilogue<float>& epilogue, bool pooled) {
-    if (g.batch <= 0) return;
+    if (given.batch <= 0) return;
     const auto& kernels = active_tile_kernels<float>();
-    const fast_plan plan(g, kernels.lanes);
+    const fast_plan plan(given, kernels.lanes);
+    const convolution_geometry& g = plan.g;
     workspace_cutter cut(workspace);
     const fast_forward_scratch scratch(cut, plan, thread_count(), false);
     const std::int64_t stride = plan.filter_stride(), panels = plan.filters.count();
     for_channels(g.in_channels, [&](std::int64_t first, std::int64_t last) {
-        transform<filter_transform>(g.kernel_width,
-                                    filter_job{g, &plan, w, scratch.filters, stride, first, last, false});
+        transform<filter_transform>(plan, filter_job{g, &plan, w, scratch.filters, stride, first, last, false});
     });
     const std::int64_t shares = panel_shares(plan.blocks, panels);
     for_tasks(plan.blocks * shares, true, [&](std::int64_t task, int thread) {
@@ -106,48 +110,48 @@ TG_DEFINITION void fast_forward(const convolution_geometry& g, const float* x, c
         const std::int64_t last = std::min(plan.tiles, first + fast_plan::block_tiles);
         float* const v = scratch.channels + thread * scratch.block;
         float* const results = scratch.results + thread * plan.result_block();
-        transform<input_transform>(g.kernel_width, input_job{g, &plan, x, v, first, last, plan.block * plan.in_row});
+        transform<input_transform>(plan, input_job{g, &plan, x, v, first, last, plan.block * plan.in_row});
         for (std::int64_t panel = panels * share / shares; panel < panels * (share + 1) / shares; ++panel) {
             multiply_panel(plan, kernels, v, plan.in_row, scratch.filters, stride, plan.filters, g.in_channels, panel,
                            last - first, results);
-            transform<output_transform>(g.kernel_width,
-                                        output_job{g, &plan, results, y, epilogue, first, last, panel, pooled});
+            transform<output_transform>(plan, output_job{g, &plan, results, y, epilogue, first, last, panel, pooled});
         }
     });
 }
 
-TG_DEFINITION void fast_input_gradient(const convolution_geometry& g, const float* dy, const float* w, float* dx,
+TG_DEFINITION void fast_input_gradient(const convolution_geometry& given, const float* dy, const float* w, float* dx,
                                        void* workspace) {
-    if (g.batch <= 0) return;
+    if (given.batch <= 0) return;
     const auto& kernels = active_tile_kernels<float>();
-    const fast_plan plan(g, kernels.lanes);
+    const fast_plan plan(given, kernels.lanes);
+    const convolution_geometry& g = plan.g;
     workspace_cutter cut(workspace);
     const fast_forward_scratch scratch(cut, plan, thread_count(), true);
     const std::int64_t stride = plan.turned_stride(), panels = plan.turned.count(), width = 2 * plan.turned.lanes;
     for_channels(g.out_channels, [&](std::int64_t first, std::int64_t last) {
-        transform<filter_transform>(g.kernel_width,
-                                    filter_job{g, &plan, w, scratch.filters, stride, first, last, true});
+        transform<filter_transform>(plan, filter_job{g, &plan, w, scratch.filters, stride, first, last, true});
     });
     const std::int64_t tasks = divide_up(g.batch, plan.images), shares = panel_shares(tasks, panels);
     for_tasks(tasks * shares, true, [&](std::int64_t task, int thread) {
         const std::int64_t share = task % shares, image = task / shares * plan.images;
         const std::int64_t images = std::min(plan.images, g.batch - image), each = plan.down * plan.across;
         const std::int64_t from = panels * share / shares, to = panels * (share + 1) / shares;
-        const std::int64_t pixels = g.in_height * g.in_width, channel = from * width;
-        for (std::int64_t i = image * pixels; i < (image + images) * pixels; ++i)
-            std::fill_n(dx + i * g.in_channels + channel, std::min(g.in_channels, to * width) - channel, 0.0f);
+        const std::int64_t channel = from * width, channels = std::min(g.in_channels, to * width) - channel;
+        for (std::int64_t i = image; i < image + images; ++i)
+            for (std::int64_t at = channel; at < plan.image;
+                 at += g.in_channels) // the last pixel may have fewer phases
+                std::fill_n(dx + i * plan.image + at, std::min(channels, plan.image - at), 0.0f);
         float* const v = scratch.channels + thread * scratch.block;
         float* const results = scratch.results + thread * plan.result_block();
         // Neighbouring tiles add to the same pixels, always in this order.
         const std::int64_t end = (image + images) * each;
         for (std::int64_t first = image * each; first < end; first += plan.block) {
             const std::int64_t last = std::min(end, first + plan.block);
-            transform<gradient_transform>(g.kernel_width,
-                                          gradient_job{g, &plan, dy, v, first, last, first, plan.block, false});
+            transform<gradient_transform>(plan, gradient_job{g, &plan, dy, v, first, last, first, plan.block, false});
             for (std::int64_t panel = from; panel < to; ++panel) {
                 multiply_panel(plan, kernels, v, plan.out_row, scratch.filters, stride, plan.turned, g.out_channels,
                                panel, last - first, results);
-                transform<input_gradient_transform>(g.kernel_width,
+                transform<input_gradient_transform>(plan,
                                                     input_gradient_job{g, &plan, results, dx, first, last, panel});
             }
         }
@@ -164,14 +168,15 @@ struct fast_filter_scratch {
           sums(cut.take<float>(plan.products * plan.filter_stride())) {}
 };
 
-TG_DEFINITION void fast_filter_gradient(const convolution_geometry& g, const float* x, const float* dy, float* dw,
+TG_DEFINITION void fast_filter_gradient(const convolution_geometry& given, const float* x, const float* dy, float* dw,
                                         void* workspace) {
-    if (g.batch <= 0) {
-        std::fill_n(dw, g.kernel_height * g.kernel_width * g.in_channels * g.out_channels, 0.0f);
+    if (given.batch <= 0) {
+        std::fill_n(dw, given.kernel_height * given.kernel_width * given.in_channels * given.out_channels, 0.0f);
         return;
     }
     const auto& kernels = active_tile_kernels<float>();
-    const fast_plan plan(g, kernels.lanes);
+    const fast_plan plan(given, kernels.lanes);
+    const convolution_geometry& g = plan.g;
     workspace_cutter cut(workspace);
     const fast_filter_scratch scratch(cut, plan);
     const std::int64_t stride = plan.filter_stride(), panels = plan.filters.count();
@@ -180,11 +185,10 @@ TG_DEFINITION void fast_filter_gradient(const convolution_geometry& g, const flo
         const std::int64_t end = std::min(plan.tiles, begin + plan.group);
         for_tasks(divide_up(end - begin, part), true, [&](std::int64_t task, int) {
             const std::int64_t first = begin + task * part, last = std::min(end, first + part);
-            transform<input_transform>(g.kernel_width,
-                                       input_job{g, &plan, x, scratch.inputs + (first - begin) * plan.in_row, first,
-                                                 last, plan.group * plan.in_row});
+            transform<input_transform>(plan, input_job{g, &plan, x, scratch.inputs + (first - begin) * plan.in_row,
+                                                       first, last, plan.group * plan.in_row});
             transform<gradient_transform>(
-                g.kernel_width, gradient_job{g, &plan, dy, scratch.gradients, first, last, begin, plan.group, true});
+                plan, gradient_job{g, &plan, dy, scratch.gradients, first, last, begin, plan.group, true});
         });
         for_tasks(plan.products, true, [&](std::int64_t p, int) {
             tile_job<float> job{};
@@ -209,7 +213,7 @@ TG_DEFINITION void fast_filter_gradient(const convolution_geometry& g, const flo
         });
     }
     for_channels(g.in_channels, [&](std::int64_t first, std::int64_t last) {
-        transform<filter_gradient_transform>(g.kernel_width,
+        transform<filter_gradient_transform>(plan,
                                              filter_gradient_job{g, &plan, scratch.sums, dw, stride, first, last});
     });
 }

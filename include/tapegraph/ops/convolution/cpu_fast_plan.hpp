@@ -12,7 +12,7 @@ inline constexpr int fast_outputs = 4;
 
 /// Stride 1 along undilated kernels of 3 by 3 and 5 by 5, padded by less than a kernel, between enough channels and with enough outputs
 /// for the transforms to pay at any batch: what the batch decided, a batch of another size would round otherwise.
-inline bool takes_fast(const convolution_geometry& g) {
+inline bool takes_planar(const convolution_geometry& g) {
     constexpr std::int64_t fewest_channels = 32, fewest_tiles = 16;
     return g.groups == 1 && g.stride_height == 1 && g.stride_width == 1 && g.dilation_height == 1 &&
            g.dilation_width == 1 && g.kernel_height == g.kernel_width && (g.kernel_width == 3 || g.kernel_width == 5) &&
@@ -21,7 +21,58 @@ inline bool takes_fast(const convolution_geometry& g) {
            divide_up(g.out_height, fast_outputs) * divide_up(g.out_width, fast_outputs) >= fewest_tiles;
 }
 
+/// A long kernel along one dimension, by real Fourier transforms of overlapping tiles. A stride becomes channels: `stride` neighbouring
+/// pixels are one, and a kernel of 40 with stride 4 is one of 10 for four times the channels.
+struct line_tiles {
+    std::int64_t lead;      ///< taps of zeros before the kernel's, so that padding is whole pixels
+    std::int64_t taps;      ///< of the kernel in phases
+    std::int64_t transform; ///< real numbers of a transform; 0 where none pays
+    std::int64_t outputs;   ///< of a tile
+    std::int64_t across;    ///< tiles of an image
+
+    /// Products of a tile: three for each complex number, and two real ones.
+    static std::int64_t products(std::int64_t transform) { return 3 * (transform / 2 - 1) + 2; }
+
+    explicit line_tiles(const convolution_geometry& g)
+        : lead(divide_up(g.pad_left, g.stride_width) * g.stride_width - g.pad_left),
+          taps(divide_up(g.kernel_width + lead, g.stride_width)),
+          transform(0),
+          outputs(0),
+          across(0) {
+        // Below three times as many direct products the transforms cost what products spare. Filters count as two tiles more of every
+        // image: they take about as long as twenty, once for all of a batch, which must not choose.
+        constexpr std::int64_t fewest = 3, filter_tiles = 2;
+        std::int64_t best = divide_up(g.out_width * g.kernel_width, fewest * g.stride_width);
+        for (std::int64_t n = 32; n <= 256; n *= 2) {
+            if (n < taps + 8) continue;
+            const std::int64_t tiles = divide_up(g.out_width, n - taps + 1);
+            const std::int64_t cost = (tiles + filter_tiles) * products(n);
+            if (cost >= best) continue;
+            best = cost;
+            transform = n;
+            across = tiles;
+            outputs = divide_up(g.out_width, tiles);
+        }
+    }
+};
+
+/// Undilated kernels of one dimension between enough channels, strides as phases; whatever the batch.
+inline bool takes_line(const convolution_geometry& g) {
+    constexpr std::int64_t fewest_channels = 32;
+    return g.groups == 1 && g.in_height == 1 && g.kernel_height == 1 && g.out_height == 1 && g.pad_top == 0 &&
+           g.dilation_width == 1 && g.pad_left < g.kernel_width && g.in_channels * g.stride_width >= fewest_channels &&
+           g.out_channels >= fewest_channels && g.in_width > 0 && g.out_width > 0 && line_tiles(g).transform != 0;
+}
+
+inline bool takes_fast(const convolution_geometry& g) { return takes_planar(g) || takes_line(g); }
+
 struct fast_plan {
+    convolution_geometry g;           ///< strides as phases: more channels, stride 1
+    std::int64_t taps;                ///< 3 or 5 in both directions; 0: a transform along a line
+    std::int64_t transform;           ///< its real numbers
+    std::int64_t outputs;             ///< of a tile from left to right
+    std::int64_t lead_rows, rows;     ///< rows of zeros before those of w, and those of w ([tap][in channel])
+    std::int64_t image;               ///< floats of an image
     std::int64_t products;            ///< of a tile: what the transforms make
     std::int64_t down, across, tiles; ///< tiles of an image, and of all
     std::int64_t in_row, out_row;     ///< floats from one tile's channels to the next
@@ -33,11 +84,36 @@ struct fast_plan {
     /// About a second-level cache full of 150 channels; and more than a thread's part of a group.
     static constexpr std::int64_t block_tiles = 48, group_tiles = 216;
 
-    fast_plan(const convolution_geometry& g, int lanes) : filters{g.out_channels, lanes}, turned{g.in_channels, lanes} {
-        const std::int64_t side = fast_outputs + g.kernel_width - 1;
-        products = side * side;
-        down = divide_up(g.out_height, fast_outputs);
-        across = divide_up(g.out_width, fast_outputs);
+    fast_plan(const convolution_geometry& given, int lanes)
+        : g(given),
+          lead_rows(0),
+          rows(given.kernel_height * given.kernel_width * given.in_channels),
+          image(given.in_height * given.in_width * given.in_channels) {
+        if (takes_planar(given)) {
+            const std::int64_t side = fast_outputs + g.kernel_width - 1;
+            taps = g.kernel_width;
+            transform = 0;
+            outputs = fast_outputs;
+            products = side * side;
+            down = divide_up(g.out_height, fast_outputs);
+            across = divide_up(g.out_width, fast_outputs);
+        } else {
+            const line_tiles tiling(given);
+            taps = 0;
+            transform = tiling.transform;
+            outputs = tiling.outputs;
+            products = line_tiles::products(transform);
+            down = 1;
+            across = tiling.across;
+            lead_rows = tiling.lead * given.in_channels;
+            g.in_width = divide_up(given.in_width, given.stride_width);
+            g.in_channels = given.in_channels * given.stride_width;
+            g.pad_left = divide_up(given.pad_left, given.stride_width);
+            g.kernel_width = tiling.taps;
+            g.stride_width = 1;
+        }
+        filters = {g.out_channels, lanes};
+        turned = {g.in_channels, lanes};
         tiles = g.batch * down * across;
         // As many whole images as make about a block's tiles; of a larger image, parts of it.
         const std::int64_t each = down * across;
@@ -74,7 +150,7 @@ struct fast_tile {
     fast_tile(const fast_plan& plan, std::int64_t tile)
         : image(tile / (plan.down * plan.across)),
           row(tile / plan.across % plan.down * fast_outputs),
-          column(tile % plan.across * fast_outputs) {}
+          column(tile % plan.across * plan.outputs) {}
 };
 
 } // namespace tapegraph::cpu::detail
