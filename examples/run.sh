@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds a study and runs it with the given arguments (--help lists them):
-#   examples/run.sh [batch_study | mode_study] [OPTIONS]
+#   examples/run.sh [batch_study | mode_study | distributed] [OPTIONS]
+# distributed trains with 1, 2 and 4 processes of MPI and compares their weights.
 # On Debian and Ubuntu it first installs what is missing. Results go to results/ in the current folder.
 set -euo pipefail
 caller=$PWD
@@ -10,7 +11,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 study=batch_study
 case ${1:-} in
-batch_study | mode_study)
+batch_study | mode_study | distributed)
     study=$1
     shift
     ;;
@@ -19,6 +20,9 @@ build=build/examples
 program=$PWD/$build/examples/$study
 
 ensure_packages g++ cmake ninja-build libcli11-dev libstb-dev nlohmann-json3-dev -- ccache
+if [ "$study" = distributed ]; then
+    ensure_packages libopenmpi-dev openmpi-bin
+fi
 forget_moved_build "$build"
 
 # The program's own output is all that goes to standard output.
@@ -34,4 +38,20 @@ fi
 
 cd "$caller"
 rm -f "$log"
-exec "$program" "$@"
+if [ "$study" != distributed ] || [ "${1:-}" = --help ]; then
+    exec "$program" "$@"
+fi
+
+# One thread each, so that four processes do not take turns on two cores more than they must.
+export OMP_NUM_THREADS=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+first=
+for ranks in 1 2 4; do
+    line=$(mpirun --oversubscribe -n "$ranks" "$program" "$@")
+    echo "$line"
+    hash=${line##* }
+    if [ "${first:=$hash}" != "$hash" ]; then
+        note "$ranks processes have other weights than one"
+        exit 1
+    fi
+done
+echo "the weights are equal"

@@ -44,7 +44,7 @@ protected:
             for (const any_tensor* v : values) sums_.add(v->type(), v->size());
             placed_ = true;
         }
-        if (!begun_) sums_.begin(shards_);
+        if (!begun_) sums_.begin(own_shards());
         begun_ = true;
         while (skipped-- > 0) sums_.skip();
         const double shares[]{found.measured.loss * share, found.measured.accuracy * share};
@@ -109,6 +109,12 @@ protected:
     void begin_shards() {
         rows_.begin();
         begun_ = false;
+    }
+    /// Behind the last shard; `skipped`: those without records before here.
+    void end_shards(int skipped) {
+        if (!begun_) sums_.begin(own_shards()); // none has any
+        while (skipped-- > 0) sums_.skip();
+        sum_over_ranks();
     }
 
 private:
@@ -177,27 +183,34 @@ private:
         using trace = ir::training_trace<Model, Spec, Loss, Optimizer>;
         constexpr std::size_t count = pack::count + objective::columns;
         this->template check_inputs<trace>(columns, static_cast<int>(count));
-        const std::int64_t records = detail::records_to_cut(columns, count, this->shards_, this->fitting_);
+        const std::int64_t records = this->begin_step(columns, count);
         const typename base::metric_guard metrics(*this);
         this->begin_shards();
         differentiated found;
         int skipped = 0; // no records, no values
-        for (int s = 0; s < this->shards_; ++s) {
+        const int first = this->first_shard(), end = first + this->own_shards();
+        const auto run = [&](const detail::shard_range& range, int shard) {
+            const double share = static_cast<double>(range.count) / static_cast<double>(records);
+            buffer_view cut[count];
+            detail::cut_columns(columns, count, range, cut);
+            this->context_.variables = &this->variables_;
+            this->context_.begin(true, detail::random_of_shard(this->options_.seed, this->step_, shard));
+            const detail::random_scope draws(this->context_.random);
+            found = this->template differentiate<Scaled>(this->context_, cut, share);
+            return share;
+        };
+        for (int s = first; s < end; ++s) {
             const detail::shard_range range(records, s, this->shards_);
             if (range.count == 0) {
                 ++skipped;
                 continue;
             }
-            buffer_view cut[count];
-            detail::cut_columns(columns, count, range, cut);
-            const double share = static_cast<double>(range.count) / static_cast<double>(records);
-            this->context_.variables = &this->variables_;
-            this->context_.begin(true, detail::random_of_shard(this->options_.seed, this->step_, s));
-            const detail::random_scope draws(this->context_.random);
-            found = this->template differentiate<Scaled>(this->context_, cut, share);
+            const double share = run(range, s);
             this->add_shard(this->context_, {found.result, found.gradients, found.targets.size()}, share, skipped);
             skipped = 0;
         }
+        if (skipped == end - first) run(detail::shard_range(records, 0, 1), first); // which variables it has, no more
+        this->end_shards(skipped);
         this->take_sums(this->context_, found.gradients, found.targets.size());
         found.result = this->measured();
         return found;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/error.hpp>
+#include <tapegraph/distributed/tree_sum.hpp>
 #include <tapegraph/nn/model_base.hpp>
 #include <tapegraph/nn/outputs.hpp>
 #include <tapegraph/nn/training.hpp>
@@ -18,6 +19,9 @@ namespace tapegraph {
 struct sharded {
     int shards = 1;
     compile_options options{};
+    /// The participants that share the shards, whose number divides theirs: rank r computes the r-th part of them. Every rank makes the
+    /// same model and trains it on the same data set; it must outlive the model. Null: one process.
+    distributed::exchange* ranks = nullptr;
 };
 
 namespace detail {
@@ -38,9 +42,10 @@ constexpr void refuse_masks() {
 inline constexpr int most_shards = 32768;
 
 template <class = void>
-void check_shards(int shards) {
+void check_shards(int shards, int ranks) {
     if (shards < 1 || shards > most_shards || !std::has_single_bit(static_cast<unsigned>(shards)))
         throw argument_error("shards is " + std::to_string(shards) + ", not a power of two up to 32768");
+    if (ranks > 1) distributed::require_tree(ranks, shards);
 }
 
 /// The records of shard `shard` of `shards` in a batch of `records`: sizes differ by one at most.

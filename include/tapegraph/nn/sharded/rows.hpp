@@ -4,6 +4,7 @@
 #include <tapegraph/nn/variables.hpp>
 
 #include <cstring>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,11 @@ template <class = void>
 class basic_row_sums {
 public:
     void begin() {
-        for (part& p : parts_) p.count = 0;
+        for (part& p : parts_) {
+            p.rows.clear();
+            p.indices.clear();
+            p.count = 0;
+        }
     }
     /// Rows [picks..., rest...] of gradient `number` and indices [picks...] behind those of earlier shards.
     void add(std::size_t number, const buffer_view& rows, const buffer_view& indices) {
@@ -23,8 +28,6 @@ public:
         part& p = parts_[number];
         const std::int64_t count = indices.elements();
         if (p.count == 0) {
-            p.rows.clear();
-            p.indices.clear();
             p.row = rows;
             p.row.rank = rows.rank - indices.rank + 1;
             for (int i = 1; i < p.row.rank; ++i) p.row.extents[i] = rows.extents[indices.rank + i - 1];
@@ -47,6 +50,16 @@ public:
         v.extents[0] = p.count;
         v.data = rows ? p.rows.data() : p.indices.data();
         return v;
+    }
+    std::size_t size() const { return parts_.size(); }
+    std::span<const std::byte> bytes(std::size_t number, bool rows) const {
+        return rows ? parts_[number].rows : parts_[number].indices;
+    }
+    /// Others in their place.
+    void replace(std::size_t number, bool rows, std::span<const std::byte> bytes) {
+        part& p = parts_[number];
+        (rows ? p.rows : p.indices).assign(bytes.begin(), bytes.end());
+        p.count = static_cast<std::int64_t>(p.indices.size() / size_of(p.index.type));
     }
     /// The derivative by the whole variable.
     any_tensor whole(std::size_t number, const variable& v) {

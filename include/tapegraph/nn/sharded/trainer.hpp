@@ -1,9 +1,7 @@
 #pragma once
 
 #include <tapegraph/nn/graph_trainer.hpp>
-#include <tapegraph/nn/sharded/options.hpp>
-#include <tapegraph/nn/sharded/rows.hpp>
-#include <tapegraph/nn/sharded/sums.hpp>
+#include <tapegraph/nn/sharded/owner.hpp>
 #include <tapegraph/nn/sharded/traces.hpp>
 
 #include <cstring>
@@ -14,36 +12,6 @@
 /// A step of shards in graph mode, of models of any type.
 
 namespace tapegraph::detail {
-
-/// What models of both modes keep of their shards.
-template <class Trainer>
-class shard_owner : public Trainer {
-public:
-    /// Into how many shards a batch is cut.
-    int shards() const { return shards_; }
-    /// What fit asks for: 0 leaves the number as it is. Throws argument_error for one that cannot be.
-    void use_shards(std::int64_t batch_size, int shards) {
-        if (shards != 0) check_shards(shards);
-        const int asked = shards != 0 ? shards : shards_;
-        if (batch_size < asked)
-            throw argument_error("fit: batch_size is " + std::to_string(batch_size) + ", less than the " +
-                                 std::to_string(asked) + " shards that it is cut into");
-        shards_ = asked;
-    }
-    /// Bytes of the sums over shards.
-    std::size_t shard_sum_bytes() const { return sums_.memory(); }
-
-protected:
-    explicit shard_owner(const sharded& how) : Trainer(how.options), shards_(how.shards) {
-        check_shards(how.shards);
-        if (this->device_ != nullptr)
-            throw argument_error("shards: models that are cut into shards compute on the CPU");
-    }
-
-    shard_sums sums_;
-    row_sums rows_;
-    int shards_;
-};
 
 template <class = void>
 class basic_sharded_trainer : public shard_owner<basic_graph_trainer<>> {
@@ -115,10 +83,10 @@ step_result basic_sharded_trainer<X>::add_shards(ir::program& p, batch_columns c
     buffer_view cut[column_match::most];
     std::size_t count = 0;
     for (const ir::input_entry& input : p.view().inputs) count += input.scalar_parameter ? 0 : 1;
-    const std::int64_t records = records_to_cut(columns, count, shards_, fitting_);
-    sums_.begin(shards_);
+    const std::int64_t records = begin_step(columns, count);
+    sums_.begin(own_shards());
     rows_.begin();
-    for (int s = 0; s < shards_; ++s) {
+    for (int s = first_shard(); s < first_shard() + own_shards(); ++s) {
         const shard_range range(records, s, shards_);
         if (range.count == 0) {
             sums_.skip();
@@ -135,6 +103,7 @@ step_result basic_sharded_trainer<X>::add_shards(ir::program& p, batch_columns c
             rows_.add(static_cast<std::size_t>(k / 2), p.device_output(k), p.device_output(k + 1));
         sums_.next();
     }
+    sum_over_ranks();
     double measured[2]{};
     std::size_t at = 0;
     for (const folded_value& f : folded_)
