@@ -1,6 +1,7 @@
 // A mean over the steps of a mask is not one over records, by which shards are weighted.
 // expect: shards: the loss of an output with a mask is a mean over the steps that count, not over records; take x.value
 // expect-elsewhere: a static_assert in the model's constructor
+// expect-longer: the chain from tg::compile to the constructor names the whole model twice
 #include <tapegraph/nn/layers/masking.hpp>
 #include <tapegraph/nn/sharded.hpp>
 #include <tapegraph/tapegraph.hpp>
