@@ -41,6 +41,30 @@ constexpr bool what_several_kernels_read_has_a_buffer_when_sealed() {
     return verify(t, s).ok() && s.steps.size() == 3;
 }
 
+// h is read by two kernels, and reading x instead costs them no more; exp is no instruction to repeat.
+constexpr bool what_costs_no_more_than_its_operand_is_computed_again() {
+    trace t;
+    const node x = batch_input(t, "x", {3}), w = input(t, "w", {3});
+    const node h = (x - w) * 2 + x;
+    output(t, "a", exp(h));
+    output(t, "b", sum(h, 0));
+    const auto s = planned(t);
+    return verify(t, s).ok() && s.steps.size() == 2 && !computed(s, h.id());
+}
+
+constexpr bool what_reads_two_operands_or_takes_many_instructions_is_kept() {
+    trace t;
+    const node x = batch_input(t, "x", {3}), y = batch_input(t, "y", {3});
+    const node both = x * y, many = (((x + 1) * 2 + 3) * 4 + 5), plain = x * 2, wider = negate(tanh(x));
+    for (const node& h : {both, many, plain, wider}) {
+        output(t, "a", exp(h));
+        output(t, "b", tanh(h));
+    }
+    const auto s = planned(t);
+    return verify(t, s).ok() && computed(s, both.id()) && computed(s, many.id()) && !computed(s, plain.id()) &&
+           computed(s, wider.id());
+}
+
 // max is differentiated as a whole, so its operand is sealed; its kernel computes that operand all the same.
 constexpr bool a_sealed_operand_is_fused_into_a_reduction() {
     trace t;
@@ -164,6 +188,8 @@ static_assert(a_chain_is_one_region());
 static_assert(what_several_kernels_read_has_a_buffer_when_sealed());
 static_assert(a_sealed_operand_is_fused_into_a_reduction());
 static_assert(inner_nodes_of_a_formula_are_computed_again());
+static_assert(what_costs_no_more_than_its_operand_is_computed_again());
+static_assert(what_reads_two_operands_or_takes_many_instructions_is_kept());
 static_assert(other_operations_and_other_shapes_want_buffers());
 static_assert(a_reduction_takes_its_producer());
 static_assert(equal_regions_share_a_kernel());
@@ -180,6 +206,8 @@ TEST_CASE("fusion and scheduling at run time") {
     CHECK(a_chain_is_one_region());
     CHECK(what_several_kernels_read_has_a_buffer_when_sealed());
     CHECK(inner_nodes_of_a_formula_are_computed_again());
+    CHECK(what_costs_no_more_than_its_operand_is_computed_again());
+    CHECK(what_reads_two_operands_or_takes_many_instructions_is_kept());
     CHECK(other_operations_and_other_shapes_want_buffers());
     CHECK(a_reduction_takes_its_producer());
     CHECK(equal_regions_share_a_kernel());

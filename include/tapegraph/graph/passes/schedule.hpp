@@ -2,6 +2,8 @@
 
 #include <tapegraph/graph/passes/merge_updates.hpp>
 #include <tapegraph/graph/passes/steps.hpp>
+#include <tapegraph/ops/elementwise/arithmetic.hpp>
+#include <tapegraph/ops/movement/view.hpp>
 
 /// Fusion and scheduling: which nodes get buffers, and the straight line of kernel calls that fills them. Templates, so
 /// that programs without graphs do not compile them.
@@ -10,10 +12,38 @@ namespace tapegraph::ir {
 
 namespace detail {
 
+/// Whether every kernel that reads a value computes it again: it is made of one operand of its own size by a few instructions, so that
+/// reading the operand costs what reading the value would, writing the value nothing, and one of the two has to live on. Batch
+/// normalization's gradient has two of them, each of which was written once and read twice.
+template <class = void>
+constexpr bool cheap_again(const trace& t, int i, const list<int>& buffered) {
+    constexpr int most_instructions = 4;
+    if (is_storage_type(t.nodes[i].type)) return false;
+    int operand = -1, instructions = 0, open[2 * most_instructions] = {i};
+    for (int left = 1; left > 0;) {
+        const int node = open[--left];
+        if (!t.is(node, descriptor_of<add_op>) && !t.is(node, descriptor_of<subtract_op>) &&
+            !t.is(node, descriptor_of<multiply_op>) && !t.is(node, descriptor_of<negate_op>))
+            return false;
+        if (++instructions > most_instructions) return false;
+        for (int k = 0; k < t.nodes[node].arguments; ++k) {
+            const int argument = t.argument(node, k);
+            if (!t.same_shape(argument, i) || argument == operand) continue;
+            if (t.nodes[argument].op->kind == operation_kind::map && buffered[argument] == 0)
+                open[left++] = argument;
+            else if (operand < 0)
+                operand = argument;
+            else
+                return false;
+        }
+    }
+    return operand >= 0;
+}
+
 /// Decides which elementwise nodes live in registers only. Such a node is computed inside every kernel that uses it.
 ///
 /// A node stays virtual when all its users run over its own shape and either one kernel alone uses it, or it is an inner
-/// node of a formula: those are computed again where needed, exactly as the tape does.
+/// node of a formula: those are computed again where needed, exactly as the tape does. So is what costs no more to compute than to read.
 template <class = void>
 constexpr list<int> buffered_nodes(trace& t) {
     constexpr int none = -1, several = -2, largest_region = 48;
@@ -37,7 +67,8 @@ constexpr list<int> buffered_nodes(trace& t) {
     for (int i = count - 1; i >= 0; --i) {
         const entry& e = t.nodes[i];
         const bool map = e.op->kind == operation_kind::map, reduce = e.op->kind == operation_kind::reduce;
-        if (map && (kernel_of[i] == none || (kernel_of[i] == several && e.sealed))) buffered[i] = 1;
+        if (map && (kernel_of[i] == none || (kernel_of[i] == several && e.sealed && !cheap_again(t, i, buffered))))
+            buffered[i] = 1;
         if (!map) buffered[i] = 1;
         const int kernel = buffered[i] != 0 ? i : kernel_of[i];
         for (int k = 0; k < e.arguments; ++k) {
