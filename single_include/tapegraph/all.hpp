@@ -5333,8 +5333,112 @@ constexpr std::uint32_t unmasked_crc32c(std::uint32_t masked) { return std::rotl
 }
 // ---- tapegraph/io/file.hpp ----
 
+// ---- tapegraph/io/path.hpp ----
+
 #include <cerrno>
-#include <filesystem>
+#include <iosfwd>
+#include <system_error>
+
+#include <sys/stat.h>
+
+/// Paths, in place of <filesystem>, which costs every program that reads it a third of a second. The names are that header's.
+
+namespace tapegraph::files {
+
+namespace detail {
+/// files::path, known by what it has.
+template <class Path>
+concept path_of_others = requires(const Path& path) {
+ typename Path::string_type;
+ { path.native() } -> std::same_as<const std::string&>;
+};
+}
+
+/// The name of a file or folder. Made of whatever names one, files::path included, and converted to that.
+class path {
+public:
+ path() = default;
+ path(std::string name) : name_(std::move(name)) {}
+ path(std::string_view name) : name_(name) {}
+ path(const char* name) : name_(name) {}
+ template <detail::path_of_others Path>
+ path(const Path& other) : name_(other.native()) {}
+ template <detail::path_of_others Path>
+ operator Path() const {
+  return Path(name_);
+ }
+
+ const std::string& string() const { return name_; }
+ const std::string& native() const { return name_; }
+ const char* c_str() const { return name_.c_str(); }
+ bool empty() const { return name_.empty(); }
+ void clear() { name_.clear(); }
+ bool is_absolute() const { return name_.starts_with('/'); }
+
+ /// What stands behind the last '/'.
+ path filename() const { return name_.substr(name_.rfind('/') + 1); }
+ /// What stands in front of it; "/" of what is in the root.
+ path parent_path() const {
+  auto end = name_.rfind('/');
+  if (end == std::string::npos) return {};
+  while (end > 0 && name_[end - 1] == '/') --end;
+  return name_.substr(0, end == 0 ? 1 : end);
+ }
+ bool has_parent_path() const { return name_.find('/') != std::string::npos; }
+ /// From the last point of the filename on, unless it begins with that or is "..".
+ path extension() const {
+  const std::string last = filename().name_;
+  const auto point = last.rfind('.');
+  return point == std::string::npos || point == 0 || last == ".." ? std::string() : last.substr(point);
+ }
+ path stem() const {
+  const std::string last = filename().name_;
+  return last.substr(0, last.size() - extension().name_.size());
+ }
+
+ path& operator/=(const path& inner) {
+  if (inner.is_absolute()) return *this = inner;
+  if (!name_.empty() && name_.back() != '/') name_ += '/';
+  name_ += inner.name_;
+  return *this;
+ }
+ path& operator+=(std::string_view more) {
+  name_ += more;
+  return *this;
+ }
+ friend path operator/(path outer, const path& inner) { return outer /= inner; }
+ friend bool operator==(const path&, const path&) = default;
+ friend auto operator<=>(const path&, const path&) = default;
+ template <class Other>
+  requires(detail::path_of_others<Other> && !std::same_as<Other, path>)
+ friend bool operator==(const path& a, const Other& b) { return a.name_ == b.native(); }
+ template <class Traits>
+ friend std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& out, const path& p) {
+  return out << '"' << p.name_ << '"';
+ }
+
+private:
+ std::string name_;
+};
+
+/// Whether something of that name is there; `failure` says why that cannot be known.
+inline bool exists(const path& p, std::error_code& failure) {
+ struct stat found {};
+ failure.clear();
+ if (::stat(p.c_str(), &found) == 0) return true;
+ if (errno != ENOENT && errno != ENOTDIR) failure.assign(errno, std::generic_category());
+ return false;
+}
+inline bool is_directory(const path& p, std::error_code& failure) {
+ struct stat found {};
+ failure.clear();
+ if (::stat(p.c_str(), &found) == 0) return S_ISDIR(found.st_mode);
+ failure.assign(errno, std::generic_category());
+ return false;
+}
+
+}
+
 #include <fstream>
 
 #include <fcntl.h>
@@ -5345,26 +5449,25 @@ namespace tapegraph::io {
 
 namespace detail {
 
-inline std::string quoted(const std::filesystem::path& path) { return "'" + path.string() + "'"; }
+inline std::string quoted(const files::path& path) { return "'" + path.string() + "'"; }
 
 /// Size of a regular file. Throws data_error where it is missing or something else.
-inline std::uint64_t file_size_of(const std::filesystem::path& path) {
- std::error_code failure;
- const auto status = std::filesystem::status(path, failure);
- if (status.type() == std::filesystem::file_type::not_found) throw data_error(quoted(path) + ": no such file");
- if (failure) throw data_error(quoted(path) + ": " + failure.message());
- if (!std::filesystem::is_regular_file(status)) throw data_error(quoted(path) + ": not a regular file");
- const auto size = std::filesystem::file_size(path, failure);
- if (failure) throw data_error(quoted(path) + ": " + failure.message());
- return size;
+inline std::uint64_t file_size_of(const files::path& path) {
+ struct stat found {};
+ if (::stat(path.c_str(), &found) != 0) {
+  if (errno == ENOENT || errno == ENOTDIR) throw data_error(quoted(path) + ": no such file");
+  throw data_error(quoted(path) + ": " + std::strerror(errno));
+ }
+ if (!S_ISREG(found.st_mode)) throw data_error(quoted(path) + ": not a regular file");
+ return static_cast<std::uint64_t>(found.st_size);
 }
 
 }
 
 /// All bytes of a file. Throws data_error naming it where it is missing or cannot be read.
-inline std::vector<std::uint8_t> read_file(const std::filesystem::path& path) {
+inline std::vector<std::uint8_t> read_file(const files::path& path) {
  const auto size = detail::file_size_of(path);
- std::ifstream in(path, std::ios::binary);
+ std::ifstream in(path.c_str(), std::ios::binary);
  if (!in) throw data_error(detail::quoted(path) + ": cannot be opened: " + std::strerror(errno));
  std::vector<std::uint8_t> bytes(size);
  in.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size));
@@ -5376,7 +5479,7 @@ inline std::vector<std::uint8_t> read_file(const std::filesystem::path& path) {
 /// Destroyed before commit(), it leaves no trace and whatever stood there before is untouched.
 class atomic_file {
 public:
- explicit atomic_file(std::filesystem::path path) : path_(std::move(path)) {
+ explicit atomic_file(files::path path) : path_(std::move(path)) {
   static std::atomic<unsigned> serial{0};
   temporary_ = path_;
   temporary_ += ".tmp." + std::to_string(::getpid()) + "." + std::to_string(serial++);
@@ -5406,7 +5509,7 @@ public:
   if (closed != 0) fail("writing failed");
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("cannot be replaced");
   temporary_.clear();
-  const auto folder = path_.has_parent_path() ? path_.parent_path() : std::filesystem::path(".");
+  const auto folder = path_.has_parent_path() ? path_.parent_path() : files::path(".");
   if (const int handle = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); handle >= 0) {
    (void)::fsync(handle);
    ::close(handle);
@@ -5425,7 +5528,7 @@ private:
   temporary_.clear();
  }
 
- std::filesystem::path path_, temporary_;
+ files::path path_, temporary_;
  int descriptor_ = -1;
 };
 
@@ -5444,7 +5547,7 @@ namespace detail {
 template <class E>
 class cache_file {
 public:
- explicit cache_file(std::filesystem::path path) : path_(std::move(path)) {
+ explicit cache_file(files::path path) : path_(std::move(path)) {
   const std::uint64_t size = io::detail::file_size_of(path_);
   descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor_ < 0) fail("cannot be opened");
@@ -5526,7 +5629,7 @@ private:
   fail("element " + std::to_string(i) + " at byte " + std::to_string(byte) + ": " + why);
  }
 
- std::filesystem::path path_;
+ files::path path_;
  int descriptor_ = -1;
  std::vector<std::uint64_t> places_;
 };
@@ -5535,9 +5638,7 @@ template <class E>
 class file_store {
 public:
  using kept = cache_file<E>;
- explicit file_store(std::filesystem::path path) : held_(std::make_shared<state>()) {
-  held_->path = std::move(path);
- }
+ explicit file_store(files::path path) : held_(std::make_shared<state>()) { held_->path = std::move(path); }
 
  /// Written beside its place until it is whole.
  class writer {
@@ -5575,15 +5676,14 @@ public:
  std::shared_ptr<const kept> whole() const {
   const std::lock_guard lock(held_->mutex);
   std::error_code none;
-  if (!held_->whole && std::filesystem::exists(held_->path, none))
-   held_->whole = std::make_shared<const kept>(held_->path);
+  if (!held_->whole && files::exists(held_->path, none)) held_->whole = std::make_shared<const kept>(held_->path);
   return held_->whole;
  }
 
 private:
  struct state {
   std::mutex mutex;
-  std::filesystem::path path;
+  files::path path;
   std::shared_ptr<const kept> whole;
  };
  std::shared_ptr<state> held_;
@@ -5594,7 +5694,7 @@ private:
 /// For set.cache(): keeps elements in a file, which appears when an epoch was complete, and which later runs read. The file does not know
 /// what made its elements: delete it when that changes. Throws data_error for a file that is damaged or of other elements.
 struct in_file {
- std::filesystem::path path;
+ files::path path;
  template <class E>
  using store = detail::file_store<E>;
  template <class E>
@@ -5659,14 +5759,14 @@ struct csv_reader_options {
 class csv_reader {
 public:
  /// Opens the file and reads the names of the columns. Throws data_error where it is missing, empty or malformed.
- explicit csv_reader(std::filesystem::path path, const csv_reader_options& options = {})
+ explicit csv_reader(files::path path, const csv_reader_options& options = {})
   : path_(std::move(path)), options_(options), buffer_(std::size_t{1} << 16) {
   const char s = options_.separator;
   if (s == '"' || s == '\n' || s == '\r')
    throw argument_error("csv_reader(" + detail::quoted(path_) +
         "): a quote or line break cannot be the separator");
   if (detail::file_size_of(path_) == 0) throw data_error(detail::quoted(path_) + ": empty file");
-  in_.open(path_, std::ios::binary);
+  in_.open(path_.c_str(), std::ios::binary);
   if (!in_) throw data_error(detail::quoted(path_) + ": cannot be opened");
   skip_byte_order_mark();
   if (!options_.header) return;
@@ -5846,7 +5946,7 @@ private:
   return quoted_text(field);
  }
 
- std::filesystem::path path_;
+ files::path path_;
  csv_reader_options options_;
  std::ifstream in_;
  std::vector<char> buffer_;
@@ -6400,7 +6500,7 @@ enum class cifar10_part { train, test };
 
 /// Reads batch files one after the other, as floats in [0, 1], [count, 32, 32, 3]. Throws data_error naming file and
 /// record for a missing, empty or truncated file or a label above 9.
-inline labelled_images read_cifar10(std::span<const std::filesystem::path> files) {
+inline labelled_images read_cifar10(std::span<const files::path> files) {
  constexpr std::size_t plane = 32 * 32, record = 1 + 3 * plane;
  if (files.empty()) throw argument_error("read_cifar10: no files given");
  labelled_images result{{},
@@ -6435,22 +6535,31 @@ inline labelled_images read_cifar10(std::span<const std::filesystem::path> files
  return result;
 }
 
+/// The same of any range of paths, std::filesystem's among them.
+template <std::ranges::input_range Files>
+ requires(std::convertible_to<std::ranges::range_reference_t<const Files&>, files::path> &&
+   !std::convertible_to<const Files&, files::path> &&
+   !std::convertible_to<const Files&, std::span<const files::path>>)
+labelled_images read_cifar10(const Files& batches) {
+ const std::vector<files::path> names(std::ranges::begin(batches), std::ranges::end(batches));
+ return read_cifar10(std::span<const files::path>(names));
+}
+
 /// Reads one batch file, or of a folder `data_batch_1.bin`, `data_batch_2.bin`, ... as far as they go (or
 /// `test_batch.bin`).
-inline labelled_images read_cifar10(const std::filesystem::path& path, cifar10_part part = cifar10_part::train) {
+inline labelled_images read_cifar10(const files::path& path, cifar10_part part = cifar10_part::train) {
  std::error_code failure;
- std::vector<std::filesystem::path> files;
- if (!std::filesystem::is_directory(path, failure)) {
+ std::vector<files::path> files;
+ if (!files::is_directory(path, failure)) {
   files.push_back(path);
  } else if (part == cifar10_part::test) {
   files.push_back(path / "test_batch.bin");
  } else {
   for (int batch = 1;
-   batch == 1 || std::filesystem::exists(path / ("data_batch_" + std::to_string(batch) + ".bin"), failure);
-   ++batch)
+   batch == 1 || files::exists(path / ("data_batch_" + std::to_string(batch) + ".bin"), failure); ++batch)
    files.push_back(path / ("data_batch_" + std::to_string(batch) + ".bin"));
  }
- return read_cifar10(std::span<const std::filesystem::path>(files));
+ return read_cifar10(std::span<const files::path>(files));
 }
 
 }
@@ -6874,10 +6983,10 @@ std::vector<std::byte> npy_to_bytes(const host_array& array) {
 /// data_error naming the file where it is missing, truncated, longer than its shape says or no .npy, dtype_error for elements that
 /// are no numbers (texts, objects, records). Nothing is allocated on the word of a header that the file's size contradicts.
 template <class = void>
-host_array read_npy_array(const std::filesystem::path& path) {
+host_array read_npy_array(const files::path& path) {
  const std::string what = detail::quoted(path);
  const std::uint64_t bytes = detail::file_size_of(path);
- std::ifstream in(path, std::ios::binary);
+ std::ifstream in(path.c_str(), std::ios::binary);
  if (!in) throw data_error(what + ": cannot be opened");
  const auto read = [&](std::uint64_t offset, std::vector<std::byte>& to) {
   in.seekg(static_cast<std::streamoff>(offset));
@@ -6896,14 +7005,14 @@ host_array read_npy_array(const std::filesystem::path& path) {
 /// Reads an .npy as a tensor: `const tg::tensor<float> x(tg::io::read_npy("x.npy"))`. Errors as of read_npy_array, and shape_error for more
 /// than 8 axes.
 template <class = void>
-any_tensor read_npy(const std::filesystem::path& path) {
+any_tensor read_npy(const files::path& path) {
  return tensor_of_array(read_npy_array(path), detail::quoted(path));
 }
 
 /// Writes what numpy.save would, byte for byte; the file replaces an older one only when complete. Throws dtype_error for bf16, which
 /// NumPy has not, data_error where writing fails.
 template <class = void>
-void write_npy_array(const std::filesystem::path& path, const host_array& array) {
+void write_npy_array(const files::path& path, const host_array& array) {
  const std::string begin = detail::npy_begin(array.type, array.shape, "write_npy(" + detail::quoted(path) + ")");
  atomic_file out(path);
  out.write(begin);
@@ -6913,7 +7022,7 @@ void write_npy_array(const std::filesystem::path& path, const host_array& array)
 
 /// The same of a tensor; a `tensor<T>` converts.
 template <class = void>
-void write_npy(const std::filesystem::path& path, const any_tensor& value) {
+void write_npy(const files::path& path, const any_tensor& value) {
  write_npy_array(path, array_of_tensor(value));
 }
 
@@ -6941,7 +7050,7 @@ void add_array(array_source& to, const std::string& name, io::host_array array, 
 
 /// A data set of one column, the rows of the array in an .npy. Throws as io::read_npy_array, and shape_error for an array without records.
 template <class = void>
-dataset from_npy(const std::filesystem::path& path, const std::string& column = "x") {
+dataset from_npy(const files::path& path, const std::string& column = "x") {
  auto source = std::make_shared<array_source>();
  detail::add_array(*source, column, io::read_npy_array(path), io::detail::quoted(path));
  return dataset(std::move(source));
@@ -7166,7 +7275,7 @@ std::vector<csv_column<T>> csv_columns(const io::csv_reader& in, const std::stri
 /// numbers. Throws data_error naming file, row, line and column where a value does not fit its column or is missing, where there
 /// are no rows, or no value in a column; argument_error for options that contradict one another.
 template <class T = float>
-csv_data read_csv(const std::filesystem::path& path, const csv_options& options = {}) {
+csv_data read_csv(const files::path& path, const csv_options& options = {}) {
  static_assert(std::is_floating_point_v<T>, "read_csv: numbers are float or double");
  const std::string origin = io::detail::quoted(path);
  if (!std::isfinite(static_cast<T>(options.fill)) || std::abs(options.fill) > std::numeric_limits<T>::max())
@@ -7303,7 +7412,7 @@ struct text_table_options {
 
 /// Reads a CSV file with a header: each row is one text and the name of its class. Throws data_error naming the file, and row
 /// and value where a row is malformed or a label is empty or not among `classes`; also where there are no rows.
-inline labelled_texts read_text_table(const std::filesystem::path& path, const text_table_options& options) {
+inline labelled_texts read_text_table(const files::path& path, const text_table_options& options) {
  io::csv_reader in(path, options.csv);
  const std::size_t text = in.column(options.text), label = in.column(options.label);
  labelled_texts result;
@@ -8283,14 +8392,14 @@ auto restored(const std::string& origin, const Make& make) {
 /// Writes what a preprocessing step (normalization, string_lookup, ...) learned; an older file is replaced by a complete new one.
 /// Throws data_error.
 template <class Step>
-void save_state(const std::filesystem::path& path, const Step& step) {
+void save_state(const files::path& path, const Step& step) {
  io::atomic_file out(path);
  out.write(step.to_json());
  out.commit();
 }
 /// Reads what save_state wrote: `load_state<normalization>("scale.json")`. Throws data_error naming the file and what is wrong there.
 template <class Step>
-Step load_state(const std::filesystem::path& path) {
+Step load_state(const files::path& path) {
  const auto bytes = io::read_file(path);
  return Step::from_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, io::detail::quoted(path));
 }
@@ -9923,7 +10032,7 @@ public:
 
  /// Writes one word per line in the order of the indices, from 2 on; line feeds, carriage returns and backslashes in words
  /// as \n, \r and \\. An older file is replaced by a complete new one. Throws data_error.
- void save(const std::filesystem::path& path) const {
+ void save(const files::path& path) const {
   std::string text;
   for (const auto& each : words_) text.append(detail::escaped_word(each)).append("\n");
   io::atomic_file out(path);
@@ -9932,7 +10041,7 @@ public:
  }
  /// Reads what `save` wrote, or any file of one word per line, with LF or CRLF. Throws data_error naming file and line for
  /// an empty line, a word that occurs twice and a backslash that means nothing.
- static vocabulary load(const std::filesystem::path& path) {
+ static vocabulary load(const files::path& path) {
   const auto bytes = io::read_file(path);
   const std::string file = io::detail::quoted(path);
   std::string_view rest(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -10769,14 +10878,14 @@ tokenizer tokenizer_from_json(std::string_view text, const std::string& origin =
 
 /// Writes to_json into a file; an older one is replaced by a complete new one. Throws data_error.
 template <class = void>
-void save_tokenizer(const std::filesystem::path& path, const tokenizer& words) {
+void save_tokenizer(const files::path& path, const tokenizer& words) {
  io::atomic_file out(path);
  out.write(to_json(words));
  out.commit();
 }
 /// Reads a file of to_json. Throws data_error naming it.
 template <class = void>
-tokenizer load_tokenizer(const std::filesystem::path& path) {
+tokenizer load_tokenizer(const files::path& path) {
  const auto bytes = io::read_file(path);
  return tokenizer_from_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, io::detail::quoted(path));
 }
@@ -11008,7 +11117,7 @@ byte_pair_encoding checked_encoding(byte_pair_tables tables, const std::string& 
 }
 
 template <class = void>
-std::string text_of_file(const std::filesystem::path& path) {
+std::string text_of_file(const files::path& path) {
  const auto bytes = io::read_file(path);
  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
@@ -11039,14 +11148,13 @@ byte_pair_encoding byte_pair_encoding_from_json(std::string_view tokenizer_json,
 
 /// Reads vocab.json and merges.txt. Throws data_error naming the file and what is wrong there.
 template <class = void>
-byte_pair_encoding load_byte_pair_encoding(const std::filesystem::path& vocabulary,
-          const std::filesystem::path& merges) {
+byte_pair_encoding load_byte_pair_encoding(const files::path& vocabulary, const files::path& merges) {
  return byte_pair_encoding_from_gpt2(detail::text_of_file(vocabulary), detail::text_of_file(merges),
           io::detail::quoted(vocabulary), io::detail::quoted(merges));
 }
 /// Reads a tokenizer.json.
 template <class = void>
-byte_pair_encoding load_byte_pair_encoding(const std::filesystem::path& tokenizer_json) {
+byte_pair_encoding load_byte_pair_encoding(const files::path& tokenizer_json) {
  return byte_pair_encoding_from_json(detail::text_of_file(tokenizer_json), io::detail::quoted(tokenizer_json));
 }
 
@@ -11124,7 +11232,7 @@ std::string to_tokenizer_json(const byte_pair_encoding& from) {
 
 /// Writes a tokenizer.json; an older file is replaced by a complete new one. Throws data_error.
 template <class = void>
-void save_byte_pair_encoding(const std::filesystem::path& tokenizer_json, const byte_pair_encoding& from) {
+void save_byte_pair_encoding(const files::path& tokenizer_json, const byte_pair_encoding& from) {
  io::atomic_file out(tokenizer_json);
  out.write(to_tokenizer_json(from));
  out.commit();
@@ -11132,8 +11240,7 @@ void save_byte_pair_encoding(const std::filesystem::path& tokenizer_json, const 
 /// Writes vocab.json and merges.txt, which hold neither added tokens that are no part of the vocabulary nor how texts are cut. Both
 /// replace older files only when both are written. Throws data_error.
 template <class = void>
-void save_byte_pair_encoding(const std::filesystem::path& vocabulary, const std::filesystem::path& merges,
-       const byte_pair_encoding& from) {
+void save_byte_pair_encoding(const files::path& vocabulary, const files::path& merges, const byte_pair_encoding& from) {
  io::atomic_file first(vocabulary), second(merges);
  first.write(detail::vocabulary_text(from.tables()));
  std::string lines = "#version: 0.2\n";
@@ -11876,7 +11983,6 @@ auto gzip_lines(std::string path) {
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11891,7 +11997,7 @@ namespace detail {
 /// Reads plain and gzip files alike, with errors that name the file.
 class gzip_reader {
 public:
- explicit gzip_reader(const std::filesystem::path& path) : name_(io::detail::quoted(path)) {
+ explicit gzip_reader(const files::path& path) : name_(io::detail::quoted(path)) {
   if (io::detail::file_size_of(path) == 0) throw data_error(name_ + ": empty file");
   file_ = gzopen(path.c_str(), "rb");
   if (file_ == nullptr) throw data_error(name_ + ": cannot be opened");
@@ -11940,7 +12046,7 @@ inline bool idx_type(std::uint8_t code, dtype& type) {
 
 /// Reads one IDX file of any element type. Throws data_error naming the file where it is missing, empty, truncated,
 /// longer than its header says, or no IDX file.
-inline io::host_array read_idx(const std::filesystem::path& path) {
+inline io::host_array read_idx(const files::path& path) {
  const std::string file = io::detail::quoted(path);
  detail::gzip_reader in(path);
  std::array<std::uint8_t, 4> magic{};
@@ -11983,7 +12089,7 @@ inline io::host_array read_idx(const std::filesystem::path& path) {
 
 /// Reads a pair of IDX files, u8 images [count, height, width] and u8 labels [count], as floats in [0, 1] with one
 /// channel. Labels must be below `classes`. Throws data_error naming file and record.
-inline labelled_images read_idx_images(const std::filesystem::path& images, const std::filesystem::path& labels,
+inline labelled_images read_idx_images(const files::path& images, const files::path& labels,
          std::int32_t classes = 10) {
  const std::string image_file = io::detail::quoted(images), label_file = io::detail::quoted(labels);
  const auto pixels = read_idx(images);
@@ -12018,13 +12124,13 @@ inline labelled_images read_idx_images(const std::filesystem::path& images, cons
 
 /// Reads MNIST or a data set laid out like it: `<part>-images-idx3-ubyte` and `<part>-labels-idx1-ubyte` in `folder`,
 /// each with or without .gz; `part` is "train" or "t10k".
-inline labelled_images read_mnist(const std::filesystem::path& folder, const std::string& part = "train") {
+inline labelled_images read_mnist(const files::path& folder, const std::string& part = "train") {
  const auto find = [&](const std::string& name) {
   std::error_code failure;
   const auto plain = folder / name;
-  if (std::filesystem::exists(plain, failure)) return plain;
+  if (files::exists(plain, failure)) return plain;
   const auto zipped = folder / (name + ".gz");
-  if (std::filesystem::exists(zipped, failure)) return zipped;
+  if (files::exists(zipped, failure)) return zipped;
   throw data_error(io::detail::quoted(plain) + ": no such file, nor with .gz");
  };
  const auto images = find(part + "-images-idx3-ubyte");
@@ -12407,7 +12513,6 @@ std::vector<zip_member> parse_zip_directory(std::span<const std::byte> directory
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <fstream>
 #include <set>
 #include <span>
@@ -12427,9 +12532,9 @@ template <class = void>
 class basic_zip_reader {
 public:
  /// Reads the directory. Throws data_error naming the file where it is missing, no zip archive, truncated or corrupt.
- explicit basic_zip_reader(const std::filesystem::path& path) : name_(detail::quoted(path)) {
+ explicit basic_zip_reader(const files::path& path) : name_(detail::quoted(path)) {
   const std::uint64_t bytes = detail::file_size_of(path);
-  in_.open(path, std::ios::binary);
+  in_.open(path.c_str(), std::ios::binary);
   if (!in_) throw data_error(name_ + ": cannot be opened");
   const auto read = [&](std::uint64_t offset, std::uint64_t count) { return range(offset, count, name_); };
   const auto place = detail::find_zip_directory(read, bytes, name_);
@@ -12517,7 +12622,7 @@ struct zip_options {
 template <class = void>
 class basic_zip_writer {
 public:
- explicit basic_zip_writer(const std::filesystem::path& path, const zip_options& options = {})
+ explicit basic_zip_writer(const files::path& path, const zip_options& options = {})
   : operation_("zip " + detail::quoted(path)), options_(options), out_(path) {}
 
  /// Appends a member. Throws argument_error for a name that stands twice or cannot be one, data_error where writing fails.
@@ -12618,7 +12723,6 @@ using zip_writer = basic_zip_writer<>;
 }
 #endif
 
-#include <filesystem>
 #include <map>
 #include <string>
 #include <string_view>
@@ -12634,7 +12738,7 @@ template <class = void>
 class basic_npz_reader {
 public:
  /// Reads what is in it. Throws data_error where it is missing, no zip archive or corrupt.
- explicit basic_npz_reader(const std::filesystem::path& path) : archive_(path) {}
+ explicit basic_npz_reader(const files::path& path) : archive_(path) {}
 
  /// The names that numpy.load shows, in the archive's order: members without ".npy".
  std::vector<std::string> names() const {
@@ -12679,7 +12783,7 @@ using npz_reader = basic_npz_reader<>;
 
 /// All arrays of an .npz by name. Errors as of npz_reader.
 template <class = void>
-std::map<std::string, host_array> read_npz_arrays(const std::filesystem::path& path) {
+std::map<std::string, host_array> read_npz_arrays(const files::path& path) {
  const npz_reader reader(path);
  std::map<std::string, host_array> result;
  for (const std::string& name : reader.names()) result.emplace(name, reader.array(name));
@@ -12688,7 +12792,7 @@ std::map<std::string, host_array> read_npz_arrays(const std::filesystem::path& p
 
 /// All arrays of an .npz as tensors: `tg::tensor<float> x(read_npz("a.npz").at("x"))`.
 template <class = void>
-std::map<std::string, any_tensor> read_npz(const std::filesystem::path& path) {
+std::map<std::string, any_tensor> read_npz(const files::path& path) {
  const npz_reader reader(path);
  std::map<std::string, any_tensor> result;
  for (const std::string& name : reader.names()) result.emplace(name, reader.tensor(name));
@@ -12702,7 +12806,7 @@ struct npz_options {
 /// Writes arrays by name, for numpy.load. The file replaces an older one only when complete; the same arrays give the same bytes.
 /// Throws argument_error for a name that cannot be one, dtype_error for bf16, data_error where writing fails.
 template <class = void>
-void write_npz_arrays(const std::filesystem::path& path, const std::map<std::string, host_array>& arrays,
+void write_npz_arrays(const files::path& path, const std::map<std::string, host_array>& arrays,
      const npz_options& options = {}) {
  zip_writer writer(path, {.level = options.compressed ? 6 : 0});
  for (const auto& [name, array] : arrays) writer.add(name + ".npy", npy_to_bytes(array));
@@ -12711,7 +12815,7 @@ void write_npz_arrays(const std::filesystem::path& path, const std::map<std::str
 
 /// The same of tensors; a `tensor<T>` converts.
 template <class = void>
-void write_npz(const std::filesystem::path& path, const std::map<std::string, any_tensor>& tensors,
+void write_npz(const files::path& path, const std::map<std::string, any_tensor>& tensors,
    const npz_options& options = {}) {
  zip_writer writer(path, {.level = options.compressed ? 6 : 0});
  for (const auto& [name, value] : tensors) writer.add(name + ".npy", npy_to_bytes(array_of_tensor(value)));
@@ -12721,7 +12825,6 @@ void write_npz(const std::filesystem::path& path, const std::map<std::string, an
 }
 #endif
 
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -12732,7 +12835,7 @@ namespace tapegraph::data {
 /// A data set of the arrays in an .npz, a column each under the archive's name; all (in the archive's order) or those named. Their first
 /// axes are equally long. Throws as io::npz_reader, and shape_error for arrays without records or of other lengths.
 template <class = void>
-dataset from_npz(const std::filesystem::path& path, std::vector<std::string> columns = {}) {
+dataset from_npz(const files::path& path, std::vector<std::string> columns = {}) {
  const io::npz_reader reader(path);
  if (columns.empty()) columns = reader.names();
  auto source = std::make_shared<array_source>();
@@ -12955,7 +13058,6 @@ private:
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
@@ -12990,7 +13092,7 @@ template <class = void>
 class basic_record_file {
 public:
  /// Finds where each record begins. Throws data_error naming file, record and byte of what is damaged or not all there.
- explicit basic_record_file(const std::filesystem::path& path, const record_file_options& options = {})
+ explicit basic_record_file(const files::path& path, const record_file_options& options = {})
   : name_(path.string()), check_(options.check) {
   const std::uint64_t size = io::detail::file_size_of(path);
   descriptor_ =
@@ -13089,8 +13191,8 @@ public:
    ends_.push_back(size() + files_.back().size());
   }
  }
- explicit basic_record_files(const std::filesystem::path& path, const record_file_options& options = {})
-  : basic_record_files(std::vector<std::filesystem::path>{path}, options) {}
+ explicit basic_record_files(const files::path& path, const record_file_options& options = {})
+  : basic_record_files(std::vector<files::path>{path}, options) {}
 
  std::int64_t size() const { return ends_.empty() ? 0 : ends_.back(); }
  /// As record_file's.
@@ -13142,7 +13244,7 @@ using record_files = basic_record_files<>;
 template <class = void>
 class basic_record_file_writer {
 public:
- explicit basic_record_file_writer(const std::filesystem::path& path,
+ explicit basic_record_file_writer(const files::path& path,
          record_compression compression = record_compression::none)
   : file_(path), deflate_(compression) {}
 
@@ -13246,12 +13348,129 @@ namespace tapegraph::data::stb {
 #pragma pop_macro("STB_IMAGE_STATIC")
 #pragma pop_macro("STB_IMAGE_IMPLEMENTATION")
 #pragma pop_macro("STBI_INCLUDE_STB_IMAGE_H")
+#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_FOLDER_HPP
+#define TAPEGRAPH_INLINED_TAPEGRAPH_IO_FOLDER_HPP
+// ---- tapegraph/io/folder.hpp ----
+
+#include <cstddef>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <dirent.h>
+#include <unistd.h>
+
+/// What <filesystem> does with folders, for paths of io/path.hpp.
+
+namespace tapegraph::files {
+
+/// Something in a folder.
+class directory_entry {
+public:
+ directory_entry(const path& folder, const char* name) : path_(folder / name) {}
+
+ const files::path& path() const { return path_; }
+ bool is_directory() const {
+  std::error_code ignored;
+  return files::is_directory(path_, ignored);
+ }
+ bool is_directory(std::error_code& failure) const { return files::is_directory(path_, failure); }
+
+private:
+ files::path path_;
+};
+
+/// What is in a folder but "." and "..", in the order of the file system, as it is when this is made.
+class directory_iterator {
+public:
+ directory_iterator() = default;
+ directory_iterator(const path& folder, std::error_code& failure) {
+  failure.clear();
+  DIR* const open = ::opendir(folder.c_str());
+  if (open == nullptr) {
+   failure.assign(errno, std::generic_category());
+   return;
+  }
+  std::vector<directory_entry> found;
+  errno = 0;
+  while (const dirent* entry = ::readdir(open)) {
+   const std::string_view name = entry->d_name;
+   if (name != "." && name != "..") found.emplace_back(folder, entry->d_name);
+  }
+  if (errno != 0) failure.assign(errno, std::generic_category());
+  ::closedir(open);
+  if (!found.empty()) entries_ = std::make_shared<const std::vector<directory_entry>>(std::move(found));
+ }
+
+ const directory_entry& operator*() const { return (*entries_)[at_]; }
+ const directory_entry* operator->() const { return &(*entries_)[at_]; }
+ directory_iterator& operator++() {
+  if (++at_ == entries_->size()) *this = {};
+  return *this;
+ }
+ directory_iterator& increment(std::error_code& failure) {
+  failure.clear();
+  return ++*this;
+ }
+ friend bool operator==(const directory_iterator& a, const directory_iterator& b) {
+  return a.entries_ == b.entries_ && a.at_ == b.at_;
+ }
+ friend directory_iterator begin(directory_iterator first) { return first; }
+ friend directory_iterator end(const directory_iterator&) { return {}; }
+
+private:
+ std::shared_ptr<const std::vector<directory_entry>> entries_; ///< none: the end
+ std::size_t at_ = 0;
+};
+
+/// A file or an empty folder; false where there was none.
+inline bool remove(const path& p, std::error_code& failure) {
+ failure.clear();
+ if (std::remove(p.c_str()) == 0) return true;
+ if (errno != ENOENT) failure.assign(errno, std::generic_category());
+ return false;
+}
+
+/// With all that is in it; links are removed, not followed.
+template <class = void>
+void remove_all(const path& p, std::error_code& failure) {
+ struct stat found {};
+ failure.clear();
+ if (::lstat(p.c_str(), &found) == 0 && S_ISDIR(found.st_mode)) {
+  for (const directory_entry& entry : directory_iterator(p, failure)) {
+   remove_all(entry.path(), failure);
+   if (failure) return;
+  }
+  if (failure) return;
+ }
+ remove(p, failure);
+}
+
+/// A folder and those that it is to be in.
+template <class = void>
+bool create_directories(const path& folder, std::error_code& failure) {
+ failure.clear();
+ for (std::size_t end = 1; end <= folder.string().size(); ++end) {
+  if (end < folder.string().size() && folder.string()[end] != '/') continue;
+  const path part = folder.string().substr(0, end);
+  if (::mkdir(part.c_str(), 0777) != 0 && (errno != EEXIST || !is_directory(part, failure))) {
+   if (!failure) failure.assign(errno == EEXIST ? ENOTDIR : errno, std::generic_category());
+   return false;
+  }
+ }
+ return true;
+}
+
+}
+#endif
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13313,12 +13532,12 @@ inline bool is_image_name(const std::string& name) {
 
 /// Names in a folder that `wanted` accepts, hidden ones left out, unsorted.
 template <class Wanted>
-std::vector<std::string> folder_entries(const std::filesystem::path& folder, const Wanted& wanted) {
+std::vector<std::string> folder_entries(const files::path& folder, const Wanted& wanted) {
  std::error_code failure;
- std::filesystem::directory_iterator entries(folder, failure);
+ files::directory_iterator entries(folder, failure);
  if (failure) throw data_error(io::detail::quoted(folder) + ": " + failure.message());
  std::vector<std::string> names;
- for (const auto end = std::filesystem::directory_iterator(); entries != end;) {
+ for (const auto end = files::directory_iterator(); entries != end;) {
   const std::string name = entries->path().filename().string();
   if (name[0] != '.' && wanted(*entries)) names.push_back(name);
   entries.increment(failure);
@@ -13334,8 +13553,7 @@ inline rgb_image decode_image_with(std::span<const std::uint8_t> file, image_dec
  return decode(file);
 }
 
-inline rgb_image read_image_file(const std::filesystem::path& path, image_decoder decode,
-        image_decoder decode_jpeg = nullptr) {
+inline rgb_image read_image_file(const files::path& path, image_decoder decode, image_decoder decode_jpeg = nullptr) {
  try {
   return decode_image_with(io::read_file(path), decode, decode_jpeg);
  } catch (const data_error& failure) {
@@ -13360,10 +13578,9 @@ struct image_files {
 
 /// The PNG and JPEG files of all class folders, in the order in which read_image_folder reads them. Throws data_error naming a folder
 /// that is missing or empty.
-inline image_files list_image_folder(const std::filesystem::path& folder, file_order order = file_order::natural) {
+inline image_files list_image_folder(const files::path& folder, file_order order = file_order::natural) {
  std::error_code failure;
- if (!std::filesystem::is_directory(folder, failure))
-  throw data_error(io::detail::quoted(folder) + ": no such folder");
+ if (!files::is_directory(folder, failure)) throw data_error(io::detail::quoted(folder) + ": no such folder");
  image_files result;
  result.class_names = detail::folder_entries(folder, [](const auto& entry) { return entry.is_directory(); });
  std::sort(result.class_names.begin(), result.class_names.end());
@@ -13389,7 +13606,7 @@ inline image_files list_image_folder(const std::filesystem::path& folder, file_o
 namespace detail {
 
 /// read_image_folder with the decoder as an argument, so that this function is the same in every source.
-inline labelled_images read_image_folder_with(const std::filesystem::path& folder, const image_folder_options& options,
+inline labelled_images read_image_folder_with(const files::path& folder, const image_folder_options& options,
            image_decoder decode) {
  const std::string operation = "read_image_folder(" + io::detail::quoted(folder) + ")";
  if (options.height < 0 || options.width < 0 || (options.height == 0) != (options.width == 0))
@@ -13453,8 +13670,7 @@ static inline rgb_image decode_with_stb(std::span<const std::uint8_t> file) {
 
 /// Reads one PNG or JPEG as 8-bit RGB, a JPEG by `decoder` where one is named. Throws data_error naming the file where it is missing,
 /// truncated or corrupt.
-[[maybe_unused]] static inline rgb_image read_image(const std::filesystem::path& path,
-             image_decoder decoder = nullptr) {
+[[maybe_unused]] static inline rgb_image read_image(const files::path& path, image_decoder decoder = nullptr) {
  return detail::read_image_file(path, detail::decode_with_stb, decoder);
 }
 
@@ -13462,7 +13678,7 @@ static inline rgb_image decode_with_stb(std::span<const std::uint8_t> file) {
 /// labels 0, 1, ...; images come class by class, files in `options.order`. Hidden entries and files with other
 /// extensions are passed over. Values are floats in [0, 1], 3 channels. Throws data_error naming folder or file for a
 /// missing, empty, truncated or corrupt one, and for a wrong size (both sizes named) unless `options.resize`.
-[[maybe_unused]] static inline labelled_images read_image_folder(const std::filesystem::path& folder,
+[[maybe_unused]] static inline labelled_images read_image_folder(const files::path& folder,
                 const image_folder_options& options = {}) {
  return detail::read_image_folder_with(folder, options, detail::decode_with_stb);
 }
@@ -14125,6 +14341,2564 @@ inline rgb_image decode_jpeg_by_turbo(std::span<const std::uint8_t> file) {
 }
 #endif
 #endif
+// ---- tapegraph/distributed.hpp ----
+
+/// Steps that are cut into shards, and what runs between ranks: sums by one tree, threads as ranks, names of jobs and tasks. MPI is in <tapegraph/mpi.hpp>.
+
+// ---- tapegraph/distributed/agreement.hpp ----
+
+// ---- tapegraph/distributed/collectives.hpp ----
+
+// ---- tapegraph/distributed/tree_sum.hpp ----
+
+// ---- tapegraph/distributed/exchange.hpp ----
+
+#include <sched.h>
+
+/// What runs between ranks. A rank is one participant of a job: a process of MPI, a thread, a GPU. Everything collective is written
+/// once, on pairs of messages (distributed/tree_sum.hpp); a transport moves pairs of messages and nothing else.
+
+namespace tapegraph {
+
+/// Ranks that do not agree, do not answer, or a transport that fails; rank, peer, step and what was exchanged are named.
+struct exchange_error : error {
+ using error::error;
+};
+
+namespace distributed {
+
+/// A pair of messages under way, until test or wait returns it.
+struct request {
+ int slot = -1;
+ bool valid() const { return slot >= 0; }
+};
+
+class exchange;
+
+/// Something of several rounds that exchange::progress drives on. It is under way from exchange::enlist until advance returns true.
+class operation {
+public:
+ operation() = default;
+ operation(const operation&) = delete;
+ operation& operator=(const operation&) = delete;
+ virtual ~operation() = default;
+ /// Does what can be done now without waiting; whether all is done.
+ virtual bool advance() = 0;
+ /// What it waits for, for the error at the deadline.
+ virtual request pending() const = 0;
+};
+
+/// The time after which a silent peer is an error: TAPEGRAPH_EXCHANGE_SECONDS, 600 where it is not set.
+inline double deadline_of_environment() {
+ const char* const text = tapegraph::detail::environment("TAPEGRAPH_EXCHANGE_SECONDS");
+ if (text == nullptr) return 600;
+ const std::string_view whole = text;
+ double seconds = 0;
+ const auto end = std::from_chars(whole.data(), whole.data() + whole.size(), seconds);
+ if (end.ec != std::errc{} || end.ptr != whole.data() + whole.size() || !(seconds > 0) || !std::isfinite(seconds))
+  tapegraph::detail::refuse_environment("TAPEGRAPH_EXCHANGE_SECONDS", text, "seconds above 0");
+ return seconds;
+}
+
+/// The interface between ranks. One thread of a rank calls it. Nothing is allocated once as many requests have been under way at a
+/// time as ever will be.
+class exchange {
+public:
+ exchange(int rank, int size) : rank_(rank), size_(size), deadline_(deadline_of_environment()) {
+  slots_.reserve(usual_requests);
+  free_.reserve(usual_requests);
+  operations_.reserve(usual_requests);
+ }
+ exchange(const exchange&) = delete;
+ exchange& operator=(const exchange&) = delete;
+ virtual ~exchange() = default;
+
+ int rank() const { return rank_; }
+ int size() const { return size_; }
+
+ /// The channel of what waits until it is done (barrier, broadcast, ...), one after the other.
+ static constexpr int waiting_channel = 0;
+ /// A number that messages of one purpose carry, so that they meet those of the same purpose: every rank opens its channels in
+ /// the same order. Messages of one channel between two ranks arrive in the order of their start.
+ int open_channel() { return channels_++; }
+
+ /// Begins to send these bytes to the peer and to receive as many as the second span has from it; either may be empty, and the
+ /// peer's other way round. Memory and label must live until the request is done. Throws range_error for a peer that is none.
+ request start(int peer, std::span<const std::byte> send, std::span<std::byte> receive, int channel,
+    std::string_view label) {
+  if (peer < 0 || peer >= size_ || peer == rank_)
+   throw range_error("exchange: rank " + std::to_string(rank_) + " has no peer " + std::to_string(peer) +
+       " among " + std::to_string(size_) + " ranks");
+  int slot = 0;
+  if (free_.empty()) {
+   slot = static_cast<int>(slots_.size());
+   slots_.emplace_back();
+   free_.reserve(slots_.capacity());
+  } else {
+   slot = free_.back();
+   free_.pop_back();
+  }
+  slots_[static_cast<std::size_t>(slot)] = {peer, label, send.size(), receive.size()};
+  messages_ += !send.empty();
+  bytes_sent_ += static_cast<std::int64_t>(send.size());
+  try {
+   start_pair(slot, peer, send, receive, channel);
+  } catch (...) {
+   free_.push_back(slot);
+   throw;
+  }
+  return {slot};
+ }
+
+ /// Moves everything under way on, without waiting. Between ranks it is this that makes progress: call it now and then.
+ void progress() {
+  poll();
+  if (advancing_) return;
+  advancing_ = true;
+  try {
+   std::size_t kept = 0;
+   for (std::size_t i = 0; i < operations_.size(); ++i) {
+    operation* const each = operations_[i];
+    if (each != nullptr && !each->advance()) operations_[kept++] = each;
+   }
+   operations_.resize(kept);
+  } catch (...) {
+   operations_.clear();
+   advancing_ = false;
+   throw;
+  }
+  advancing_ = false;
+ }
+ /// Has progress drive an operation until it is done.
+ void enlist(operation& which) { operations_.push_back(&which); }
+ /// Forgets an operation that ends before it is done.
+ void dismiss(const operation& which) {
+  for (operation*& each : operations_)
+   if (each == &which) each = nullptr;
+ }
+
+ /// Whether a request is done; the request is empty then.
+ bool test(request& of) {
+  if (!of.valid() || !finished(of.slot)) return !of.valid();
+  free_.push_back(std::exchange(of.slot, -1));
+  return true;
+ }
+ /// Waits for a request. Throws exchange_error at the deadline.
+ void wait(request& of) {
+  wait_until([&] { return test(of); }, [&] { return of; });
+ }
+ /// Waits for an operation that was enlisted. `done` is asked after each progress. Throws exchange_error at the deadline.
+ template <class Done>
+ void wait(const operation& of, const Done& done) {
+  wait_until(done, [&] { return of.pending(); });
+ }
+ /// Gives up a request whose memory is about to end.
+ void cancel(request& of) noexcept {
+  if (!of.valid()) return;
+  cancel_pair(of.slot);
+  free_.push_back(std::exchange(of.slot, -1));
+ }
+
+ /// Seconds until a silent peer is an error.
+ double deadline() const { return deadline_; }
+ void set_deadline(double seconds) {
+  if (!(seconds > 0))
+   throw argument_error("exchange: a deadline of " + std::to_string(seconds) + " s; expected more than 0");
+  deadline_ = seconds;
+ }
+ /// The step that errors name.
+ std::int64_t step() const { return step_; }
+ void set_step(std::int64_t step) { step_ = step; }
+ /// What was sent so far: messages that are not empty, and their bytes.
+ std::int64_t messages_sent() const { return messages_; }
+ std::int64_t bytes_sent() const { return bytes_sent_; }
+
+ /// Seconds on the clock that deadlines and times of exchanges are measured by.
+ virtual double now() const { return tapegraph::detail::steady_seconds(); }
+ /// What the transport is called: "threads", "Open MPI 4.1.4".
+ virtual std::string name() const = 0;
+
+protected:
+ static constexpr std::size_t usual_requests = 32;
+ virtual void start_pair(int slot, int peer, std::span<const std::byte> send, std::span<std::byte> receive,
+       int channel) = 0;
+ /// Both messages of a slot are done.
+ virtual bool finished(int slot) = 0;
+ virtual void poll() = 0;
+ virtual void cancel_pair(int slot) noexcept = 0;
+ /// Between two looks of one that waits until `last`: gives the processor to others, soon for longer.
+ virtual void idle(int looks, double last) {
+  static_cast<void>(last);
+  const std::timespec pause{0, looks < 4096 ? 20'000 : 500'000};
+  looks < 256 ? static_cast<void>(::sched_yield()) : static_cast<void>(::nanosleep(&pause, nullptr));
+ }
+ int peer_of(int slot) const { return slots_[static_cast<std::size_t>(slot)].peer; }
+ std::string_view label_of(int slot) const { return slots_[static_cast<std::size_t>(slot)].label; }
+
+private:
+ struct pair {
+  int peer = -1;
+  std::string_view label{};
+  std::size_t send = 0, receive = 0;
+ };
+
+ template <class Done, class Pending>
+ void wait_until(const Done& done, const Pending& pending) {
+  const double first = now();
+  for (int looks = 0;; ++looks) {
+   progress();
+   if (done()) return;
+   if (now() - first >= deadline_) late(pending(), now() - first);
+   idle(looks < (1 << 20) ? looks : 1 << 20, first + deadline_);
+  }
+ }
+ [[noreturn]] void late(request of, double seconds) const {
+  const pair which = of.valid() ? slots_[static_cast<std::size_t>(of.slot)] : pair{};
+  char time[32];
+  const auto end = std::to_chars(time, time + sizeof time, seconds, std::chars_format::fixed, 1);
+  throw exchange_error("exchange: rank " + std::to_string(rank_) + " waited " + std::string(time, end.ptr) +
+       " s for rank " + std::to_string(which.peer) + " in step " + std::to_string(step_) + ", " +
+       std::string(which.label) + " (" + std::to_string(which.send) + " bytes to send, " +
+       std::to_string(which.receive) + " to receive)");
+ }
+
+ int rank_, size_, channels_ = 1;
+ bool advancing_ = false;
+ double deadline_;
+ std::int64_t step_ = 0, messages_ = 0, bytes_sent_ = 0;
+ std::vector<pair> slots_;
+ std::vector<int> free_;
+ std::vector<operation*> operations_;
+};
+
+}
+
+}
+// ---- tapegraph/distributed/sum_kind.hpp ----
+
+/// How elements of a type are added, without the type: what runs between ranks is compiled once for all types.
+
+namespace tapegraph::distributed {
+
+/// sum[i] = left[i] + right[i]; the result may be either of them.
+struct sum_kind {
+ std::size_t bytes; ///< of an element
+ void (*add)(void* sum, const void* left, const void* right, std::size_t count);
+};
+
+namespace detail {
+
+template <class T>
+constexpr T added(T a, T b) {
+ if constexpr (storage_type<T>)
+  return static_cast<T>(static_cast<float>(a) + static_cast<float>(b));
+ else
+  return static_cast<T>(a + b);
+}
+
+template <class T>
+void add_elements(void* sum, const void* left, const void* right, std::size_t count) {
+ T* const to = static_cast<T*>(sum);
+ const T* const a = static_cast<const T*>(left);
+ const T* const b = static_cast<const T*>(right);
+#pragma omp simd
+ for (std::size_t i = 0; i < count; ++i) to[i] = added(a[i], b[i]);
+}
+
+}
+
+/// Of float, double, integers. The 16-bit types are added as float and rounded at every node of the tree; who wants sums of float
+/// widens the values first, as tree_accumulator does.
+template <class T>
+inline constexpr sum_kind sum_of{sizeof(T), &detail::add_elements<T>};
+
+}
+
+/// The sum over ranks of a balanced binary tree whose leaves are the ranks in order. Reduce-scatter by halving the vector with
+/// neighbours first (distances 1, 2, 4, ...), then all-gather backwards: 2 (W - 1) / W of the bytes, as a ring, in 2 log2 W
+/// messages. It is Rabenseifner's algorithm (R. Thakur, R. Rabenseifner, W. Gropp: Optimization of Collective Communication
+/// Operations in MPICH, 2005) with the distances turned round, so that partners' blocks of ranks lie side by side: when every rank
+/// brings the balanced tree's sum over its own V / W shards, the result is that of the tree over V shards, whatever W is.
+
+namespace tapegraph::distributed {
+
+/// Part of a vector, in elements.
+struct slice {
+ std::size_t begin = 0, end = 0;
+ std::size_t size() const { return end - begin; }
+ friend bool operator==(const slice&, const slice&) = default;
+};
+
+namespace detail {
+
+inline constexpr std::size_t slice_step = 16;
+
+inline slice half_of(slice whole, bool upper) {
+ const std::size_t half = (whole.size() / 2 + slice_step - 1) / slice_step * slice_step;
+ const std::size_t middle = std::min(whole.end, whole.begin + half);
+ return upper ? slice{middle, whole.end} : slice{whole.begin, middle};
+}
+
+}
+
+/// The elements of which `rank` of `size` ranks holds the sum after a reduce-scatter. `size` is a power of two.
+inline slice slice_of(std::size_t count, int rank, int size) {
+ slice mine{0, count};
+ for (int distance = 1; distance < size; distance *= 2) mine = detail::half_of(mine, (rank & distance) != 0);
+ return mine;
+}
+
+/// Throws argument_error unless `size` ranks can hold `shards` equal parts of a balanced tree: powers of two, the one dividing the other.
+template <class = void>
+void require_tree(int size, std::int64_t shards) {
+ if (shards < 1 || !std::has_single_bit(static_cast<std::uint64_t>(shards)))
+  throw argument_error("shards: " + std::to_string(shards) + " is no power of two");
+ if (size < 1 || !std::has_single_bit(static_cast<unsigned>(size)) || shards % size != 0)
+  throw argument_error("shards: " + std::to_string(size) + " ranks cannot share " + std::to_string(shards) +
+       " shards; expected a power of two from 1 to " + std::to_string(shards));
+}
+
+/// The sum of vectors of `count` elements over all ranks, of which one is under way at a time: start, go on computing with
+/// exchange::progress() now and then, wait. Vectors up to `whole_bytes` are exchanged whole, in log2 W messages; the bits are the same.
+/// Every rank makes its sums in the same order, and with the same count.
+template <class = void>
+class basic_tree_sum final : public operation {
+public:
+ static constexpr std::size_t whole_bytes = 2048;
+
+ /// `label` names the sum in errors: "bucket 2 (conv2/kernel)"; without a channel it opens one. Throws argument_error unless the ranks' number is a power of two.
+ basic_tree_sum(exchange& ranks, std::size_t count, sum_kind kind, std::string label, int channel = -1)
+  : ranks_(&ranks),
+  kind_(kind),
+  count_(count),
+  channel_(channel < 0 ? ranks.open_channel() : channel),
+  label_(std::move(label)) {
+  require_tree(ranks.size(), ranks.size());
+  for (int distance = 1; distance < ranks.size(); distance *= 2) ++rounds_;
+  const std::size_t first = count * kind.bytes <= whole_bytes ? count : detail::half_of({0, count}, false).size();
+  if (rounds_ > 0) received_.resize(first * kind.bytes);
+  for (const char* phase : {", reduce-scatter round ", ", all-gather round "})
+   for (int r = 1; r <= rounds_; ++r)
+    labels_.push_back(label_ + phase + std::to_string(r) + " of " + std::to_string(rounds_));
+ }
+ ~basic_tree_sum() override {
+  if (state_ != state::idle) ranks_->dismiss(*this);
+  ranks_->cancel(request_);
+ }
+
+ std::size_t count() const { return count_; }
+ const std::string& label() const { return label_; }
+ slice own() const { return slice_of(ranks_->rank()); }
+ slice slice_of(int rank) const { return distributed::slice_of(count_, rank, ranks_->size()); }
+
+ /// All ranks get the whole sum, in place of what they bring.
+ void start_all_reduce(void* data) {
+  if (count_ * kind_.bytes <= whole_bytes)
+   begin(data, state::whole, true);
+  else
+   begin(data, state::scatter, true);
+ }
+ /// Each rank gets its own slice of the sum, in its place; the rest holds parts of sums.
+ void start_reduce_scatter(void* data) { begin(data, state::scatter, false); }
+ /// Each rank brings its own slice in its place; all get all of them.
+ void start_all_gather(void* data) { begin(data, state::gather, false); }
+
+ bool done() const { return state_ == state::idle; }
+ /// Waits until it is done. Throws exchange_error at the deadline.
+ void wait() {
+  if (!done()) ranks_->wait(*this, [this] { return done(); });
+ }
+ bool advance() override {
+  while (state_ != state::idle) {
+   if (request_.valid() && !ranks_->test(request_)) return false;
+   if (under_way_) close_round();
+   if (state_ == state::idle) break;
+   open_round();
+  }
+  return true;
+ }
+ request pending() const override { return request_; }
+
+private:
+ enum class state { idle, whole, scatter, gather };
+
+ slice before(int round) const {
+  slice range{0, count_};
+  for (int k = 0; k < round; ++k) range = detail::half_of(range, upper(k));
+  return range;
+ }
+ bool upper(int round) const { return (ranks_->rank() >> round & 1) != 0; }
+ std::byte* at(std::size_t element) const { return data_ + element * kind_.bytes; }
+ std::span<std::byte> part(slice of) const { return {at(of.begin), of.size() * kind_.bytes}; }
+
+ void begin(void* data, state first, bool gathers) {
+  if (!done()) throw argument_error("tree_sum: " + label_ + " was started twice");
+  if (rounds_ == 0) return;
+  data_ = static_cast<std::byte*>(data);
+  state_ = first;
+  gathers_ = gathers;
+  round_ = first == state::gather ? rounds_ - 1 : 0;
+  under_way_ = false;
+  if (!advance()) ranks_->enlist(*this);
+ }
+ void open_round() {
+  const slice range = before(round_);
+  const slice mine = detail::half_of(range, upper(round_)), theirs = detail::half_of(range, !upper(round_));
+  std::span<const std::byte> sent = part(theirs);
+  std::span<std::byte> wanted{received_.data(), mine.size() * kind_.bytes};
+  if (state_ == state::whole) {
+   sent = part({0, count_});
+   wanted = {received_.data(), sent.size()};
+  } else if (state_ == state::gather) {
+   sent = part(mine);
+   wanted = part(theirs);
+  }
+  const int label = state_ == state::gather ? 2 * rounds_ - 1 - round_ : round_;
+  under_way_ = true;
+  request_ = ranks_->start(ranks_->rank() ^ (1 << round_), sent, wanted, channel_,
+        labels_[static_cast<std::size_t>(label)]);
+ }
+ void close_round() {
+  under_way_ = false;
+  if (state_ == state::gather) {
+   if (--round_ < 0) state_ = state::idle;
+   return;
+  }
+  const slice mine = state_ == state::whole ? slice{0, count_} : detail::half_of(before(round_), upper(round_));
+  std::byte* const own = at(mine.begin);
+  if (upper(round_))
+   kind_.add(own, received_.data(), own, mine.size());
+  else
+   kind_.add(own, own, received_.data(), mine.size());
+  if (++round_ < rounds_) return;
+  const bool more = state_ == state::scatter && gathers_;
+  state_ = more ? state::gather : state::idle;
+  round_ = rounds_ - 1;
+ }
+
+ exchange* ranks_;
+ sum_kind kind_;
+ std::size_t count_;
+ int channel_, rounds_ = 0, round_ = 0;
+ state state_ = state::idle;
+ bool gathers_ = false, under_way_ = false;
+ request request_;
+ std::byte* data_ = nullptr;
+ std::string label_;
+ std::vector<std::string> labels_;
+ std::vector<std::byte> received_;
+};
+using tree_sum = basic_tree_sum<>;
+
+}
+
+/// What ranks do together beside sums of gradients. Those without a class of their own wait until they are done.
+
+namespace tapegraph::distributed {
+
+/// Every rank brings a block of bytes, each as many as it likes; all get all blocks, one behind the other in order of ranks. For rows
+/// of sparse gradients in order of shards, for values that are compared. Memory grows to the largest result and stays.
+template <class = void>
+class basic_block_gather final : public operation {
+public:
+ basic_block_gather(exchange& ranks, std::string label, int channel = -1)
+  : ranks_(&ranks), channel_(channel < 0 ? ranks.open_channel() : channel), label_(std::move(label)) {
+  sizes_.resize(static_cast<std::size_t>(ranks.size()));
+  offsets_.resize(sizes_.size() + 1);
+  requests_.resize(sizes_.size());
+  size_label_ = label_ + ", sizes of blocks";
+  block_label_ = label_ + ", blocks";
+ }
+ ~basic_block_gather() override {
+  if (state_ != state::idle) ranks_->dismiss(*this);
+  for (request& each : requests_) ranks_->cancel(each);
+ }
+
+ /// `block` must stay until it is done.
+ void start(std::span<const std::byte> block) {
+  if (!done()) throw argument_error("block_gather: " + label_ + " was started twice");
+  own_ = block;
+  const auto mine = static_cast<std::size_t>(ranks_->rank());
+  sizes_[mine] = block.size();
+  state_ = state::sizes;
+  each_peer([&](int peer, std::size_t p) {
+   requests_[p] = ranks_->start(peer, std::as_bytes(std::span(&sizes_[mine], 1)),
+          std::as_writable_bytes(std::span(&sizes_[p], 1)), channel_, size_label_);
+  });
+  if (!advance()) ranks_->enlist(*this);
+ }
+ bool done() const { return state_ == state::idle; }
+ void wait() {
+  if (!done()) ranks_->wait(*this, [this] { return done(); });
+ }
+ /// The block that a rank brought.
+ std::span<const std::byte> block(int rank) const {
+  const auto r = static_cast<std::size_t>(rank);
+  return {all_.data() + offsets_[r], offsets_[r + 1] - offsets_[r]};
+ }
+ /// All of them.
+ std::span<const std::byte> blocks() const { return {all_.data(), offsets_.back()}; }
+
+ bool advance() override {
+  if (state_ == state::idle) return true;
+  if (!all_arrived()) return false;
+  if (state_ == state::sizes) {
+   start_blocks();
+   if (!all_arrived()) return false;
+  }
+  state_ = state::idle;
+  return true;
+ }
+ request pending() const override {
+  for (const request& each : requests_)
+   if (each.valid()) return each;
+  return {};
+ }
+
+private:
+ enum class state { idle, sizes, blocks };
+
+ template <class F>
+ void each_peer(const F& f) {
+  for (int k = 1; k < ranks_->size(); ++k) {
+   const int peer = (ranks_->rank() + k) % ranks_->size();
+   f(peer, static_cast<std::size_t>(peer));
+  }
+ }
+ bool all_arrived() {
+  bool all = true;
+  for (request& each : requests_) all = ranks_->test(each) && all;
+  return all;
+ }
+ void start_blocks() {
+  for (std::size_t r = 0; r < sizes_.size(); ++r) offsets_[r + 1] = offsets_[r] + sizes_[r];
+  if (all_.size() < offsets_.back()) all_.resize(offsets_.back());
+  std::copy(own_.begin(), own_.end(),
+    all_.begin() + static_cast<std::ptrdiff_t>(offsets_[static_cast<std::size_t>(ranks_->rank())]));
+  state_ = state::blocks;
+  each_peer([&](int peer, std::size_t p) {
+   if (own_.empty() && sizes_[p] == 0) return;
+   requests_[p] =
+    ranks_->start(peer, own_, std::span(all_.data() + offsets_[p], sizes_[p]), channel_, block_label_);
+  });
+ }
+
+ exchange* ranks_;
+ int channel_;
+ state state_ = state::idle;
+ std::string label_, size_label_, block_label_;
+ std::span<const std::byte> own_;
+ std::vector<std::size_t> sizes_, offsets_;
+ std::vector<request> requests_;
+ std::vector<std::byte> all_;
+};
+using block_gather = basic_block_gather<>;
+
+/// Sends bytes of one rank to all others, down a binomial tree.
+template <class = void>
+void broadcast(exchange& ranks, int root, std::span<std::byte> bytes, const std::string& label = "broadcast") {
+ const int channel = exchange::waiting_channel, size = ranks.size();
+ if (root < 0 || root >= size)
+  throw range_error("broadcast: no rank " + std::to_string(root) + " among " + std::to_string(size));
+ if (bytes.empty()) return;
+ const int mine = (ranks.rank() - root + size) % size;
+ const auto peer = [&](int number) { return (number + root) % size; };
+ int bit = 1;
+ for (; bit < size; bit *= 2)
+  if ((mine & bit) != 0) {
+   request from = ranks.start(peer(mine - bit), {}, bytes, channel, label);
+   ranks.wait(from);
+   break;
+  }
+ for (bit /= 2; bit > 0; bit /= 2)
+  if (mine + bit < size) {
+   request to = ranks.start(peer(mine + bit), bytes, {}, channel, label);
+   ranks.wait(to);
+  }
+}
+
+/// Returns when all ranks have called it.
+template <class = void>
+void barrier(exchange& ranks, const std::string& label = "barrier") {
+ const int channel = exchange::waiting_channel, size = ranks.size();
+ const std::byte told{1};
+ std::byte heard{};
+ for (int distance = 1; distance < size; distance *= 2) {
+  request to = ranks.start((ranks.rank() + distance) % size, std::span(&told, 1), {}, channel, label);
+  request from = ranks.start((ranks.rank() + size - distance) % size, {}, std::span(&heard, 1), channel, label);
+  ranks.wait(from);
+  ranks.wait(to);
+ }
+}
+
+/// Sums a few values over the ranks by the tree, in place: metrics, norms.
+template <class T>
+void sum_over_ranks(exchange& ranks, std::span<T> values, const std::string& label = "sum over ranks") {
+ tree_sum sum(ranks, values.size(), sum_of<T>, label, exchange::waiting_channel);
+ sum.start_all_reduce(values.data());
+ sum.wait();
+}
+
+}
+
+/// What all ranks must have alike is compared once, at the start: later it would show as numbers that drift, or as a wait without end.
+
+namespace tapegraph::distributed {
+
+/// FNV-1a over bytes, 64 bits; `before` goes on from an earlier hash.
+inline std::uint64_t hash_bytes(std::span<const std::byte> bytes, std::uint64_t before = 0xCBF29CE484222325u) {
+ for (const std::byte each : bytes) before = (before ^ static_cast<std::uint64_t>(each)) * 0x100000001B3u;
+ return before;
+}
+inline std::uint64_t hash_text(std::string_view text, std::uint64_t before = 0xCBF29CE484222325u) {
+ return hash_bytes(std::as_bytes(std::span(text.data(), text.size())), before);
+}
+/// Of numbers: four lines of eight bytes at a time, about as fast as memory. Not the hash of the bytes above.
+inline std::uint64_t hash_values(std::span<const std::byte> bytes, std::uint64_t before = 0x9E3779B97F4A7C15u) {
+ std::uint64_t lane[4] = {before, before + 1, before + 2, before + 3};
+ std::size_t i = 0;
+ for (; i + 32 <= bytes.size(); i += 32)
+  for (std::size_t k = 0; k < 4; ++k) {
+   std::uint64_t word = 0;
+   std::memcpy(&word, bytes.data() + i + 8 * k, 8);
+   lane[k] = (lane[k] ^ word) * 0xD6E8FEB86659FD93u;
+   lane[k] ^= lane[k] >> 32;
+  }
+ return hash_bytes(bytes.subspan(i), hash_bytes(std::as_bytes(std::span(lane))));
+}
+
+/// Something that all ranks must have alike. `shown`, where it is not empty, stands in the error instead of the hash.
+struct agreed_field {
+ std::string name;
+ std::uint64_t hash = 0;
+ std::string shown{};
+};
+
+/// A field whose value is a word or a number, which the error shows.
+inline agreed_field agreed_value(std::string name, std::string value) {
+ const std::uint64_t hash = hash_text(value);
+ return {std::move(name), hash, std::move(value)};
+}
+
+/// Throws exchange_error, the same on every rank, unless all ranks give the same fields in the same order:
+/// "ranks do not agree: rank 2 has shards 4, rank 0 has 8".
+template <class = void>
+void agree(exchange& ranks, std::span<const agreed_field> fields) {
+ std::string own;
+ const auto put = [&own](std::string_view text) {
+  const std::uint64_t length = text.size();
+  own.append(reinterpret_cast<const char*>(&length), sizeof length).append(text);
+ };
+ for (const agreed_field& each : fields) {
+  put(each.name);
+  own.append(reinterpret_cast<const char*>(&each.hash), sizeof each.hash);
+  put(each.shown);
+ }
+ block_gather gather(ranks, "agreement at the start", exchange::waiting_channel);
+ gather.start(std::as_bytes(std::span(own.data(), own.size())));
+ gather.wait();
+
+ struct cursor {
+  std::span<const std::byte> left;
+  std::uint64_t number() {
+   std::uint64_t value = 0;
+   if (left.size() < sizeof value) throw exchange_error("ranks do not agree: one speaks another version");
+   std::memcpy(&value, left.data(), sizeof value);
+   left = left.subspan(sizeof value);
+   return value;
+  }
+  std::string text() {
+   const std::uint64_t length = number();
+   if (length > left.size()) throw exchange_error("ranks do not agree: one speaks another version");
+   std::string value(reinterpret_cast<const char*>(left.data()), length);
+   left = left.subspan(length);
+   return value;
+  }
+  agreed_field field() {
+   agreed_field value;
+   value.name = text();
+   value.hash = number();
+   value.shown = text();
+   return value;
+  }
+ };
+ const auto shown = [](const agreed_field& of) {
+  if (!of.shown.empty()) return of.shown;
+  char digits[17] = "";
+  const auto end = std::to_chars(digits, digits + 16, of.hash, 16);
+  return "0x" + std::string(digits, end.ptr);
+ };
+ for (int r = 1; r < ranks.size(); ++r) {
+  cursor first{gather.block(0)}, other{gather.block(r)};
+  const std::string who = "ranks do not agree: rank " + std::to_string(r);
+  while (!first.left.empty() && !other.left.empty()) {
+   const agreed_field a = first.field(), b = other.field();
+   if (a.name != b.name) throw exchange_error(who + " compares " + b.name + ", rank 0 " + a.name);
+   if (a.hash != b.hash || a.shown != b.shown)
+    throw exchange_error(who + " has " + a.name + " " + shown(b) + ", rank 0 has " + shown(a));
+  }
+  if (first.left.empty() != other.left.empty())
+   throw exchange_error(who + " compares " + (first.left.empty() ? "more" : "less") + " than rank 0");
+ }
+}
+template <class = void>
+void agree(exchange& ranks, std::initializer_list<agreed_field> fields) {
+ agree(ranks, std::span<const agreed_field>(fields.begin(), fields.size()));
+}
+
+}
+// ---- tapegraph/distributed/imitated_network.hpp ----
+
+/// A network that is computed: ranks are threads of which one runs at a time, the one whose virtual clock is behind all others'. So
+/// times come out the same on every machine and however loaded it is, what a step waits for is a number, and a peer that is silent
+/// for ten minutes is tested in none.
+
+namespace tapegraph::distributed {
+
+/// Every rank's connection: full duplex, one message a direction at a time, to a switch that is never the bottleneck.
+struct imitated_link {
+ double bits_per_second = 10e9;
+ double latency = 50e-6; ///< seconds until the first bit arrives
+ double jitter = 0;      ///< up to so many seconds more, at random for each message: they arrive in another order
+ std::uint64_t seed = 0; ///< of what is random
+ double poll_seconds = 100e-9; ///< what one look at the network takes
+};
+
+class imitated_network;
+
+/// A rank on the network, with a clock of its own.
+class imitated_exchange final : public exchange {
+public:
+ imitated_exchange(imitated_network& network, int rank, int size) : exchange(rank, size), network_(network) {}
+
+ std::string name() const override { return "imitated network"; }
+ double now() const override { return clock_; }
+ /// Computes for so many seconds, and lets the network go on every `between` seconds, as parallel_for does between tasks.
+ void compute(double seconds, double between = 1e-3);
+ /// Seconds in which this rank did nothing but wait: the exposed part of what is exchanged.
+ double waited() const { return waited_; }
+
+protected:
+ void start_pair(int slot, int peer, std::span<const std::byte> send, std::span<std::byte> receive,
+     int channel) override;
+ bool finished(int slot) override {
+  const transfer& of = transfers_[static_cast<std::size_t>(slot)];
+  return of.left == 0 && of.end <= clock_;
+ }
+ void poll() override;
+ void cancel_pair(int slot) noexcept override;
+ void idle(int looks, double last) override;
+
+private:
+ friend class imitated_network;
+ struct transfer {
+  int left = 0;
+  double end = 0;
+ };
+
+ imitated_network& network_;
+ double clock_ = 0, waited_ = 0;
+ bool idle_ = false;
+ std::vector<transfer> transfers_;
+};
+
+/// The network and its clocks. f runs as each of the ranks, by run_on_network.
+class imitated_network {
+public:
+ imitated_network(int size, imitated_link link) : link_(link) {
+  if (size < 1) throw argument_error("imitated_network: " + std::to_string(size) + " ranks; expected at least 1");
+  if (!(link.bits_per_second > 0) || !(link.latency >= 0) || !(link.jitter >= 0) || !(link.poll_seconds > 0))
+   throw argument_error(
+    "imitated_network: bits_per_second and poll_seconds are above 0, latency and jitter not below");
+  const auto n = static_cast<std::size_t>(size);
+  for (int r = 0; r < size; ++r) ranks_.push_back(std::make_unique<imitated_exchange>(*this, r, size));
+  wake_.resize(n, 0);
+  out_free_.resize(n, 0);
+  in_free_.resize(n, 0);
+  turns_ = std::make_unique<std::condition_variable[]>(n);
+ }
+ imitated_exchange& rank(int which) { return *ranks_.at(static_cast<std::size_t>(which)); }
+
+ /// Waits for a rank's first turn.
+ void enter(int rank) {
+  std::unique_lock lock(mutex_);
+  wait_for_turn(lock, rank);
+ }
+ /// A rank has ended; `why` ends the others, too, unless it is empty.
+ void leave(int rank, const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  if (!why.empty() && reason_.empty()) {
+   reason_ = why;
+   for (double& each : wake_) each = std::min(each, ranks_[static_cast<std::size_t>(rank)]->clock_);
+  }
+  wake_[static_cast<std::size_t>(rank)] = never;
+  pass_on();
+ }
+
+private:
+ friend class imitated_exchange;
+ static constexpr double never = std::numeric_limits<double>::infinity();
+ struct post {
+  int from, to, channel, slot;
+  const std::byte* sent;
+  std::byte* wanted;
+  std::size_t bytes;
+ };
+
+ void pass_on() {
+  const auto next = std::min_element(wake_.begin(), wake_.end()) - wake_.begin();
+  turn_ = static_cast<int>(next);
+  turns_[static_cast<std::size_t>(next)].notify_one();
+ }
+ void wait_for_turn(std::unique_lock<std::mutex>& lock, int rank) {
+  turns_[static_cast<std::size_t>(rank)].wait(lock, [&] { return turn_ == rank; });
+  imitated_exchange& mine = *ranks_[static_cast<std::size_t>(rank)];
+  mine.clock_ = std::max(mine.clock_, wake_[static_cast<std::size_t>(rank)]);
+ }
+ void sleep_until(int rank, double when) {
+  std::unique_lock lock(mutex_);
+  wake_[static_cast<std::size_t>(rank)] = when;
+  pass_on();
+  wait_for_turn(lock, rank);
+  if (!reason_.empty()) throw exchange_error(reason_);
+ }
+ double random_delay() {
+  if (link_.jitter == 0) return 0;
+  std::uint64_t x = link_.seed * 0x9E3779B97F4A7C15u + ++messages_;
+  for (int i = 0; i < 3; ++i) x = (x ^ x >> 31) * 0xD6E8FEB86659FD93u;
+  return link_.jitter * static_cast<double>(x >> 11) * 0x1p-53;
+ }
+ void meet(const post& mine, bool sends) {
+  std::vector<post>& others = sends ? receives_ : sends_;
+  for (auto other = others.begin(); other != others.end(); ++other) {
+   if (other->from != mine.from || other->to != mine.to || other->channel != mine.channel) continue;
+   const post& sent = sends ? mine : *other;
+   const post& wanted = sends ? *other : mine;
+   if (sent.bytes != wanted.bytes)
+    throw exchange_error("exchange: rank " + std::to_string(mine.from) + " sends " +
+         std::to_string(sent.bytes) + " bytes, rank " + std::to_string(mine.to) +
+         " expects " + std::to_string(wanted.bytes));
+   std::memcpy(wanted.wanted, sent.sent, sent.bytes);
+   const auto from = static_cast<std::size_t>(mine.from), to = static_cast<std::size_t>(mine.to);
+   const double now = ranks_[sends ? from : to]->clock_;
+   const double begin = std::max({now, out_free_[from], in_free_[to]});
+   const double end = begin + 8 * static_cast<double>(sent.bytes) / link_.bits_per_second;
+   out_free_[from] = in_free_[to] = end;
+   finish(mine.from, sent.slot, end);
+   finish(mine.to, wanted.slot, end + link_.latency + random_delay());
+   others.erase(other);
+   return;
+  }
+  (sends ? sends_ : receives_).push_back(mine);
+ }
+ void finish(int rank, int slot, double end) {
+  const auto r = static_cast<std::size_t>(rank);
+  imitated_exchange::transfer& of = ranks_[r]->transfers_[static_cast<std::size_t>(slot)];
+  of.end = std::max(of.end, end);
+  if (--of.left == 0 && ranks_[r]->idle_) wake_[r] = std::min(wake_[r], of.end);
+ }
+
+ imitated_link link_;
+ std::mutex mutex_;
+ std::unique_ptr<std::condition_variable[]> turns_;
+ int turn_ = 0;
+ std::uint64_t messages_ = 0;
+ std::string reason_;
+ std::vector<std::unique_ptr<imitated_exchange>> ranks_;
+ std::vector<double> wake_, out_free_, in_free_;
+ std::vector<post> sends_, receives_;
+};
+
+inline void imitated_exchange::compute(double seconds, double between) {
+ const double end = clock_ + seconds;
+ while (clock_ < end) {
+  network_.sleep_until(rank(), std::min(end, clock_ + between));
+  progress();
+ }
+}
+inline void imitated_exchange::start_pair(int slot, int peer, std::span<const std::byte> send,
+          std::span<std::byte> receive, int channel) {
+ if (transfers_.size() <= static_cast<std::size_t>(slot)) transfers_.resize(static_cast<std::size_t>(slot) + 1);
+ transfers_[static_cast<std::size_t>(slot)] = {!send.empty() + !receive.empty(), clock_};
+ if (!receive.empty()) network_.meet({peer, rank(), channel, slot, nullptr, receive.data(), receive.size()}, false);
+ if (!send.empty()) network_.meet({rank(), peer, channel, slot, send.data(), nullptr, send.size()}, true);
+}
+inline void imitated_exchange::poll() { network_.sleep_until(rank(), clock_ + network_.link_.poll_seconds); }
+inline void imitated_exchange::cancel_pair(int slot) noexcept {
+ const auto mine = [&](const imitated_network::post& each, int end) { return end == rank() && each.slot == slot; };
+ std::erase_if(network_.sends_, [&](const auto& each) { return mine(each, each.from); });
+ std::erase_if(network_.receives_, [&](const auto& each) { return mine(each, each.to); });
+}
+inline void imitated_exchange::idle(int, double last) {
+ double when = last;
+ for (const transfer& each : transfers_)
+  if (each.left == 0 && each.end > clock_) when = std::min(when, each.end);
+ const double before = clock_;
+ idle_ = true;
+ try {
+  network_.sleep_until(rank(), std::max(when, clock_ + network_.link_.poll_seconds));
+ } catch (...) {
+  idle_ = false;
+  throw;
+ }
+ idle_ = false;
+ waited_ += clock_ - before;
+}
+
+/// Runs f(imitated_exchange&) as `size` ranks of a network. When one throws, the others' exchanges do, too; what the first threw is
+/// thrown here.
+template <class F>
+void run_on_network(int size, imitated_link link, const F& f) {
+ imitated_network network(size, link);
+ std::exception_ptr first;
+ std::vector<std::thread> threads;
+ for (int r = 0; r < size; ++r)
+  threads.emplace_back([&, r] {
+   std::string why;
+   network.enter(r);
+   try {
+    f(network.rank(r));
+   } catch (const std::exception& e) {
+    if (!first) first = std::current_exception();
+    why = "exchange: rank " + std::to_string(r) + " ended: " + e.what();
+   }
+   network.leave(r, why);
+  });
+ for (std::thread& each : threads) each.join();
+ if (first) std::rethrow_exception(first);
+}
+
+}
+// ---- tapegraph/distributed/row_gather.hpp ----
+
+/// Sparse gradients between ranks: rows of a table and where they belong, instead of the table.
+
+namespace tapegraph::distributed {
+
+/// Every rank brings rows of `width` elements and an index for each, those of its shards one behind the other; all get all of them in
+/// order of ranks, so in order of shards, whatever their number on a rank. Who adds rows of
+/// the same index in this order has sums that do not depend on the number of ranks.
+template <class T>
+class row_gather {
+public:
+ /// `label` names the table in errors: "rows of 'words/table'".
+ row_gather(exchange& ranks, std::size_t width, const std::string& label)
+  : width_(width), indices_(ranks, label + ", indices"), rows_(ranks, label) {}
+
+ /// Both must stay until it is done. Throws shape_error unless there are `width` elements for each index.
+ void start(std::span<const std::int64_t> indices, std::span<const T> rows) {
+  if (rows.size() != indices.size() * width_)
+   throw shape_error("row_gather: " + std::to_string(rows.size()) + " elements for " +
+       std::to_string(indices.size()) + " rows of " + std::to_string(width_));
+  indices_.start(std::as_bytes(indices));
+  rows_.start(std::as_bytes(rows));
+ }
+ bool done() const { return indices_.done() && rows_.done(); }
+ void wait() {
+  indices_.wait();
+  rows_.wait();
+ }
+ /// [rows of all ranks]
+ std::span<const std::int64_t> indices() const { return elements<std::int64_t>(indices_.blocks()); }
+ /// [rows of all ranks, width]
+ std::span<const T> rows() const { return elements<T>(rows_.blocks()); }
+
+private:
+ template <class Element>
+ static std::span<const Element> elements(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const Element*>(bytes.data()), bytes.size() / sizeof(Element)};
+ }
+
+ std::size_t width_;
+ block_gather indices_, rows_;
+};
+
+}
+// ---- tapegraph/distributed/server.hpp ----
+
+// ---- tapegraph/distributed/cluster_spec.hpp ----
+
+/// Jobs and tasks as TensorFlow's clusters name them, and how they become ranks. MPI starts the processes and knows their addresses:
+/// of an address the host counts, for the lines that start them.
+
+namespace tapegraph {
+
+/// A process by its name: "/job:worker/task:1".
+struct task_name {
+ std::string job;
+ int task = 0;
+
+ std::string text() const { return "/job:" + job + "/task:" + std::to_string(task); }
+ friend bool operator==(const task_name&, const task_name&) = default;
+};
+
+/// Reads "/job:worker/task:1", with "/replica:0" and a device behind it as TensorFlow writes them; a task that is not named is 0.
+/// Throws argument_error for anything else.
+template <class = void>
+task_name parse_task_name(std::string_view text) {
+ const auto refuse = [&] {
+  throw argument_error("'" + std::string(text) + "' names no task; expected /job:NAME/task:NUMBER");
+ };
+ task_name result;
+ std::string_view left = text;
+ while (!left.empty()) {
+  if (left[0] != '/') refuse();
+  const std::size_t colon = left.find(':'), end = std::min(left.find('/', 1), left.size());
+  if (colon == left.npos || colon > end) refuse();
+  const std::string_view key = left.substr(1, colon - 1), value = left.substr(colon + 1, end - colon - 1);
+  if (value.empty()) refuse();
+  if (key == "job") {
+   result.job = value;
+  } else if (key == "task") {
+   const auto read = std::from_chars(value.data(), value.data() + value.size(), result.task);
+   if (read.ec != std::errc{} || read.ptr != value.data() + value.size() || result.task < 0) refuse();
+  } else if (key != "replica" && key != "device") {
+   refuse();
+  }
+  left.remove_prefix(end);
+ }
+ if (result.job.empty()) refuse();
+ return result;
+}
+
+/// Jobs, and of each the addresses of its tasks. Tasks are ranks in the order of jobs and, within, of tasks.
+template <class = void>
+class basic_cluster_spec {
+public:
+ using job = std::pair<std::string, std::vector<std::string>>;
+
+ /// tg::cluster_spec{{"worker", {"one:2222", "two:2222"}}, {"ps", {"three:2222"}}}. Throws argument_error for a job named twice,
+ /// one without a name or a task, and an address without a host.
+ basic_cluster_spec(std::initializer_list<job> jobs) : basic_cluster_spec(std::vector<job>(jobs)) {}
+ explicit basic_cluster_spec(std::vector<job> jobs) : jobs_(std::move(jobs)) {
+  if (jobs_.empty()) throw argument_error("cluster_spec: no job");
+  for (std::size_t i = 0; i < jobs_.size(); ++i) {
+   const auto& [name, tasks] = jobs_[i];
+   if (name.empty() || name.find_first_of("/:") != name.npos)
+    throw argument_error("cluster_spec: '" + name + "' names no job");
+   for (std::size_t k = 0; k < i; ++k)
+    if (jobs_[k].first == name) throw argument_error("cluster_spec: job '" + name + "' stands twice");
+   if (tasks.empty()) throw argument_error("cluster_spec: job '" + name + "' has no task");
+   for (const std::string& address : tasks)
+    if (host_of(address).empty())
+     throw argument_error("cluster_spec: job '" + name + "': '" + address + "' names no host");
+  }
+ }
+ /// Of "worker=one:2222,two:2222;ps=three:2222".
+ static basic_cluster_spec from_string(std::string_view text) {
+  std::vector<job> jobs;
+  for (const std::string_view part : split(text, ';')) {
+   const std::size_t equals = part.find('=');
+   if (equals == part.npos)
+    throw argument_error("cluster_spec: '" + std::string(part) + "'; expected JOB=HOST,HOST");
+   jobs.emplace_back(part.substr(0, equals), std::vector<std::string>{});
+   for (const std::string_view address : split(part.substr(equals + 1), ','))
+    jobs.back().second.emplace_back(address);
+  }
+  return basic_cluster_spec(std::move(jobs));
+ }
+ /// Of JSON, {"worker": ["one:2222", ...], ...}, tasks also by number: {"0": "one:2222", ...}. Throws data_error that begins
+ /// with `origin`.
+ static basic_cluster_spec from_json(std::string_view text, const std::string& origin = "cluster_spec") {
+  io::json_reader json(text, origin);
+  basic_cluster_spec result = read(json);
+  json.end();
+  return result;
+ }
+ static basic_cluster_spec from_file(const std::string& path) {
+  const auto bytes = io::read_file(path);
+  return from_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, "'" + path + "'");
+ }
+ /// The next value of a text.
+ static basic_cluster_spec read(io::json_reader& json) {
+  std::vector<job> jobs;
+  json.begin_object();
+  for (std::string name; json.next_name(name);) {
+   std::vector<std::string> tasks;
+   if (json.peek() == io::json_kind::object) {
+    json.begin_object();
+    for (std::string number; json.next_name(number);) {
+     if (number != std::to_string(tasks.size()))
+      json.refuse("job '" + name + "' has task '" + number + "' where " +
+         std::to_string(tasks.size()) + " is expected");
+     tasks.push_back(json.string());
+    }
+   } else {
+    json.begin_array();
+    while (json.next_element()) tasks.push_back(json.string());
+   }
+   jobs.emplace_back(std::move(name), std::move(tasks));
+  }
+  try {
+   return basic_cluster_spec(std::move(jobs));
+  } catch (const argument_error& e) {
+   json.refuse(e.what());
+  }
+ }
+
+ const std::vector<job>& jobs() const { return jobs_; }
+ /// All tasks: the ranks of a job.
+ int size() const {
+  std::size_t count = 0;
+  for (const job& each : jobs_) count += each.second.size();
+  return static_cast<int>(count);
+ }
+ /// The addresses of a job's tasks. Throws argument_error that names the jobs there are.
+ const std::vector<std::string>& tasks(std::string_view name) const {
+  std::string known;
+  for (const job& each : jobs_) {
+   if (each.first == name) return each.second;
+   known.append(known.empty() ? "" : ", ").append(each.first);
+  }
+  throw argument_error("cluster_spec: no job '" + std::string(name) + "'; there are: " + known);
+ }
+ int rank_of(const task_name& of) const {
+  const auto count = static_cast<int>(tasks(of.job).size());
+  if (of.task < 0 || of.task >= count)
+   throw range_error("cluster_spec: no " + of.text() + "; job '" + of.job + "' has " + std::to_string(count) +
+       " tasks");
+  int before = 0;
+  for (const job& each : jobs_) {
+   if (each.first == of.job) break;
+   before += static_cast<int>(each.second.size());
+  }
+  return before + of.task;
+ }
+ task_name task_of(int rank) const {
+  int left = rank;
+  for (const job& each : jobs_) {
+   const auto count = static_cast<int>(each.second.size());
+   if (left >= 0 && left < count) return {each.first, left};
+   left -= count;
+  }
+  throw range_error("cluster_spec: no rank " + std::to_string(rank) + " among " + std::to_string(size()));
+ }
+
+ /// Hosts and how many ranks each takes, in order of ranks: a host stands once for each run of ranks side by side.
+ std::vector<std::pair<std::string, int>> hosts() const {
+  std::vector<std::pair<std::string, int>> result;
+  for (const job& each : jobs_)
+   for (const std::string& address : each.second)
+    if (const std::string host = host_of(address); !result.empty() && result.back().first == host)
+     ++result.back().second;
+    else
+     result.emplace_back(host, 1);
+  return result;
+ }
+ /// A host file for Open MPI ("one slots=2"), or MPICH ("one:2"). Throws argument_error where a host's ranks do not lie side by
+ /// side, which host files cannot say; mpirun_line can.
+ std::string host_file(bool mpich = false) const {
+  std::string text;
+  const auto all = hosts();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+   for (std::size_t k = 0; k < i; ++k)
+    if (all[k].first == all[i].first)
+     throw argument_error("cluster_spec: the tasks of host '" + all[i].first +
+          "' do not stand side by side; mpirun_line says where each runs");
+   text += all[i].first + (mpich ? ":" : " slots=") + std::to_string(all[i].second) + "\n";
+  }
+  return text;
+ }
+ /// The line that starts every task where it belongs: "mpirun -n 2 --host one:2 ./train : -n 1 --host three:1 ./train".
+ std::string mpirun_line(const std::string& program, bool mpich = false) const {
+  std::string line = "mpirun";
+  for (const auto& [host, count] : hosts()) {
+   if (line != "mpirun") line += " :";
+   line += " -n " + std::to_string(count) +
+     (mpich ? " -host " + host : " --host " + host + ":" + std::to_string(count)) + " " + program;
+  }
+  return line;
+ }
+ /// As from_string reads it.
+ std::string text() const {
+  std::string result;
+  for (const job& each : jobs_) {
+   result += (result.empty() ? "" : ";") + each.first;
+   for (std::size_t t = 0; t < each.second.size(); ++t) result += (t == 0 ? "=" : ",") + each.second[t];
+  }
+  return result;
+ }
+ friend bool operator==(const basic_cluster_spec&, const basic_cluster_spec&) = default;
+
+private:
+ static std::string host_of(const std::string& address) {
+  if (address.starts_with('[')) {
+   const std::size_t end = address.find(']');
+   return end == address.npos ? "" : address.substr(1, end - 1);
+  }
+  return address.substr(0, address.find(':'));
+ }
+ static std::vector<std::string_view> split(std::string_view text, char at) {
+  std::vector<std::string_view> parts;
+  for (;;) {
+   const std::size_t end = text.find(at);
+   parts.push_back(text.substr(0, end));
+   if (end == text.npos) return parts;
+   text.remove_prefix(end + 1);
+  }
+ }
+
+ std::vector<job> jobs_;
+};
+using cluster_spec = basic_cluster_spec<>;
+
+/// A cluster and which task of it this process is.
+struct cluster_config {
+ cluster_spec cluster;
+ std::optional<task_name> task;
+};
+
+/// What TF_CONFIG says: {"cluster": {"worker": [...]}, "task": {"type": "worker", "index": 1}}; nothing where it is not set. Throws
+/// data_error for what is not that, argument_error or range_error for a task that the cluster does not have.
+template <class = void>
+std::optional<cluster_config> cluster_of_environment() {
+ const char* const text = detail::environment("TF_CONFIG");
+ if (text == nullptr) return std::nullopt;
+ io::json_reader json(text, "TF_CONFIG");
+ std::optional<cluster_spec> cluster;
+ std::optional<task_name> task;
+ json.begin_object();
+ for (std::string name; json.next_name(name);) {
+  if (name == "cluster") {
+   cluster = cluster_spec::read(json);
+  } else if (name == "task") {
+   task.emplace();
+   json.begin_object();
+   for (std::string field; json.next_name(field);)
+    if (field == "type")
+     task->job = json.string();
+    else if (field == "index")
+     task->task = static_cast<int>(json.integer());
+    else
+     json.skip();
+  } else {
+   json.skip();
+  }
+ }
+ json.end();
+ if (!cluster) throw data_error("TF_CONFIG: no \"cluster\"");
+ if (task) static_cast<void>(cluster->rank_of(*task));
+ return cluster_config{std::move(*cluster), std::move(task)};
+}
+
+}
+
+/// A task among the others of its cluster.
+
+namespace tapegraph {
+
+/// Joins the cluster when it is made, on every rank: the ranks are the tasks in order, and all have the same cluster.
+///
+///     tg::server server(ranks, spec);              // or server(ranks, spec, {"worker", 1}), checked against the rank
+///     if (server.is_chief()) ...
+template <class = void>
+class basic_server {
+public:
+ /// Without a task this rank is the one that its number says. Throws exchange_error, the same on every rank, where the
+ /// numbers of ranks and tasks differ, where a rank was told to be another task, or another cluster.
+ basic_server(distributed::exchange& ranks, cluster_spec spec, std::optional<task_name> task = std::nullopt)
+  : ranks_(&ranks), spec_(std::move(spec)) {
+  const int rank = ranks.rank();
+  const std::string expected = rank < spec_.size() ? spec_.task_of(rank).text() : "no task";
+  const std::string told = task ? task->text() : expected;
+  distributed::agree(ranks, {distributed::agreed_value("cluster", spec_.text()),
+        distributed::agreed_value("tasks", told == expected ? "in order of ranks" : told)});
+  if (spec_.size() != ranks.size())
+   throw exchange_error("server: " + std::to_string(ranks.size()) + " ranks cannot be the " +
+        std::to_string(spec_.size()) + " tasks of the cluster");
+  if (told != expected)
+   throw exchange_error("server: rank " + std::to_string(rank) + " is " + expected + ", not " + told);
+  task_ = spec_.task_of(rank);
+ }
+
+ const cluster_spec& cluster() const { return spec_; }
+ /// Which task this rank is.
+ const task_name& task() const { return task_; }
+ distributed::exchange& ranks() const { return *ranks_; }
+ /// The one that writes checkpoints and events: the first task of job "chief" or "master", without one of "worker", else rank 0.
+ task_name chief() const {
+  for (const char* name : {"chief", "master", "worker"})
+   for (const auto& each : spec_.jobs())
+    if (each.first == name) return {name, 0};
+  return spec_.task_of(0);
+ }
+ bool is_chief() const { return task_ == chief(); }
+
+private:
+ distributed::exchange* ranks_;
+ cluster_spec spec_;
+ task_name task_;
+};
+using server = basic_server<>;
+
+}
+// ---- tapegraph/distributed/thread_exchange.hpp ----
+
+#include <deque>
+
+/// Threads of one process as ranks: for tests, and for several devices in one process. A message is one copy, made by whichever of
+/// the two sides comes second.
+
+namespace tapegraph::distributed {
+
+/// The ranks of a process. Every rank's exchange belongs to one thread at a time.
+class thread_group {
+public:
+ /// Throws argument_error for less than one rank.
+ explicit thread_group(int size) : size_(size) {
+  if (size < 1) throw argument_error("thread_group: " + std::to_string(size) + " ranks; expected at least 1");
+  mailboxes_ = std::make_unique<mailbox[]>(static_cast<std::size_t>(size) * static_cast<std::size_t>(size));
+  for (int r = 0; r < size; ++r) ranks_.push_back(std::make_unique<thread_exchange>(*this, r));
+ }
+
+ int size() const { return size_; }
+ exchange& rank(int which) { return *ranks_.at(static_cast<std::size_t>(which)); }
+
+ /// Ends the job: whatever a rank does next, or waits for, throws exchange_error with this reason. The first reason counts.
+ void abort(const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  if (aborted_.load(std::memory_order_relaxed)) return;
+  reason_ = why;
+  aborted_.store(true, std::memory_order_release);
+ }
+ bool aborted() const { return aborted_.load(std::memory_order_acquire); }
+
+private:
+ using counter = std::atomic<int>;
+ struct post {
+  int channel;
+  const std::byte* from;
+  std::byte* to;
+  std::size_t bytes;
+  counter* left;
+ };
+ struct mailbox {
+  mailbox() {
+   sends.reserve(8);
+   receives.reserve(8);
+  }
+  std::mutex mutex;
+  std::vector<post> sends, receives;
+ };
+
+ class thread_exchange final : public exchange {
+ public:
+  thread_exchange(thread_group& group, int rank) : exchange(rank, group.size_), group_(group) {}
+  std::string name() const override { return "threads"; }
+
+ protected:
+  void start_pair(int slot, int peer, std::span<const std::byte> send, std::span<std::byte> receive,
+      int channel) override {
+   group_.check();
+   while (left_.size() <= static_cast<std::size_t>(slot)) left_.emplace_back(0);
+   counter& left = left_[static_cast<std::size_t>(slot)];
+   left.store(!send.empty() + !receive.empty(), std::memory_order_relaxed);
+   if (!receive.empty())
+    group_.meet(peer, rank(), false, {channel, nullptr, receive.data(), receive.size(), &left});
+   if (!send.empty()) group_.meet(rank(), peer, true, {channel, send.data(), nullptr, send.size(), &left});
+  }
+  bool finished(int slot) override {
+   return left_[static_cast<std::size_t>(slot)].load(std::memory_order_acquire) == 0;
+  }
+  void poll() override { group_.check(); }
+  void cancel_pair(int slot) noexcept override {
+   counter& left = left_[static_cast<std::size_t>(slot)];
+   group_.forget(rank(), peer_of(slot), left);
+   left.store(0, std::memory_order_relaxed);
+  }
+
+ private:
+  thread_group& group_;
+  std::deque<counter> left_;
+ };
+
+ mailbox& between(int from, int to) {
+  return mailboxes_[static_cast<std::size_t>(from) * static_cast<std::size_t>(size_) +
+      static_cast<std::size_t>(to)];
+ }
+ void check() {
+  if (!aborted()) return;
+  const std::lock_guard lock(mutex_);
+  throw exchange_error(reason_);
+ }
+ void meet(int from, int to, bool sends, const post& mine) {
+  mailbox& box = between(from, to);
+  const std::lock_guard lock(box.mutex);
+  std::vector<post>& others = sends ? box.receives : box.sends;
+  for (auto other = others.begin(); other != others.end(); ++other) {
+   if (other->channel != mine.channel) continue;
+   const post& sent = sends ? mine : *other;
+   const post& wanted = sends ? *other : mine;
+   if (sent.bytes != wanted.bytes) {
+    abort("exchange: rank " + std::to_string(from) + " sends " + std::to_string(sent.bytes) +
+     " bytes, rank " + std::to_string(to) + " expects " + std::to_string(wanted.bytes) + " (channel " +
+     std::to_string(mine.channel) + ")");
+    return;
+   }
+   std::memcpy(wanted.to, sent.from, sent.bytes);
+   other->left->fetch_sub(1, std::memory_order_release);
+   mine.left->fetch_sub(1, std::memory_order_release);
+   others.erase(other);
+   return;
+  }
+  (sends ? box.sends : box.receives).push_back(mine);
+ }
+ void forget(int rank, int peer, const counter& which) noexcept {
+  const auto drop = [&](mailbox& box) {
+   const std::lock_guard lock(box.mutex);
+   for (std::vector<post>* posts : {&box.sends, &box.receives})
+    std::erase_if(*posts, [&](const post& each) { return each.left == &which; });
+  };
+  drop(between(rank, peer));
+  drop(between(peer, rank));
+ }
+
+ int size_;
+ std::unique_ptr<mailbox[]> mailboxes_;
+ std::vector<std::unique_ptr<thread_exchange>> ranks_;
+ std::mutex mutex_;
+ std::string reason_;
+ std::atomic<bool> aborted_{false};
+};
+
+/// Runs f(exchange&) as `size` ranks, each on a thread of its own, and waits for all. When one throws, the others' exchanges do, too;
+/// what the first threw is thrown here.
+template <class F>
+void run_ranks(int size, const F& f) {
+ thread_group group(size);
+ std::mutex mutex;
+ std::exception_ptr first;
+ std::vector<std::thread> threads;
+ for (int r = 0; r < size; ++r)
+  threads.emplace_back([&, r] {
+   const auto failed = [&](const char* what) {
+    {
+     const std::lock_guard lock(mutex);
+     if (!first) first = std::current_exception();
+    }
+    group.abort("exchange: rank " + std::to_string(r) + " ended: " + what);
+   };
+   try {
+    f(group.rank(r));
+   } catch (const std::exception& e) {
+    failed(e.what());
+   } catch (...) {
+    failed("an exception of an unknown type");
+   }
+  });
+ for (std::thread& each : threads) each.join();
+ if (first) std::rethrow_exception(first);
+}
+
+}
+// ---- tapegraph/distributed/tree_accumulator.hpp ----
+
+/// The lower levels of the tree of sums, on one rank: shards are folded in order, with log2 of their number partial sums.
+
+namespace tapegraph::distributed {
+
+/// Folds `shards` vectors of `count` elements as one balanced binary tree does: after shard 0, 1, 2, ... come in order, as a binary
+/// counter carries. Partial sums have type Sum, so those of 16-bit values are float by `tree_accumulator<float>`.
+template <class Sum>
+class tree_accumulator {
+public:
+ /// Throws argument_error unless `shards` is a power of two.
+ tree_accumulator(std::size_t count, std::int64_t shards) : count_(count), shards_(shards) {
+  require_tree(1, shards);
+  for (std::int64_t below = 1; below < shards; below *= 2) partial_.emplace_back(count);
+  if (partial_.empty()) partial_.emplace_back(count);
+ }
+
+ /// The next shard's values. Throws argument_error for one too many.
+ template <class T>
+ void add(const T* values) {
+  if (added_ == shards_)
+   throw argument_error("tree_accumulator: got more than its " + std::to_string(shards_) + " shards");
+  const std::int64_t carries = added_++;
+  if ((carries & 1) == 0) {
+   store(partial_[0].data(), values);
+   return;
+  }
+  Sum* sum = partial_[0].data();
+  fold(sum, values);
+  std::size_t level = 1;
+  for (; (carries >> level & 1) != 0; ++level) {
+   sum_of<Sum>.add(partial_[level].data(), partial_[level].data(), sum, count_);
+   sum = partial_[level].data();
+  }
+  if (added_ == shards_) {
+   top_ = level - 1;
+   return;
+  }
+  partial_[level].swap(partial_[level - 1]);
+ }
+ /// The sum of all shards, in place, for a tree_sum to go on with. Throws argument_error before the last came.
+ Sum* sum() {
+  if (added_ != shards_)
+   throw argument_error("tree_accumulator: got " + std::to_string(added_) + " of its " +
+        std::to_string(shards_) + " shards");
+  return partial_[top_].data();
+ }
+ /// Begins anew.
+ void clear() {
+  added_ = 0;
+  top_ = 0;
+ }
+ /// Vectors that are kept: log2 of the shards, or 1.
+ std::size_t partial_sums() const { return partial_.size(); }
+
+private:
+ template <class T>
+ void store(Sum* to, const T* values) const {
+  for (std::size_t i = 0; i < count_; ++i) to[i] = static_cast<Sum>(values[i]);
+ }
+ template <class T>
+ void fold(Sum* to, const T* values) const {
+  for (std::size_t i = 0; i < count_; ++i) to[i] = detail::added(to[i], static_cast<Sum>(values[i]));
+ }
+
+ std::size_t count_;
+ std::int64_t shards_, added_ = 0;
+ std::size_t top_ = 0;
+ std::vector<std::vector<Sum>> partial_;
+};
+
+}
+// ---- tapegraph/nn/sharded.hpp ----
+
+// ---- tapegraph/nn/sharded/eager_model.hpp ----
+
+// ---- tapegraph/nn/sharded/trainer.hpp ----
+
+// ---- tapegraph/nn/sharded/owner.hpp ----
+
+// ---- tapegraph/nn/sharded/options.hpp ----
+
+namespace tapegraph {
+
+/// How a model's training step is cut: `compile<Mode>(model{}, spec, loss{}, adam{}, sharded{.shards = 8})`. Each batch is cut into
+/// so many shards of (almost) equal size, a power of two. Their gradients, weighted by their records, are added by one balanced tree;
+/// then the optimizer updates once. Results depend on the number of shards, and on nothing that computes them.
+struct sharded {
+ int shards = 1;
+ compile_options options{};
+ /// The participants that share the shards, whose number divides theirs: rank r computes the r-th part of them. Every rank makes the
+ /// same model and trains it on the same data set; it must outlive the model. Null: one process.
+ distributed::exchange* ranks = nullptr;
+};
+
+namespace detail {
+
+/// The mode of models whose step is cut into shards.
+template <class Mode>
+struct sharded_mode {};
+
+/// The mean over the steps that count is of the whole batch: how much a shard's mean counts is not known before all shards have run.
+template <class Model, class Spec>
+constexpr void refuse_masks() {
+ static_assert(
+  !has_masks<decltype(ir::trace_model<Model, Spec>(std::declval<ir::trace&>()))>,
+  "shards: the loss of an output with a mask is a mean over the steps that count, not over records; take "
+  "x.value, and weights of records for what does not count");
+}
+
+inline constexpr int most_shards = 32768;
+
+template <class = void>
+void check_shards(int shards, int ranks) {
+ if (shards < 1 || shards > most_shards || !std::has_single_bit(static_cast<unsigned>(shards)))
+  throw argument_error("shards is " + std::to_string(shards) + ", not a power of two up to 32768");
+ if (ranks > 1) distributed::require_tree(ranks, shards);
+}
+
+/// The records of shard `shard` of `shards` in a batch of `records`: sizes differ by one at most.
+struct shard_range {
+ std::int64_t first, count;
+ shard_range(std::int64_t records, int shard, int shards)
+  : first(records * shard / shards), count(records * (shard + 1) / shards - first) {}
+};
+
+/// Random numbers know their shard: it stands in the 16 bits above the step's 32 (core/philox.hpp), so that the first shard draws
+/// what a whole batch does.
+inline random_state random_of_shard(std::uint64_t seed, std::int64_t step, int shard) {
+ return {seed, static_cast<std::uint64_t>(step) | static_cast<std::uint64_t>(shard) << 32};
+}
+
+/// Views of a shard's records in a batch's columns.
+inline void cut_columns(const buffer_view* columns, std::size_t count, const shard_range& range, buffer_view* to) {
+ for (std::size_t i = 0; i < count; ++i) {
+  to[i] = columns[i];
+  const std::size_t record =
+   columns[i].extents[0] > 0 ? columns[i].bytes() / static_cast<std::size_t>(columns[i].extents[0]) : 0;
+  to[i].data = static_cast<std::byte*>(columns[i].data) + static_cast<std::size_t>(range.first) * record;
+  to[i].extents[0] = range.count;
+ }
+}
+
+/// The records of a batch that can be cut: every column has as many.
+template <class = void>
+std::int64_t records_to_cut(const buffer_view* columns, std::size_t count, int shards, bool ends_epoch) {
+ for (std::size_t i = 0; i < count; ++i)
+  if (columns[i].rank == 0 || columns[i].extents[0] != columns[0].extents[0])
+   throw shape_error("shards: column " + std::to_string(i) + " of the batch has " +
+       (columns[i].rank == 0 ? std::string("no axis of records")
+             : std::to_string(columns[i].extents[0]) + " records, the first " +
+              std::to_string(columns[0].extents[0])));
+ const std::int64_t records = columns[0].extents[0];
+ if (records < shards && !ends_epoch)
+  throw argument_error("shards: a batch of " + std::to_string(records) + " records cannot be cut into " +
+       std::to_string(shards) + " shards");
+ return records;
+}
+
+}
+}
+// ---- tapegraph/nn/sharded/rows.hpp ----
+
+namespace tapegraph::detail {
+
+/// The rows of gradients that shards have gathered, and their indices, one shard's behind the other's. Equal rows are added by the
+/// update, over all shards in their order.
+template <class = void>
+class basic_row_sums {
+public:
+ void begin() {
+  for (part& p : parts_) {
+   p.rows.clear();
+   p.indices.clear();
+   p.count = 0;
+  }
+ }
+ /// Rows [picks..., rest...] of gradient `number` and indices [picks...] behind those of earlier shards.
+ void add(std::size_t number, const buffer_view& rows, const buffer_view& indices) {
+  if (parts_.size() <= number) parts_.resize(number + 1);
+  part& p = parts_[number];
+  const std::int64_t count = indices.elements();
+  if (p.count == 0) {
+   p.row = rows;
+   p.row.rank = rows.rank - indices.rank + 1;
+   for (int i = 1; i < p.row.rank; ++i) p.row.extents[i] = rows.extents[indices.rank + i - 1];
+   p.index = indices;
+   p.index.rank = 1;
+  }
+  const auto append = [](std::vector<std::byte>& to, const buffer_view& from) {
+   const std::size_t before = to.size();
+   to.resize(before + from.bytes());
+   if (from.bytes() > 0) std::memcpy(to.data() + before, from.data, from.bytes());
+  };
+  append(p.rows, rows);
+  append(p.indices, indices);
+  p.count += count;
+ }
+ /// All rows [n, rest...] of a gradient, or their indices [n].
+ buffer_view view(std::size_t number, bool rows) {
+  part& p = parts_[number];
+  buffer_view v = rows ? p.row : p.index;
+  v.extents[0] = p.count;
+  v.data = rows ? p.rows.data() : p.indices.data();
+  return v;
+ }
+ std::size_t size() const { return parts_.size(); }
+ std::span<const std::byte> bytes(std::size_t number, bool rows) const {
+  return rows ? parts_[number].rows : parts_[number].indices;
+ }
+ /// Others in their place.
+ void replace(std::size_t number, bool rows, std::span<const std::byte> bytes) {
+  part& p = parts_[number];
+  (rows ? p.rows : p.indices).assign(bytes.begin(), bytes.end());
+  p.count = static_cast<std::int64_t>(p.indices.size() / size_of(p.index.type));
+ }
+ /// The derivative by the whole variable.
+ any_tensor whole(std::size_t number, const variable& v) {
+  any_tensor result(v.type(), v.shape());
+  std::memset(result.write(), 0, result.outline_view().bytes());
+  if (v.type() == dtype::f64)
+   scatter<double>(parts_[number], result);
+  else
+   scatter<float>(parts_[number], result);
+  return result;
+ }
+
+private:
+ struct part {
+  std::vector<std::byte> rows, indices;
+  buffer_view row{}, index{};
+  std::int64_t count = 0;
+ };
+ template <class T>
+ static void scatter(const part& p, any_tensor& to) {
+  T* const table = static_cast<T*>(to.write());
+  const std::int64_t width = p.count > 0 ? static_cast<std::int64_t>(p.rows.size() / sizeof(T)) / p.count : 0;
+  for (std::int64_t r = 0; r < p.count; ++r) {
+   const std::int64_t index = p.index.type == dtype::i32
+          ? reinterpret_cast<const std::int32_t*>(p.indices.data())[r]
+          : reinterpret_cast<const std::int64_t*>(p.indices.data())[r];
+   const T* const from = reinterpret_cast<const T*>(p.rows.data()) + r * width;
+   for (std::int64_t i = 0; i < width; ++i) table[index * width + i] += from[i];
+  }
+ }
+ std::vector<part> parts_;
+};
+using row_sums = basic_row_sums<>;
+
+}
+// ---- tapegraph/nn/sharded/sums.hpp ----
+
+/// Sums over shards by one balanced binary tree, which depends on the number of shards alone.
+
+namespace tapegraph::detail {
+
+/// to = last + parts[0], then + parts[1], ...: all levels of the tree that a shard completes, in one pass over memory. `to` may be any
+/// of the others.
+template <class T>
+void add_levels(T* to, const T* last, const T* const* parts, int levels, std::int64_t count) {
+ using vector = cpu::vector<T, 32>;
+ constexpr std::int64_t chunk = 16384, lanes = vector::lanes;
+ cpu::parallel_for((count + chunk - 1) / chunk, count > 2 * chunk, [=](std::int64_t task) {
+  const std::int64_t first = task * chunk, end = std::min(first + chunk, count);
+  std::int64_t i = first;
+  for (; i + lanes <= end; i += lanes) {
+   typename vector::type sum, part;
+   vector::load(sum, last + i);
+   for (int k = 0; k < levels; ++k) {
+    vector::load(part, parts[k] + i);
+    sum = part + sum;
+   }
+   vector::store(to + i, sum);
+  }
+  for (; i < end; ++i) {
+   T sum = last[i];
+   for (int k = 0; k < levels; ++k) sum = parts[k][i] + sum;
+   to[i] = sum;
+  }
+ });
+}
+
+/// What the shards of a process add up, one after another: values that lie side by side, doubles first, in log2(shards) partial sums
+/// and the memory of the shard at work. The sum of shards [0, 8) is ((0+1)+(2+3))+((4+5)+(6+7)).
+template <class = void>
+class basic_shard_sums {
+public:
+ /// A value of so many elements, f64 or f32; returns its number. Before the first shard.
+ int add(dtype type, std::int64_t elements) {
+  values_.push_back({type, 0, elements});
+  return static_cast<int>(values_.size()) - 1;
+ }
+ /// Before the first of `shards` shards, a power of two. Makes room for them, where there is none yet.
+ void begin(int shards) {
+  if (buffers_.empty()) place();
+  const auto wanted = static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(shards)));
+  while (buffers_.size() < wanted) {
+   buffers_.emplace_back(bytes_ + 1);
+   std::memset(buffers_.back().data(), 0, bytes_ + 1);
+  }
+  shard_ = 0;
+  shards_ = shards;
+ }
+ /// Where the shard at work writes a value.
+ std::byte* target(int number) const { return leaf() + values_[static_cast<std::size_t>(number)].offset; }
+ /// A shard without records: it adds nothing.
+ void skip() {
+  std::memset(leaf(), 0, bytes_);
+  next();
+ }
+ /// The shard at work is done.
+ void next() {
+  const int levels = std::countr_one(static_cast<unsigned>(shard_++));
+  if (levels == 0) return;
+  std::byte* const to = partial(shard_ == shards_ ? 0 : levels);
+  add_region<double>(to, levels, 0, doubles_);
+  add_region<float>(to, levels, doubles_, bytes_);
+ }
+ /// The sum, behind the last shard.
+ std::byte* sum() const { return partial(0); }
+ std::byte* sum(int number) const { return partial(0) + values_[static_cast<std::size_t>(number)].offset; }
+ std::size_t bytes() const { return bytes_; }
+ std::size_t bytes_of_doubles() const { return doubles_; }
+ /// Bytes of all partial sums.
+ std::size_t memory() const { return buffers_.size() * bytes_; }
+
+private:
+ struct value {
+  dtype type;
+  std::size_t offset;
+  std::int64_t elements;
+ };
+ std::byte* partial(int level) const { return buffers_[static_cast<std::size_t>(level)].data(); }
+ std::byte* leaf() const { return shard_ % 2 == 0 ? partial(0) : buffers_.back().data(); }
+
+ void place() {
+  for (const dtype type : {dtype::f64, dtype::f32}) {
+   for (value& v : values_) {
+    if (v.type != type) continue;
+    v.offset = bytes_;
+    bytes_ += runtime::aligned(static_cast<std::size_t>(v.elements) * size_of(type));
+   }
+   if (type == dtype::f64) doubles_ = bytes_;
+  }
+ }
+
+ template <class T>
+ void add_region(std::byte* to, int levels, std::size_t begin, std::size_t end) const {
+  std::array<const T*, 32> parts{};
+  for (int k = 0; k < levels; ++k)
+   parts[static_cast<std::size_t>(k)] = reinterpret_cast<const T*>(partial(k) + begin);
+  add_levels<T>(reinterpret_cast<T*>(to + begin), reinterpret_cast<const T*>(buffers_.back().data() + begin),
+     parts.data(), levels, static_cast<std::int64_t>((end - begin) / sizeof(T)));
+ }
+
+ std::vector<value> values_;
+ std::vector<runtime::arena> buffers_;
+ std::size_t doubles_ = 0, bytes_ = 0;
+ int shard_ = 0, shards_ = 1;
+};
+using shard_sums = basic_shard_sums<>;
+
+}
+
+/// What models of both modes keep of their shards, and of the ranks that share them.
+
+namespace tapegraph::detail {
+
+/// The upper levels of the tree: sums over ranks, of doubles and floats, and rows in order of ranks.
+template <class = void>
+class basic_rank_sums {
+public:
+ explicit basic_rank_sums(distributed::exchange& ranks) : ranks_(&ranks) {}
+
+ /// In place of this rank's sums come those of all. Waits until they are there.
+ void sum(shard_sums& sums) {
+  if (!doubles_) {
+   const std::size_t count = sums.bytes_of_doubles() / sizeof(double);
+   doubles_.emplace(*ranks_, count, distributed::sum_of<double>, "sums of doubles over shards");
+   floats_.emplace(*ranks_, (sums.bytes() - sums.bytes_of_doubles()) / sizeof(float),
+       distributed::sum_of<float>, "sums of floats over shards");
+  }
+  doubles_->start_all_reduce(sums.sum());
+  floats_->start_all_reduce(sums.sum() + sums.bytes_of_doubles());
+  doubles_->wait();
+  floats_->wait();
+ }
+ /// All ranks' rows of each gradient, those of rank 0 first.
+ void gather(row_sums& rows) {
+  if (rows.size() > 0 && !blocks_) blocks_.emplace(*ranks_, "rows of sparse gradients");
+  for (std::size_t k = 0; k < rows.size(); ++k)
+   for (const bool of_rows : {true, false}) {
+    blocks_->start(rows.bytes(k, of_rows));
+    blocks_->wait();
+    rows.replace(k, of_rows, blocks_->blocks());
+   }
+ }
+ bool known() const { return doubles_.has_value(); }
+
+private:
+ distributed::exchange* ranks_;
+ std::optional<distributed::tree_sum> doubles_, floats_;
+ std::optional<distributed::block_gather> blocks_;
+};
+
+/// A model's shards. Trainer: what of the mode it is based on.
+template <class Trainer>
+class shard_owner : public Trainer {
+public:
+ /// Into how many shards a batch is cut.
+ int shards() const { return shards_; }
+ /// What fit asks for: 0 leaves the number as it is. Throws argument_error for one that cannot be, the same on every rank.
+ void use_shards(std::int64_t batch_size, int shards) {
+  const int asked = shards != 0 ? shards : shards_;
+  check_shards(asked, rank_count());
+  if (batch_size < asked)
+   throw argument_error("fit: batch_size is " + std::to_string(batch_size) + ", less than the " +
+        std::to_string(asked) + " shards that it is cut into");
+  shards_ = asked;
+ }
+ /// Bytes of the sums over shards.
+ std::size_t shard_sum_bytes() const { return sums_.memory(); }
+
+protected:
+ explicit shard_owner(const sharded& how) : Trainer(how.options), ranks_(how.ranks), shards_(how.shards) {
+  check_shards(shards_, rank_count());
+  if (this->device_ != nullptr)
+   throw argument_error("shards: models that are cut into shards compute on the CPU");
+  if (ranks_ != nullptr) over_ranks_.emplace(*ranks_);
+ }
+
+ /// This rank's shards.
+ int first_shard() const { return ranks_ == nullptr ? 0 : shards_ / rank_count() * ranks_->rank(); }
+ int own_shards() const { return shards_ / rank_count(); }
+
+ /// The records of a batch, of which each rank is given all. Before the first step ranks compare what they must have alike.
+ std::int64_t begin_step(batch_columns columns, std::size_t count) {
+  const bool known = ranks_ == nullptr || over_ranks_->known();
+  const std::int64_t records = records_to_cut(columns, count, shards_, this->fitting_ && known);
+  if (ranks_ == nullptr) return records;
+  ranks_->set_step(this->step_);
+  if (!known) agree_at_start(columns, count);
+  return records;
+ }
+ /// Over the shards of all ranks.
+ void sum_over_ranks() {
+  if (ranks_ == nullptr) return;
+  over_ranks_->sum(sums_);
+  over_ranks_->gather(rows_);
+ }
+
+ distributed::exchange* ranks_;
+ std::optional<basic_rank_sums<>> over_ranks_;
+ shard_sums sums_;
+ row_sums rows_;
+ int shards_;
+
+private:
+ int rank_count() const { return ranks_ == nullptr ? 1 : ranks_->size(); }
+
+ void agree_at_start(batch_columns columns, std::size_t count) const {
+  std::uint64_t weights = 0, batch = 0;
+  const auto bytes_of = [](const void* data, std::size_t size) {
+   return std::span(static_cast<const std::byte*>(data), size);
+  };
+  for (const variable& v : this->variables_)
+   weights = distributed::hash_values(bytes_of(v.data().read(), v.data().outline_view().bytes()),
+           distributed::hash_text(v.path(), weights));
+  for (std::size_t i = 0; i < count; ++i)
+   batch = distributed::hash_values(bytes_of(columns[i].data, columns[i].bytes()), batch);
+  const std::array<distributed::agreed_field, 5> fields{
+   distributed::agreed_value("shards", std::to_string(shards_)),
+   distributed::agreed_value("seed", std::to_string(this->options_.seed)),
+   distributed::agreed_value("step", std::to_string(this->step_)),
+   distributed::agreed_field{"weights", weights}, distributed::agreed_field{"first batch", batch}};
+  distributed::agree(*ranks_, std::span<const distributed::agreed_field>(fields));
+ }
+};
+
+}
+// ---- tapegraph/nn/sharded/traces.hpp ----
+
+/// A training step in two programs: one computes what a shard of the batch adds to the step, the other takes the sums over all shards
+/// and updates the variables.
+
+namespace tapegraph::ir {
+
+/// What a shard adds up. In the shard's program each is the new value of a variable that nothing reads, so that its kernel writes
+/// into the memory where shards are added; these variables stand behind all others, in this order.
+namespace folded {
+inline constexpr std::string_view measured =
+ "shard_measured"; ///< the loss, and behind it accuracy, where there is one: shares of means
+inline constexpr std::string_view metric = "shard_metric";     ///< what metrics accumulate: sums
+inline constexpr std::string_view gradient = "shard_gradient"; ///< shares of the mean's gradient
+inline constexpr std::string_view state = "shard_state"; ///< what layers assign, moving averages: shares of the mean
+inline constexpr std::string_view rows = "shard_rows";   ///< outputs: rows of a gradient, and behind them their indices
+}
+
+/// A loss times a shard's share of the batch's records, an input of the program.
+constexpr graph_node shared_loss(trace& t, const graph_node& loss, const graph_node& share) {
+ if (loss.type() != dtype::f32 && loss.type() != dtype::f64) {
+  const operand_info given = t.info(loss.id());
+  t.fail("shards: the loss must be float or double (cast the model's outputs, as tg::mixed does)", &given, 1);
+  return loss;
+ }
+ return eval(loss * tapegraph::detail::as_type_of(loss, share));
+}
+
+/// The model on a shard and the gradients of its share of the loss. Means over records are what shards are weighted for: the sum of
+/// n_v / n times the mean over n_v records is the mean over all n.
+template <class Model, class Spec, class Loss, bool Scaled>
+struct shard_gradient_trace {
+ using previous = forward_trace<Model, Spec, Loss>;
+ static constexpr void build(trace& t) {
+  t.scope = 0;
+  const graph_node share(&t, t.input("share", dtype::f64, {}, true));
+  const graph_node loss = shared_loss(t, graph_node(&t, t.outputs[0].node), share);
+  gradient_trace<Model, Spec, Loss, Scaled>::differentiate(t, loss.id());
+ }
+};
+
+constexpr bool is_metric_state(const trace& t, int variable) {
+ const std::string_view above = tapegraph::detail::metrics_scope;
+ for (int s = t.variables[variable].scope; s > 0; s = t.scopes[s].parent)
+  if (t.scopes[s].parent == 0 && t.scopes[s].name == above) return true;
+ return false;
+}
+
+/// The shard's program.
+template <class Model, class Spec, class Loss, bool Scaled>
+struct shard_trace {
+ using previous = shard_gradient_trace<Model, Spec, Loss, Scaled>;
+ static constexpr void build(trace& t) {
+  t.scope = 0;
+  graph_node share;
+  for (const input_entry& input : t.inputs)
+   if (input.scalar_parameter && input.name == "share") share = graph_node(&t, input.node);
+  const list<assignment_entry> assigned = t.assignments;
+  t.assignments.clear();
+  for (const output_entry& output : t.outputs)
+   fold(t, folded::measured, -1, eval(cast<double>(graph_node(&t, output.node)) * share));
+  t.outputs.clear();
+  for (const assignment_entry& a : assigned)
+   if (is_metric_state(t, a.variable)) fold(t, folded::metric, a.variable, graph_node(&t, a.node));
+  for (const gradient_entry& g : t.gradients) {
+   if (g.indices >=
+    0) {
+    t.outputs.push_back({folded::rows, t.argument(g.node, 0), output_role::result, g.variable});
+    t.outputs.push_back({folded::rows, g.indices, output_role::result, g.variable});
+   } else {
+    fold(t, folded::gradient, g.variable, graph_node(&t, g.node));
+   }
+  }
+  for (const assignment_entry& a : assigned) {
+   if (is_metric_state(t, a.variable)) continue;
+   const graph_node value(&t, a.node);
+   fold(t, folded::state, a.variable, eval(value * tapegraph::detail::as_type_of(value, share)));
+  }
+  t.gradients.clear();
+ }
+
+private:
+ static constexpr void fold(trace& t, std::string_view name, int of, const graph_node& value) {
+  const int number = t.variables.size();
+  variable_entry v;
+  v.name = name;
+  v.node = t.append(descriptor_of<variable_op>, value.type(), value.shape().rank(), t.store(value.shape()),
+      nullptr, 0, t.words.push_back(number));
+  v.previous = of + 1;
+  t.variables.push_back(v);
+  t.assignments.push_back({number, value.id()});
+ }
+};
+
+/// The update's program. Its inputs, behind the step's own, which nothing reads: what shards have added up, in the order of the
+/// variables of the shard's program, and of each gradient by rows all shards' rows and their indices.
+template <class Model, class Spec, class Loss, class Optimizer>
+struct shard_update_trace {
+ using previous = gradient_trace<Model, Spec, Loss, tapegraph::detail::scales_loss<Optimizer>()>;
+ static constexpr void build(trace& t) {
+  t.scope = 0;
+  t.outputs.clear();
+  for (gradient_entry& g : t.gradients)
+   if (g.indices < 0) g.node = t.input(folded::gradient, t.nodes[g.node].type, t.dims(g.node));
+  list<assignment_entry> assigned;
+  for (const assignment_entry& a : t.assignments)
+   if (!is_metric_state(t, a.variable))
+    assigned.push_back({a.variable, t.input(folded::state, t.nodes[a.node].type, t.dims(a.node))});
+  t.assignments = assigned;
+  for (gradient_entry& g : t.gradients) {
+   if (g.indices < 0) continue;
+   const shape table = t.dims(t.variables[g.variable].node);
+   shape picks, all;
+   picks.attach(&t.extents);
+   all.attach(&t.extents);
+   picks.push_back({t.extents.symbol(""), &t.extents});
+   all.push_back(picks[0]);
+   for (int i = 1; i < table.rank(); ++i) all.push_back(table[i]);
+   const graph_node rows(&t, t.input(folded::rows, t.nodes[g.node].type, all));
+   const graph_node where(&t, t.input(folded::rows, t.nodes[g.indices].type, picks));
+   g.node = graph_node(sum_of_equal_rows(rows, where)).id();
+   g.indices = where.id();
+  }
+  trace_updates<Optimizer>(t, graph_gradients(&t, t.gradients));
+  t.gradients.clear();
+  apply_constraints<Model>(t);
+ }
+};
+
+}
+
+/// A step of shards in graph mode, of models of any type.
+
+namespace tapegraph::detail {
+
+template <class = void>
+class basic_sharded_trainer : public shard_owner<basic_graph_trainer<>> {
+ using base = shard_owner<basic_graph_trainer<>>;
+
+protected:
+ using base::base;
+
+ /// What the shards of a batch add up.
+ step_result add_shards(ir::program& p, batch_columns columns);
+ /// Feeds it to the update's program, and runs that.
+ void update_with(ir::program& p);
+ gradient_list summed_gradients(const ir::program& p, const step_result& measured);
+ ir::program& update_program_of(const ir::program_view& program) {
+  if (!update_) update_ = std::make_unique<ir::program>(program);
+  return *update_;
+ }
+ /// Metrics begin the step with what they had, and what the shards have measured.
+ void add_metrics();
+
+ std::unique_ptr<ir::program> update_;
+
+private:
+ void find_folded(const ir::program_view& view);
+ void connect_shard(ir::program& p);
+
+ struct folded_value {
+  int variable, sum, of; ///< in the shard's program; in the sums; whose (-1: nobody's)
+  std::string_view kind;
+ };
+ std::vector<folded_value> folded_;
+ runtime::arena zeros_;
+ int share_ = -1;
+};
+
+template <class X>
+void basic_sharded_trainer<X>::find_folded(const ir::program_view& view) {
+ if (share_ >= 0) return;
+ std::size_t metric_bytes = 1;
+ for (int i = 0; i < view.variables.size(); ++i) {
+  const ir::variable_entry& v = view.variables[i];
+  if (!v.name.starts_with("shard_")) continue;
+  shape dims;
+  for (int axis = 0; axis < view.nodes[v.node].rank; ++axis)
+   dims.push_back(view.pool[view.nodes[v.node].dims + axis]);
+  folded_.push_back({i, sums_.add(view.nodes[v.node].type, dims.size().value), v.previous - 1, v.name});
+  if (v.name == ir::folded::metric)
+   metric_bytes = std::max(metric_bytes, static_cast<std::size_t>(dims.size().value) * sizeof(double));
+ }
+ zeros_ = runtime::arena(metric_bytes);
+ std::memset(zeros_.data(), 0, metric_bytes);
+ for (int i = 0; i < view.inputs.size(); ++i)
+  if (view.inputs[i].scalar_parameter && view.inputs[i].name == "share") share_ = i;
+}
+
+template <class X>
+void basic_sharded_trainer<X>::connect_shard(ir::program& p) {
+ for (int i = 0; i < variables_.size() && i < p.view().variables.size() - static_cast<int>(folded_.size()); ++i) {
+  const variable& v = variables_.at(i);
+  p.set_variable(i, v.metric_state() ? zeros_.data() : v.data().view_on(nullptr).data);
+ }
+}
+
+template <class X>
+step_result basic_sharded_trainer<X>::add_shards(ir::program& p, batch_columns columns) {
+ find_folded(p.view());
+ set_frozen(p);
+ connect_shard(p);
+ buffer_view cut[column_match::most];
+ std::size_t count = 0;
+ for (const ir::input_entry& input : p.view().inputs) count += input.scalar_parameter ? 0 : 1;
+ const std::int64_t records = begin_step(columns, count);
+ sums_.begin(own_shards());
+ rows_.begin();
+ for (int s = first_shard(); s < first_shard() + own_shards(); ++s) {
+  const shard_range range(records, s, shards_);
+  if (range.count == 0) {
+   sums_.skip();
+   continue;
+  }
+  cut_columns(columns, count, range, cut);
+  int next = 0;
+  for (int i = 0; i < p.view().inputs.size(); ++i)
+   if (!p.view().inputs[i].scalar_parameter) p.set_input(i, cut[next++]);
+  p.set_parameter(share_, static_cast<double>(range.count) / static_cast<double>(records));
+  for (const folded_value& f : folded_) p.set_variable(f.variable, sums_.target(f.sum));
+  p.run(random_of_shard(options_.seed, step_, s), options_.check_finite);
+  for (int k = 0; k + 1 < p.view().outputs.size(); k += 2)
+   rows_.add(static_cast<std::size_t>(k / 2), p.device_output(k), p.device_output(k + 1));
+  sums_.next();
+ }
+ sum_over_ranks();
+ double measured[2]{};
+ std::size_t at = 0;
+ for (const folded_value& f : folded_)
+  if (f.kind == ir::folded::measured) std::memcpy(&measured[at++], sums_.sum(f.sum), sizeof(double));
+ return {measured[0], measured[1]};
+}
+
+template <class X>
+void basic_sharded_trainer<X>::add_metrics() {
+ for (const folded_value& f : folded_) {
+  if (f.kind != ir::folded::metric) continue;
+  variable& v = variables_.at(f.of);
+  double* const to = static_cast<double*>(v.own_data());
+  const double* const from = reinterpret_cast<const double*>(sums_.sum(f.sum));
+  for (std::int64_t i = 0; i < v.size(); ++i) to[i] += from[i];
+ }
+}
+
+template <class X>
+void basic_sharded_trainer<X>::update_with(ir::program& p) {
+ set_frozen(p);
+ connect_step(p);
+ std::size_t next = 0, row = 0;
+ for (int i = 0; i < p.view().inputs.size(); ++i) {
+  const ir::input_entry& input = p.view().inputs[i];
+  if (input.name == ir::folded::rows) {
+   p.set_input(i, rows_.view(row / 2, row % 2 == 0));
+   ++row;
+   continue;
+  }
+  if (input.name != ir::folded::gradient && input.name != ir::folded::state) continue;
+  while (folded_[next].kind != input.name) ++next;
+  buffer_view v = variables_.at(folded_[next].of).data().outline_view();
+  v.data = sums_.sum(folded_[next++].sum);
+  p.set_input(i, v);
+ }
+ p.run({options_.seed, static_cast<std::uint64_t>(step_)}, options_.check_finite);
+ add_metrics();
+}
+
+template <class X>
+gradient_list basic_sharded_trainer<X>::summed_gradients(const ir::program& p, const step_result& measured) {
+ gradient_list list;
+ list.loss = measured.loss;
+ list.accuracy = measured.accuracy;
+ for (int i = 0; i < variables_.size(); ++i) {
+  const variable& v = variables_.at(i);
+  if (!v.trainable()) continue;
+  any_tensor flow;
+  for (const folded_value& f : folded_)
+   if (f.kind == ir::folded::gradient && f.of == i) {
+    flow = any_tensor(v.type(), v.shape());
+    std::memcpy(flow.write(), sums_.sum(f.sum), flow.outline_view().bytes());
+   }
+  for (int k = 0; k + 1 < p.view().outputs.size(); k += 2)
+   if (p.view().outputs[k].number == i) flow = rows_.whole(static_cast<std::size_t>(k / 2), v);
+  list.add(v.path(), std::move(flow), v.type(), v.shape());
+ }
+ return list;
+}
+
+}
+
+namespace tapegraph {
+
+namespace detail {
+
+/// A step of shards in eager mode, what does not depend on the model's type.
+template <class = void>
+class basic_eager_shards : public shard_owner<basic_trainer<>> {
+protected:
+ using shard_owner<basic_trainer<>>::shard_owner;
+
+ struct differentiated_shard {
+  const step_result& measured;
+  const std::vector<any_tensor>& gradients; ///< first of variables, then of gathered rows
+  std::size_t dense;                        ///< how many of variables
+ };
+ /// While it lives metrics have measured nothing; they go on with what they had, and behind `add_metrics` with what shards added.
+ using metric_guard = basic_trainer<>::metric_state_guard;
+
+ /// A shard's values, which the context and the tape have found, into the sums. `share`: of the batch's records; `skipped`: shards
+ /// without records before this one.
+ void add_shard(eager_context& context, const differentiated_shard& found, double share, int skipped) {
+  std::vector<const any_tensor*> values, states;
+  metrics_.clear();
+  states_.clear();
+  for (const eager_context::pending& p : context.updates) {
+   const bool metric = p.target->metric_state();
+   (metric ? metrics_ : states_).push_back(p.target);
+   (metric ? values : states).push_back(&p.value);
+  }
+  first_gradient_ = 2 + static_cast<int>(values.size());
+  for (std::size_t i = 0; i < found.dense; ++i) values.push_back(&found.gradients[i]);
+  const std::size_t plain = values.size();
+  values.insert(values.end(), states.begin(), states.end());
+  if (!placed_) {
+   for (int i = 0; i < 2; ++i) sums_.add(dtype::f64, 1);
+   for (const any_tensor* v : values) sums_.add(v->type(), v->size());
+   placed_ = true;
+  }
+  if (!begun_) sums_.begin(own_shards());
+  begun_ = true;
+  while (skipped-- > 0) sums_.skip();
+  const double shares[]{found.measured.loss * share, found.measured.accuracy * share};
+  for (int i = 0; i < 2; ++i) std::memcpy(sums_.target(i), &shares[i], sizeof(double));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+   std::byte* const to = sums_.target(static_cast<int>(i) + 2);
+   const any_tensor& from = *values[i];
+   if (i < plain)
+    std::memcpy(to, from.read(), from.outline_view().bytes());
+   else if (from.type() == dtype::f64)
+    write_share(reinterpret_cast<double*>(to), from, share);
+   else
+    write_share(reinterpret_cast<float*>(to), from, static_cast<float>(share));
+  }
+  std::size_t row = found.dense;
+  std::vector<const variable*> seen;
+  for (const eager_context::row_use& use : context.row_uses) {
+   std::size_t number = 0;
+   while (number < seen.size() && seen[number] != use.target) ++number;
+   if (number == seen.size()) seen.push_back(use.target);
+   rows_.add(number, found.gradients[row++].view(), use.indices.view());
+  }
+  sums_.next();
+ }
+ step_result measured() const {
+  step_result r;
+  std::memcpy(&r.loss, sums_.sum(0), sizeof(double));
+  std::memcpy(&r.accuracy, sums_.sum(1), sizeof(double));
+  return r;
+ }
+ /// The sums in the places of the last shard's values.
+ void take_sums(eager_context& context, std::vector<any_tensor>& gradients, std::size_t dense) {
+  context.updates.clear();
+  int next = first_gradient_;
+  for (std::size_t i = 0; i < dense; ++i) copy_sum(gradients[i], next++);
+  for (variable* v : states_) {
+   any_tensor value(v->type(), v->shape());
+   copy_sum(value, next++);
+   context.updates.push_back({v, std::move(value)});
+  }
+  std::vector<eager_context::row_use> uses;
+  std::vector<any_tensor> flows;
+  for (const eager_context::row_use& use : context.row_uses) {
+   bool seen = false;
+   for (const eager_context::row_use& other : uses) seen = seen || other.target == use.target;
+   if (seen) continue;
+   const std::size_t number = uses.size();
+   flows.push_back(copy_of(rows_.view(number, true)));
+   uses.push_back({use.target, copy_of(rows_.view(number, false)), flows.back()});
+  }
+  context.row_uses = std::move(uses);
+  gradients.resize(dense);
+  for (any_tensor& each : flows) gradients.push_back(std::move(each));
+ }
+ void add_metrics() {
+  for (std::size_t i = 0; i < metrics_.size(); ++i) {
+   double* const to = static_cast<double*>(metrics_[i]->own_data());
+   const double* const from = reinterpret_cast<const double*>(sums_.sum(2 + static_cast<int>(i)));
+   for (std::int64_t k = 0; k < metrics_[i]->size(); ++k) to[k] += from[k];
+  }
+ }
+ void begin_shards() {
+  rows_.begin();
+  begun_ = false;
+ }
+ /// Behind the last shard; `skipped`: those without records before here.
+ void end_shards(int skipped) {
+  if (!begun_) sums_.begin(own_shards());
+  while (skipped-- > 0) sums_.skip();
+  sum_over_ranks();
+ }
+
+private:
+ template <class T>
+ static void write_share(T* to, const any_tensor& from, T share) {
+  const T* const values = static_cast<const T*>(from.read());
+  for (std::int64_t i = 0; i < from.size(); ++i) to[i] = values[i] * share;
+ }
+ void copy_sum(any_tensor& to, int number) const {
+  any_tensor value(to.type(), to.shape());
+  if (value.outline_view().bytes() > 0)
+   std::memcpy(value.write(), sums_.sum(number), value.outline_view().bytes());
+  to = std::move(value);
+ }
+ static any_tensor copy_of(const buffer_view& v) {
+  any_tensor value(v.type, shape(v.rank, v.extents));
+  if (v.bytes() > 0) std::memcpy(value.write(), v.data, v.bytes());
+  return value;
+ }
+
+ std::vector<variable*> metrics_, states_;
+ int first_gradient_ = 2;
+ bool placed_ = false, begun_ = false;
+};
+
+}
+
+/// A model in eager mode whose batches are cut into shards.
+template <class Model, class Spec, class Loss, class Optimizer>
+class compiled_model<detail::sharded_mode<eager>, Model, Spec, Loss, Optimizer>
+ : public detail::basic_eager_model<compiled_model<detail::sharded_mode<eager>, Model, Spec, Loss, Optimizer>,
+         detail::basic_eager_shards<>, Model, Spec, Loss, Optimizer> {
+ using base = detail::basic_eager_model<compiled_model, detail::basic_eager_shards<>, Model, Spec, Loss, Optimizer>;
+ using typename base::differentiated, typename base::objective, typename base::pack, typename base::value;
+ template <class, class, class, class, class>
+ friend class trainable_model;
+
+public:
+ compiled_model(const sharded& how, const Loss& loss, const Optimizer& optimizer) : base(how, loss, optimizer) {
+  detail::refuse_masks<Model, Spec>();
+ }
+
+private:
+ step_result step_once(detail::batch_columns columns) {
+  const detail::numeric_check check(this->options_.check_finite);
+  differentiated found = add_all<detail::scales_loss<Optimizer>()>(columns);
+  const auto n = base::typed_numbers(this->optimizer_.numbers(this->step_));
+  detail::update_all<Optimizer>(this->gradients_in(found, this->context_), n);
+  found.sources.clear();
+  if constexpr (ir::constrains<Model, Spec, Loss>)
+   detail::projections<Model>::template apply<value>(this->context_);
+  this->context_.apply();
+  this->add_metrics();
+  return found.result;
+ }
+ gradient_list gradients_once(detail::batch_columns columns) {
+  static_assert(!std::is_same_v<Optimizer, none>, "gradients: this model has no loss");
+  const detail::numeric_check check(this->options_.check_finite);
+  differentiated found = add_all<false>(columns);
+  return this->listed(found, this->context_);
+ }
+
+ template <bool Scaled>
+ differentiated add_all(detail::batch_columns columns) {
+  using trace = ir::training_trace<Model, Spec, Loss, Optimizer>;
+  constexpr std::size_t count = pack::count + objective::columns;
+  this->template check_inputs<trace>(columns, static_cast<int>(count));
+  const std::int64_t records = this->begin_step(columns, count);
+  const typename base::metric_guard metrics(*this);
+  this->begin_shards();
+  differentiated found;
+  int skipped = 0;
+  const int first = this->first_shard(), end = first + this->own_shards();
+  const auto run = [&](const detail::shard_range& range, int shard) {
+   const double share = static_cast<double>(range.count) / static_cast<double>(records);
+   buffer_view cut[count];
+   detail::cut_columns(columns, count, range, cut);
+   this->context_.variables = &this->variables_;
+   this->context_.begin(true, detail::random_of_shard(this->options_.seed, this->step_, shard));
+   const detail::random_scope draws(this->context_.random);
+   found = this->template differentiate<Scaled>(this->context_, cut, share);
+   return share;
+  };
+  for (int s = first; s < end; ++s) {
+   const detail::shard_range range(records, s, this->shards_);
+   if (range.count == 0) {
+    ++skipped;
+    continue;
+   }
+   const double share = run(range, s);
+   this->add_shard(this->context_, {found.result, found.gradients, found.targets.size()}, share, skipped);
+   skipped = 0;
+  }
+  if (skipped == end - first) run(detail::shard_range(records, 0, 1), first);
+  this->end_shards(skipped);
+  this->take_sums(this->context_, found.gradients, found.targets.size());
+  found.result = this->measured();
+  return found;
+ }
+};
+
+}
+// ---- tapegraph/nn/sharded/graph_model.hpp ----
+
+namespace tapegraph {
+
+/// A model in graph mode whose batches are cut into shards: in the place of the training program there is one of a shard, whose arena
+/// is that of a shard, and one of the update.
+template <class Model, class Spec, class Loss, class Optimizer>
+class compiled_model<detail::sharded_mode<graph>, Model, Spec, Loss, Optimizer>
+ : public detail::basic_graph_model<compiled_model<detail::sharded_mode<graph>, Model, Spec, Loss, Optimizer>,
+         detail::basic_sharded_trainer<>, Model, Spec, Loss, Optimizer> {
+ using base =
+  detail::basic_graph_model<compiled_model, detail::basic_sharded_trainer<>, Model, Spec, Loss, Optimizer>;
+ using shard = ir::shard_trace<Model, Spec, Loss, detail::scales_loss<Optimizer>()>;
+ using unscaled = ir::shard_trace<Model, Spec, Loss, false>;
+ using update = ir::shard_update_trace<Model, Spec, Loss, Optimizer>;
+
+public:
+ compiled_model(const sharded& how, const Loss& loss, const Optimizer& optimizer) : base(how, loss, optimizer) {
+  detail::refuse_masks<Model, Spec>();
+  static_assert(!base::placed, "shards: a step is cut by records; with_device cannot place parts of it, too");
+ }
+
+ /// Bytes of a shard's arena, the update's and the sums over shards; known behind the first step.
+ std::size_t arena_bytes() const {
+  return (this->training_ ? this->training_->arena_bytes() : 0) +
+   (this->update_ ? this->update_->arena_bytes() : 0) + this->shard_sum_bytes();
+ }
+ const ir::program_view& training_view() const { return ir::compile_program<shard>(); }
+ const ir::program_view& update_view() const { return ir::compile_program<update>(); }
+
+private:
+ template <class, class, class, class, class>
+ friend class trainable_model;
+
+ step_result step_once(detail::batch_columns columns) {
+  const auto numbers = this->optimizer_.numbers(this->step_);
+  ir::program& p = this->training_program_of(ir::compile_program<shard>());
+  base::set_numbers(p, "loss", this->numbers_of_loss());
+  const step_result measured = this->add_shards(p, columns);
+  ir::program& u = this->update_program_of(ir::compile_program<update>());
+  base::set_numbers(u, "optimizer", numbers);
+  this->update_with(u);
+  return measured;
+ }
+ gradient_list gradients_once(detail::batch_columns columns) {
+  static_assert(!std::is_same_v<Optimizer, none>, "gradients: this model has no loss");
+  ir::program& p = std::is_same_v<shard, unscaled> ? this->training_program_of(ir::compile_program<unscaled>())
+              : this->gradient_program_of(ir::compile_program<unscaled>());
+  base::set_numbers(p, "loss", this->numbers_of_loss());
+  const step_result measured = this->add_shards(p, columns);
+  return this->summed_gradients(p, measured);
+ }
+};
+
+}
+
+/// Steps that are cut into shards. Not part of tapegraph.hpp.
+///
+///     auto model = tg::compile<tg::graph>(network{}, spec, loss, tg::adam{}, tg::sharded{.shards = 8});
+///     model.fit(train, {.batch_size = 128, .shards = 8});
+
+namespace tapegraph {
+
+namespace detail {
+template <class Output, class Mode, class Model, class Spec, class Loss, class Optimizer>
+using sharded_if_it_fits = typename model_if_it_fits<Output, sharded_mode<Mode>, Model, Spec, Loss, Optimizer>::type;
+}
+
+/// As the functions of nn/compile.hpp, of a model whose batches are cut into shards.
+template <class Mode, detail::anything Model, detail::input_spec_like Spec, class Loss, class Optimizer,
+  bool = detail::looked_into<Model, Spec>::taken>
+auto compile(const Model&, Spec, const Loss& loss, const Optimizer& optimizer, const sharded& how)
+ -> detail::sharded_if_it_fits<detail::model_result<Model, Spec>, Mode, detail::model_type<Model>, Spec, Loss,
+        Optimizer> {
+ return {how, loss, optimizer};
+}
+template <class Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer,
+  bool = detail::looked_into<Model, Spec>::taken>
+[[nodiscard]] decltype(auto) compile(const Model&, Spec, const Loss&, const Optimizer&, const sharded&) {
+ return detail::told_by(detail::model_mistake<Mode, detail::model_type<Model>, Spec, Loss, Optimizer>());
+}
+
+template <class Mode, detail::anything Model, detail::input_spec_like Spec, class Loss, class Optimizer,
+  class... Metrics, bool = detail::looked_into<Model, Spec>::taken>
+auto compile(const Model&, Spec, const Loss& loss, const Optimizer& optimizer, const metrics<Metrics...>& measured_by,
+   const sharded& how)
+ -> detail::sharded_if_it_fits<detail::model_result<Model, Spec>, Mode, detail::model_type<Model>, Spec,
+        measured<Loss, Metrics...>, Optimizer> {
+ return {how, {loss, measured_by}, optimizer};
+}
+template <class Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer, class... Metrics,
+  bool = detail::looked_into<Model, Spec>::taken>
+[[nodiscard]] decltype(auto) compile(const Model&, Spec, const Loss&, const Optimizer&, const metrics<Metrics...>&,
+         const sharded&) {
+ return detail::told_by(
+  detail::model_mistake<Mode, detail::model_type<Model>, Spec, measured<Loss, Metrics...>, Optimizer>());
+}
+
+template <class Mode, auto Model, detail::input_spec_like Spec, class Loss, class Optimizer,
+  bool = detail::looked_into<std::remove_cv_t<decltype(Model)>, Spec>::taken>
+auto compile(Spec, const Loss& loss, const Optimizer& optimizer, const sharded& how)
+ -> detail::sharded_if_it_fits<detail::model_result<decltype(detail::model_constant<Model>::get()), Spec>, Mode,
+        detail::model_constant<Model>, Spec, Loss, Optimizer> {
+ return {how, loss, optimizer};
+}
+template <class Mode, auto Model, class Spec, class Loss, class Optimizer,
+  bool = detail::looked_into<std::remove_cv_t<decltype(Model)>, Spec>::taken>
+[[nodiscard]] decltype(auto) compile(Spec, const Loss&, const Optimizer&, const sharded&) {
+ return detail::told_by(detail::model_mistake<Mode, detail::model_constant<Model>, Spec, Loss, Optimizer>());
+}
+
+template <class Mode, auto Model, detail::input_spec_like Spec, class Loss, class Optimizer, class... Metrics,
+  bool = detail::looked_into<std::remove_cv_t<decltype(Model)>, Spec>::taken>
+auto compile(Spec, const Loss& loss, const Optimizer& optimizer, const metrics<Metrics...>& measured_by,
+   const sharded& how)
+ -> detail::sharded_if_it_fits<detail::model_result<decltype(detail::model_constant<Model>::get()), Spec>, Mode,
+        detail::model_constant<Model>, Spec, measured<Loss, Metrics...>, Optimizer> {
+ return {how, {loss, measured_by}, optimizer};
+}
+template <class Mode, auto Model, class Spec, class Loss, class Optimizer, class... Metrics,
+  bool = detail::looked_into<std::remove_cv_t<decltype(Model)>, Spec>::taken>
+[[nodiscard]] decltype(auto) compile(Spec, const Loss&, const Optimizer&, const metrics<Metrics...>&, const sharded&) {
+ return detail::told_by(
+  detail::model_mistake<Mode, detail::model_constant<Model>, Spec, measured<Loss, Metrics...>, Optimizer>());
+}
+
+}
 // ---- tapegraph/io.hpp ----
 
 /// All of files, and of what shows what a run does. What needs a library of somebody else comes in where its header is found; who uses
@@ -14709,10 +17483,117 @@ any_tensor from_dlpack(dlpack::managed_tensor* given, dlpack_copies copies = dlp
 
 // ---- tapegraph/io/atomic_folder.hpp ----
 
-#include <csignal>
-#include <system_error>
+#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_FOLDER_HPP
+#define TAPEGRAPH_INLINED_TAPEGRAPH_IO_FOLDER_HPP
+// ---- tapegraph/io/folder.hpp ----
 
-#include <sys/stat.h>
+#include <dirent.h>
+
+/// What <filesystem> does with folders, for paths of io/path.hpp.
+
+namespace tapegraph::files {
+
+/// Something in a folder.
+class directory_entry {
+public:
+ directory_entry(const path& folder, const char* name) : path_(folder / name) {}
+
+ const files::path& path() const { return path_; }
+ bool is_directory() const {
+  std::error_code ignored;
+  return files::is_directory(path_, ignored);
+ }
+ bool is_directory(std::error_code& failure) const { return files::is_directory(path_, failure); }
+
+private:
+ files::path path_;
+};
+
+/// What is in a folder but "." and "..", in the order of the file system, as it is when this is made.
+class directory_iterator {
+public:
+ directory_iterator() = default;
+ directory_iterator(const path& folder, std::error_code& failure) {
+  failure.clear();
+  DIR* const open = ::opendir(folder.c_str());
+  if (open == nullptr) {
+   failure.assign(errno, std::generic_category());
+   return;
+  }
+  std::vector<directory_entry> found;
+  errno = 0;
+  while (const dirent* entry = ::readdir(open)) {
+   const std::string_view name = entry->d_name;
+   if (name != "." && name != "..") found.emplace_back(folder, entry->d_name);
+  }
+  if (errno != 0) failure.assign(errno, std::generic_category());
+  ::closedir(open);
+  if (!found.empty()) entries_ = std::make_shared<const std::vector<directory_entry>>(std::move(found));
+ }
+
+ const directory_entry& operator*() const { return (*entries_)[at_]; }
+ const directory_entry* operator->() const { return &(*entries_)[at_]; }
+ directory_iterator& operator++() {
+  if (++at_ == entries_->size()) *this = {};
+  return *this;
+ }
+ directory_iterator& increment(std::error_code& failure) {
+  failure.clear();
+  return ++*this;
+ }
+ friend bool operator==(const directory_iterator& a, const directory_iterator& b) {
+  return a.entries_ == b.entries_ && a.at_ == b.at_;
+ }
+ friend directory_iterator begin(directory_iterator first) { return first; }
+ friend directory_iterator end(const directory_iterator&) { return {}; }
+
+private:
+ std::shared_ptr<const std::vector<directory_entry>> entries_; ///< none: the end
+ std::size_t at_ = 0;
+};
+
+/// A file or an empty folder; false where there was none.
+inline bool remove(const path& p, std::error_code& failure) {
+ failure.clear();
+ if (std::remove(p.c_str()) == 0) return true;
+ if (errno != ENOENT) failure.assign(errno, std::generic_category());
+ return false;
+}
+
+/// With all that is in it; links are removed, not followed.
+template <class = void>
+void remove_all(const path& p, std::error_code& failure) {
+ struct stat found {};
+ failure.clear();
+ if (::lstat(p.c_str(), &found) == 0 && S_ISDIR(found.st_mode)) {
+  for (const directory_entry& entry : directory_iterator(p, failure)) {
+   remove_all(entry.path(), failure);
+   if (failure) return;
+  }
+  if (failure) return;
+ }
+ remove(p, failure);
+}
+
+/// A folder and those that it is to be in.
+template <class = void>
+bool create_directories(const path& folder, std::error_code& failure) {
+ failure.clear();
+ for (std::size_t end = 1; end <= folder.string().size(); ++end) {
+  if (end < folder.string().size() && folder.string()[end] != '/') continue;
+  const path part = folder.string().substr(0, end);
+  if (::mkdir(part.c_str(), 0777) != 0 && (errno != EEXIST || !is_directory(part, failure))) {
+   if (!failure) failure.assign(errno == EEXIST ? ENOTDIR : errno, std::generic_category());
+   return false;
+  }
+ }
+ return true;
+}
+
+}
+#endif
+
+#include <csignal>
 
 /// Folders of files that belong together: they appear under their name, and go, all at once.
 
@@ -14727,13 +17608,13 @@ inline unsigned next_unfinished(bool take) {
  static std::atomic<unsigned> serial{0};
  return take ? serial++ : serial.load();
 }
-inline std::filesystem::path unfinished_name(const std::filesystem::path& beside) {
+inline files::path unfinished_name(const files::path& beside) {
  return beside /
   (std::string(unfinished_prefix) + std::to_string(::getpid()) + "-" + std::to_string(next_unfinished(true)));
 }
 
 /// Puts a folder's entries on disk, as far as the file system does that.
-inline void flush_folder(const std::filesystem::path& folder) {
+inline void flush_folder(const files::path& folder) {
  const int handle = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
  if (handle < 0) return;
  (void)::fsync(handle);
@@ -14745,21 +17626,21 @@ inline void flush_folder(const std::filesystem::path& folder) {
 /// Removes a folder with what is in it. Whenever the process ends, the folder is there whole or not at all. Throws data_error where it
 /// cannot be removed; one that is not there is no error.
 template <class = void>
-void remove_folder(const std::filesystem::path& folder) {
+void remove_folder(const files::path& folder) {
  const auto aside = detail::unfinished_name(folder.parent_path());
  if (::rename(folder.c_str(), aside.c_str()) != 0) {
   if (errno == ENOENT) return;
   throw data_error(detail::quoted(folder) + ": cannot be removed: " + std::strerror(errno));
  }
  std::error_code ignored;
- std::filesystem::remove_all(aside, ignored);
+ files::remove_all(aside, ignored);
 }
 
 /// Removes what processes that are no more left unfinished in a folder.
 template <class = void>
-void remove_unfinished(const std::filesystem::path& folder) {
+void remove_unfinished(const files::path& folder) {
  std::error_code ignored;
- for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+ for (const auto& entry : files::directory_iterator(folder, ignored)) {
   const std::string name = entry.path().filename().string();
   if (!name.starts_with(detail::unfinished_prefix)) continue;
   long process = 0;
@@ -14770,7 +17651,7 @@ void remove_unfinished(const std::filesystem::path& folder) {
   std::from_chars(end.ptr + 1, last, serial);
   const bool gone = process == ::getpid() ? serial >= detail::next_unfinished(false)
             : ::kill(static_cast<::pid_t>(process), 0) != 0 && errno == ESRCH;
-  if (gone) std::filesystem::remove_all(entry.path(), ignored);
+  if (gone) files::remove_all(entry.path(), ignored);
  }
 }
 
@@ -14780,21 +17661,21 @@ template <class = void>
 class basic_atomic_folder {
 public:
  /// Throws data_error where the folder cannot be made beside its name.
- explicit basic_atomic_folder(std::filesystem::path name) : name_(std::move(name)) {
+ explicit basic_atomic_folder(files::path name) : name_(std::move(name)) {
   do temporary_ = detail::unfinished_name(name_.parent_path());
   while (::mkdir(temporary_.c_str(), 0777) != 0 && errno == EEXIST);
   std::error_code failure;
-  if (!std::filesystem::is_directory(temporary_, failure)) fail("cannot be written");
+  if (!files::is_directory(temporary_, failure)) fail("cannot be written");
  }
  basic_atomic_folder(const basic_atomic_folder&) = delete;
  basic_atomic_folder& operator=(const basic_atomic_folder&) = delete;
  ~basic_atomic_folder() {
   std::error_code ignored;
-  if (!temporary_.empty()) std::filesystem::remove_all(temporary_, ignored);
+  if (!temporary_.empty()) files::remove_all(temporary_, ignored);
  }
 
  /// Where its files are to be written.
- const std::filesystem::path& path() const { return temporary_; }
+ const files::path& path() const { return temporary_; }
 
  void commit() {
   detail::flush_folder(temporary_);
@@ -14811,7 +17692,7 @@ private:
 #if defined(RENAME_EXCHANGE)
   if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, name_.c_str(), RENAME_EXCHANGE) == 0) {
    std::error_code ignored;
-   std::filesystem::remove_all(temporary_, ignored);
+   files::remove_all(temporary_, ignored);
    return;
   }
 #endif
@@ -14822,7 +17703,7 @@ private:
   throw data_error(detail::quoted(name_) + ": " + what + ": " + std::strerror(errno));
  }
 
- std::filesystem::path name_, temporary_;
+ files::path name_, temporary_;
 };
 using atomic_folder = basic_atomic_folder<>;
 
@@ -14837,11 +17718,11 @@ namespace tapegraph::io::detail {
 
 /// The numbers N of a folder's entries `<prefix>N<suffix>`, ascending. Throws data_error where the folder cannot be read.
 template <class = void>
-std::vector<std::int64_t> numbered_entries(const std::filesystem::path& folder, std::string_view prefix,
+std::vector<std::int64_t> numbered_entries(const files::path& folder, std::string_view prefix,
           std::string_view suffix) {
  std::vector<std::int64_t> found;
  std::error_code failure;
- std::filesystem::directory_iterator at(folder, failure);
+ files::directory_iterator at(folder, failure);
  if (failure) throw data_error(quoted(folder) + ": cannot be read: " + failure.message());
  for (const auto& entry : at) {
   const std::string name = entry.path().filename().string();
@@ -14872,10 +17753,10 @@ inline bool improves(double value, bool has_best, double best, bool highest) {
 
 /// Makes a folder with those that it lies in. Throws data_error where that is impossible.
 template <class = void>
-void make_folder(const std::filesystem::path& folder) {
+void make_folder(const files::path& folder) {
  std::error_code failure;
- std::filesystem::create_directories(folder, failure);
- if (failure || !std::filesystem::is_directory(folder, failure))
+ files::create_directories(folder, failure);
+ if (failure || !files::is_directory(folder, failure))
   throw data_error(quoted(folder) + ": cannot be made a folder" + (failure ? ": " + failure.message() : ""));
 }
 
@@ -14947,7 +17828,7 @@ checkpoint_state state_of(std::string_view text, const std::string& origin) {
 }
 
 template <class = void>
-checkpoint_state read_state(const std::filesystem::path& path) {
+checkpoint_state read_state(const files::path& path) {
  const auto bytes = read_file(path);
  return state_of({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, quoted(path));
 }
@@ -14979,7 +17860,7 @@ enum class file_access {
 class mapped_file {
 public:
  /// Throws data_error naming the file where it is missing, is not a regular file or cannot be mapped.
- explicit mapped_file(const std::filesystem::path& path, file_access access = file_access::random) {
+ explicit mapped_file(const files::path& path, file_access access = file_access::random) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) {
    (void)detail::file_size_of(path);
@@ -15013,7 +17894,7 @@ public:
  std::span<const std::byte> bytes() const { return {data_, size_}; }
 
 private:
- [[noreturn]] static void fail(const std::filesystem::path& path, const char* what, int reason) {
+ [[noreturn]] static void fail(const files::path& path, const char* what, int reason) {
   throw data_error(detail::quoted(path) + ": " + what + ": " + std::strerror(reason));
  }
 
@@ -15263,7 +18144,7 @@ safetensors_view view_safetensors(std::span<const std::byte> bytes, const std::s
 }
 
 template <class = void>
-safetensors_file read_safetensors_file(const std::filesystem::path& path) {
+safetensors_file read_safetensors_file(const files::path& path) {
  const mapped_file file(path, file_access::sequential);
  safetensors_view view = view_safetensors(file.bytes(), detail::quoted(path));
  safetensors_file result{{}, std::move(view.metadata)};
@@ -15273,7 +18154,7 @@ safetensors_file read_safetensors_file(const std::filesystem::path& path) {
 }
 
 template <class = void>
-std::map<std::string, host_array> read_safetensors_arrays(const std::filesystem::path& path) {
+std::map<std::string, host_array> read_safetensors_arrays(const files::path& path) {
  return read_safetensors_file(path).tensors;
 }
 
@@ -15328,7 +18209,7 @@ void write_safetensors_to(const Write& write, const safetensors_layout& layout) 
 }
 
 template <class = void>
-void write_safetensors_arrays(const std::filesystem::path& path, const std::vector<safetensors_entry>& entries,
+void write_safetensors_arrays(const files::path& path, const std::vector<safetensors_entry>& entries,
        const std::map<std::string, std::string>& metadata = {}) {
  const auto layout =
   detail::lay_out_safetensors("write_safetensors(" + detail::quoted(path) + ")", entries, metadata);
@@ -15387,14 +18268,14 @@ shard_index parse_shard_index(std::string_view text, const std::string& origin) 
  return result;
 }
 
-inline bool is_shard_index(const std::filesystem::path& path) { return path.native().ends_with(".index.json"); }
+inline bool is_shard_index(const files::path& path) { return path.native().ends_with(".index.json"); }
 
 }
 
 template <class = void>
 class basic_safetensors_reader {
 public:
- explicit basic_safetensors_reader(const std::filesystem::path& path, file_access access = file_access::random)
+ explicit basic_safetensors_reader(const files::path& path, file_access access = file_access::random)
   : origin_(detail::quoted(path)), files_(std::make_shared<std::vector<mapped_file>>()) {
   if (!detail::is_shard_index(path)) {
    contents_ = view_of(path, access);
@@ -15436,7 +18317,7 @@ public:
  std::shared_ptr<const void> owner() const { return files_; }
 
 private:
- safetensors_view view_of(const std::filesystem::path& path, file_access access) {
+ safetensors_view view_of(const files::path& path, file_access access) {
   files_->emplace_back(path, access);
   return view_safetensors(files_->back().bytes(), detail::quoted(path));
  }
@@ -15452,7 +18333,7 @@ using safetensors_reader = basic_safetensors_reader<>;
 namespace tapegraph::io {
 
 struct shards {
- std::filesystem::path path;
+ files::path path;
  std::uint64_t max_bytes = 5'000'000'000;
 };
 
@@ -15469,10 +18350,10 @@ std::string shard_name(const std::string& stem, int generation, std::size_t whic
 }
 
 template <class = void>
-std::set<std::string> files_of_index(const std::filesystem::path& index) {
+std::set<std::string> files_of_index(const files::path& index) {
  std::set<std::string> files;
  std::error_code failure;
- if (!std::filesystem::exists(index, failure)) return files;
+ if (!files::exists(index, failure)) return files;
  try {
   const auto bytes = read_file(index);
   const auto known =
@@ -15486,8 +18367,8 @@ std::set<std::string> files_of_index(const std::filesystem::path& index) {
 }
 
 template <class = void>
-std::filesystem::path write_safetensors_shards(const shards& to, std::vector<safetensors_entry> entries,
-           const std::map<std::string, std::string>& metadata = {}) {
+files::path write_safetensors_shards(const shards& to, std::vector<safetensors_entry> entries,
+         const std::map<std::string, std::string>& metadata = {}) {
  const std::string operation = "write_safetensors_shards(" + detail::quoted(to.path) + ")";
  if (to.path.extension() != ".safetensors")
   throw argument_error(operation + ": the path does not end in .safetensors");
@@ -15510,15 +18391,15 @@ std::filesystem::path write_safetensors_shards(const shards& to, std::vector<saf
   parts.back().push_back(std::move(entry));
  }
 
- const std::filesystem::path folder = to.path.parent_path();
- std::filesystem::path index = to.path;
+ const files::path folder = to.path.parent_path();
+ files::path index = to.path;
  index += ".index.json";
  const std::set<std::string> before = detail::files_of_index(index);
  const std::string stem = to.path.stem().string();
  int generation = 0;
  std::error_code failure;
  for (std::size_t i = 0; i < parts.size(); ++i)
-  if (std::filesystem::exists(folder / detail::shard_name(stem, generation, i, parts.size()), failure)) {
+  if (files::exists(folder / detail::shard_name(stem, generation, i, parts.size()), failure)) {
    ++generation;
    i = static_cast<std::size_t>(-1);
   }
@@ -15539,7 +18420,7 @@ std::filesystem::path write_safetensors_shards(const shards& to, std::vector<saf
  out.write(text + "}}\n");
  out.commit();
  for (const auto& old : before)
-  if (written.count(old) == 0) std::filesystem::remove(folder / old, failure);
+  if (written.count(old) == 0) files::remove(folder / old, failure);
  return index;
 }
 
@@ -15860,7 +18741,7 @@ namespace tapegraph {
 namespace detail {
 
 template <class = void>
-void save_weights(const std::filesystem::path& path, const model_to_save& model, const save_options& options) {
+void save_weights(const files::path& path, const model_to_save& model, const save_options& options) {
  const model_entries all = entries_of(model, options);
  io::write_safetensors_arrays(path, all.entries, all.metadata);
 }
@@ -15870,7 +18751,7 @@ void save_shards(const io::shards& to, const model_to_save& model, const save_op
  io::write_safetensors_shards(to, std::move(all.entries), all.metadata);
 }
 template <class = void>
-load_report load_weights(const std::filesystem::path& path, const model_to_load& model, const load_options& options) {
+load_report load_weights(const files::path& path, const model_to_load& model, const load_options& options) {
  const io::safetensors_reader file(path, io::file_access::sequential);
  return load_stored(file.contents(), io::detail::quoted(path), model, options);
 }
@@ -15900,7 +18781,7 @@ namespace io {
 /// All tensors of a safetensors file, or of an index, by name: `tg::tensor<float> x(tensors.at("x"))`. Throws data_error naming file and
 /// tensor where the file is missing, truncated or corrupt, shape_error for a tensor of more than 8 axes.
 template <class = void>
-std::map<std::string, any_tensor> read_safetensors(const std::filesystem::path& path) {
+std::map<std::string, any_tensor> read_safetensors(const files::path& path) {
  std::map<std::string, any_tensor> result;
  const safetensors_reader file(path, file_access::sequential);
  for (const auto& [name, array] : file.tensors())
@@ -15923,7 +18804,7 @@ any_tensor mapped_tensor(const safetensors_reader& file, const std::string& name
 /// Writes tensors by name; a `tensor<T>` converts. The file replaces an older one only when complete. Throws
 /// argument_error for an impossible name, data_error where writing fails.
 template <class = void>
-void write_safetensors(const std::filesystem::path& path, const std::map<std::string, any_tensor>& tensors) {
+void write_safetensors(const files::path& path, const std::map<std::string, any_tensor>& tensors) {
  std::vector<safetensors_entry> entries;
  for (const auto& [name, value] : tensors)
   entries.push_back({name, value.type(), tapegraph::detail::extents_of(value.shape()), value.read()});
@@ -15938,16 +18819,13 @@ void write_safetensors(const std::filesystem::path& path, const std::map<std::st
 #endif
 #if defined(TG_WEIGHTS_INSTANCE)
 namespace tapegraph {
-TG_WEIGHTS_INSTANCE io::safetensors_file io::read_safetensors_file<>(const std::filesystem::path&);
-TG_WEIGHTS_INSTANCE void io::write_safetensors_arrays<>(const std::filesystem::path&,
-              const std::vector<safetensors_entry>&,
+TG_WEIGHTS_INSTANCE io::safetensors_file io::read_safetensors_file<>(const files::path&);
+TG_WEIGHTS_INSTANCE void io::write_safetensors_arrays<>(const files::path&, const std::vector<safetensors_entry>&,
               const std::map<std::string, std::string>&);
-TG_WEIGHTS_INSTANCE std::map<std::string, any_tensor> io::read_safetensors<>(const std::filesystem::path&);
-TG_WEIGHTS_INSTANCE void io::write_safetensors<>(const std::filesystem::path&,
-            const std::map<std::string, any_tensor>&);
-TG_WEIGHTS_INSTANCE void detail::save_weights<>(const std::filesystem::path&, const detail::model_to_save&,
-            const save_options&);
-TG_WEIGHTS_INSTANCE load_report detail::load_weights<>(const std::filesystem::path&, const detail::model_to_load&,
+TG_WEIGHTS_INSTANCE std::map<std::string, any_tensor> io::read_safetensors<>(const files::path&);
+TG_WEIGHTS_INSTANCE void io::write_safetensors<>(const files::path&, const std::map<std::string, any_tensor>&);
+TG_WEIGHTS_INSTANCE void detail::save_weights<>(const files::path&, const detail::model_to_save&, const save_options&);
+TG_WEIGHTS_INSTANCE load_report detail::load_weights<>(const files::path&, const detail::model_to_load&,
              const load_options&);
 TG_WEIGHTS_INSTANCE void detail::save_shards<>(const io::shards&, const detail::model_to_save&, const save_options&);
 TG_WEIGHTS_INSTANCE class io::basic_safetensors_reader<>;
@@ -16027,7 +18905,7 @@ class basic_checkpoint_manager {
 public:
  /// Makes the folder where it is missing, and removes what a process that was killed left unfinished in it. Throws argument_error for
  /// options that make no sense, data_error for a folder that cannot be made.
- explicit basic_checkpoint_manager(std::filesystem::path folder, checkpoint_manager_options options = {})
+ explicit basic_checkpoint_manager(files::path folder, checkpoint_manager_options options = {})
   : folder_(std::move(folder)), options_(std::move(options)) {
   const auto refuse = [](const char* name, std::int64_t value) {
    throw argument_error(std::string("checkpoint_manager: ") + name + " is " + std::to_string(value));
@@ -16044,7 +18922,7 @@ public:
   if (writer_.joinable()) writer_.join();
  }
 
- const std::filesystem::path& folder() const { return folder_; }
+ const files::path& folder() const { return folder_; }
  const checkpoint_manager_options& options() const { return options_; }
 
  /// Keeps the model as it is now. Waits first for the checkpoint before this one. Throws data_error where that one, or this, could
@@ -16082,7 +18960,7 @@ public:
  /// Steps of the checkpoints, ascending.
  std::vector<std::int64_t> steps() const { return io::detail::numbered_entries(folder_, "step-", ""); }
  /// The folder of a step, whether it is there or not.
- std::filesystem::path path_of(std::int64_t step) const {
+ files::path path_of(std::int64_t step) const {
   const std::string digits = std::to_string(step);
   return folder_ / ("step-" + std::string(digits.size() < 6 ? 6 - digits.size() : 0, '0') + digits);
  }
@@ -16117,7 +18995,7 @@ public:
   checkpoint_state state = state_of(step);
   const auto index = folder / "model.safetensors.index.json";
   std::error_code failure;
-  const bool sharded = std::filesystem::exists(index, failure);
+  const bool sharded = files::exists(index, failure);
   model.load(sharded ? index : folder / "model.safetensors",
     load_options{.optimizer_state = options_.save.optimizer_state || options_.save.everything,
         .everything = options_.save.everything});
@@ -16158,7 +19036,7 @@ private:
     io::remove_folder(path_of(old));
  }
 
- std::filesystem::path folder_;
+ files::path folder_;
  checkpoint_manager_options options_;
  detail::weight_snapshot snapshot_;
  std::thread writer_;
@@ -16423,7 +19301,7 @@ inline std::string svg_chart(const chart& c) {
 }
 
 /// Writes the chart to a file, whole or not at all. Throws data_error where that fails.
-inline void write_svg_chart(const std::filesystem::path& path, const chart& c) {
+inline void write_svg_chart(const files::path& path, const chart& c) {
  const std::string text = svg_chart(c);
  atomic_file out(path);
  out.write(text);
@@ -16571,8 +19449,7 @@ std::string confusion_svg(const tensor<T>& matrix, const confusion_chart& option
 
 /// Writes confusion_svg to a file, whole or not at all. Throws data_error where that fails.
 template <class T>
-void write_confusion_svg(const std::filesystem::path& path, const tensor<T>& matrix,
-      const confusion_chart& options = {}) {
+void write_confusion_svg(const files::path& path, const tensor<T>& matrix, const confusion_chart& options = {}) {
  const std::string text = confusion_svg(matrix, options);
  atomic_file out(path);
  out.write(text);
@@ -16619,8 +19496,8 @@ class csv_writer {
 public:
  /// Creates the file and writes the names of the columns. Throws data_error where that fails, argument_error for no
  /// columns.
- csv_writer(std::filesystem::path path, const std::vector<std::string>& columns)
-  : path_(std::move(path)), columns_(columns.size()), out_(path_, std::ios::binary) {
+ csv_writer(files::path path, const std::vector<std::string>& columns)
+  : path_(std::move(path)), columns_(columns.size()), out_(path_.c_str(), std::ios::binary) {
   if (columns.empty()) throw argument_error("csv_writer(" + detail::quoted(path_) + "): no columns");
   if (!out_) throw data_error(detail::quoted(path_) + ": cannot be written");
   row(columns);
@@ -16650,7 +19527,7 @@ private:
   if (!out_.flush()) throw data_error(detail::quoted(path_) + ": writing failed");
  }
 
- std::filesystem::path path_;
+ files::path path_;
  std::size_t columns_;
  std::ofstream out_;
 };
@@ -17161,7 +20038,7 @@ std::string graph_svg(const Model& model, const graph_picture& options = {}) {
 
 /// Writes graph_svg to a file, whole or not at all. Throws data_error where that fails.
 template <class Model>
-void write_graph_svg(const std::filesystem::path& path, const Model& model, const graph_picture& options = {}) {
+void write_graph_svg(const files::path& path, const Model& model, const graph_picture& options = {}) {
  const std::string text = graph_svg(model, options);
  atomic_file out(path);
  out.write(text);
@@ -17226,7 +20103,7 @@ std::string history_svg(const history& h, int columns = 2) {
 
 /// Writes history_svg to a file, whole or not at all. Throws data_error where that fails.
 template <class = void>
-void write_history_svg(const std::filesystem::path& path, const history& h, int columns = 2) {
+void write_history_svg(const files::path& path, const history& h, int columns = 2) {
  const std::string text = history_svg(h, columns);
  atomic_file out(path);
  out.write(text);
@@ -18020,8 +20897,7 @@ std::string source_of_bytes(std::span<const std::byte> bytes, const weights_sour
 ///
 /// The header needs nothing of this library. Throws argument_error for names that are no identifiers, and as model.save.
 template <class Model>
-void write_weights_source(const std::filesystem::path& path, const Model& model,
-      const weights_source_options& options = {}) {
+void write_weights_source(const files::path& path, const Model& model, const weights_source_options& options = {}) {
  const auto refuse = [&](const std::string& name) {
   throw argument_error("write_weights_source(" + detail::quoted(path) + "): " + quoted_text(name) +
        " is no C++ identifier");
@@ -18053,7 +20929,7 @@ namespace tapegraph {
 ///     model.fit(set, options, tg::keep_checkpoints{.folder = "run", .every_steps = 500, .options = {.best = "val_loss"}});
 template <class = void>
 struct basic_keep_checkpoints {
- std::filesystem::path folder;
+ files::path folder;
  std::int64_t every_epochs = 1;
  std::int64_t every_steps = 0; ///< in the place of epochs, where above 0
  bool restore = true;          ///< false: a run that begins anew beside what is there
@@ -18201,7 +21077,7 @@ struct model_checkpoint {
   due.clear();
   std::error_code ignored;
   for (; !surplus.empty(); surplus.erase(0, surplus.find('\n') + 1))
-   std::filesystem::remove(surplus.substr(0, surplus.find('\n')), ignored);
+   files::remove(surplus.substr(0, surplus.find('\n')), ignored);
  }
  void on_state(state_archive& a) {
   a("best", best);
@@ -18237,7 +21113,7 @@ struct backup_and_restore {
   if (path.empty()) throw argument_error("backup_and_restore: path is empty");
   detail::check_at_least("backup_and_restore", "every_steps", every_steps, 0);
   std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return;
+  if (!files::exists(path, ignored)) return;
   s.model().load(path, {.everything = true});
   s.resume();
  }
@@ -18250,7 +21126,7 @@ struct backup_and_restore {
  void on_checkpoint(training_state& s) const { s.model().save(path, {.everything = true}); }
  void on_train_end(training_state& s) const {
   std::error_code ignored;
-  if (delete_checkpoint && !s.history.interrupted) std::filesystem::remove(path, ignored);
+  if (delete_checkpoint && !s.history.interrupted) files::remove(path, ignored);
  }
 };
 
@@ -18387,14 +21263,14 @@ namespace detail {
 template <class = void>
 class checkpoint_folder {
 public:
- checkpoint_folder(std::filesystem::path folder, checkpoint_options options);
+ checkpoint_folder(files::path folder, checkpoint_options options);
 
- const std::filesystem::path& path() const { return folder_; }
+ const files::path& path() const { return folder_; }
  const checkpoint_options& options() const { return options_; }
  /// The newest checkpoint; empty where there is none.
- std::filesystem::path newest() const;
+ files::path newest() const;
  /// The best one; empty where there is none.
- std::filesystem::path best() const;
+ files::path best() const;
  /// Steps of the checkpoints, ascending.
  std::vector<std::int64_t> steps(std::string_view prefix = "model-") const {
   return io::detail::numbered_entries(folder_, prefix, ".safetensors");
@@ -18430,12 +21306,12 @@ public:
  }
 
 private:
- std::filesystem::path file_of(const char* prefix, std::int64_t step) const {
+ files::path file_of(const char* prefix, std::int64_t step) const {
   return folder_ / (prefix + std::to_string(step) + ".safetensors");
  }
- void remove(const std::filesystem::path& file) const {
+ void remove(const files::path& file) const {
   std::error_code failure;
-  std::filesystem::remove(file, failure);
+  files::remove(file, failure);
   if (failure) throw data_error(io::detail::quoted(file) + ": cannot be removed: " + failure.message());
  }
  bool better(double value) const {
@@ -18443,7 +21319,7 @@ private:
  }
  void write_best(double value);
 
- std::filesystem::path folder_;
+ files::path folder_;
  checkpoint_options options_;
  std::int64_t last_step_ = 0;
  double last_time_ = 0;
@@ -18452,7 +21328,7 @@ private:
 };
 
 template <class X>
-checkpoint_folder<X>::checkpoint_folder(std::filesystem::path folder, checkpoint_options options)
+checkpoint_folder<X>::checkpoint_folder(files::path folder, checkpoint_options options)
  : folder_(std::move(folder)), options_(std::move(options)) {
  if (options_.every_steps < 0)
   throw argument_error("estimator: every_steps is " + std::to_string(options_.every_steps));
@@ -18461,8 +21337,8 @@ checkpoint_folder<X>::checkpoint_folder(std::filesystem::path folder, checkpoint
  if (options_.keep < 0) throw argument_error("estimator: keep is " + std::to_string(options_.keep));
  io::detail::make_folder(folder_);
  std::error_code failure;
- const std::filesystem::path known = folder_ / "best.txt";
- if (steps("best-").empty() || !std::filesystem::exists(known, failure)) return;
+ const files::path known = folder_ / "best.txt";
+ if (steps("best-").empty() || !files::exists(known, failure)) return;
  const auto bytes = io::read_file(known);
  const auto* const text = reinterpret_cast<const char*>(bytes.data());
  const auto end = std::from_chars(text, text + bytes.size(), best_);
@@ -18471,15 +21347,15 @@ checkpoint_folder<X>::checkpoint_folder(std::filesystem::path folder, checkpoint
 }
 
 template <class X>
-std::filesystem::path checkpoint_folder<X>::newest() const {
+files::path checkpoint_folder<X>::newest() const {
  const auto known = steps();
- return known.empty() ? std::filesystem::path{} : file_of("model-", known.back());
+ return known.empty() ? files::path{} : file_of("model-", known.back());
 }
 
 template <class X>
-std::filesystem::path checkpoint_folder<X>::best() const {
+files::path checkpoint_folder<X>::best() const {
  const auto known = steps("best-");
- return known.empty() ? std::filesystem::path{} : file_of("best-", known.back());
+ return known.empty() ? files::path{} : file_of("best-", known.back());
 }
 
 template <class X>
@@ -18524,7 +21400,7 @@ public:
  /// Goes on from the newest checkpoint where the folder holds one. Throws argument_error for options that make no sense, and
  /// data_error, which names the file, for a folder that cannot be made and for a checkpoint that cannot be read; for one of
  /// another model what model.load throws.
- estimator(Model model, std::filesystem::path model_dir, checkpoint_options options = {})
+ estimator(Model model, files::path model_dir, checkpoint_options options = {})
   : model_(std::move(model)), checkpoints_(std::move(model_dir), std::move(options)) {
   check_metric(checkpoints_.options().best);
   if (const auto newest = checkpoints_.newest(); !newest.empty()) load(newest);
@@ -18535,11 +21411,11 @@ public:
  /// Steps trained so far, by programs before this one, too.
  std::int64_t step() const { return model_.step(); }
  /// The newest checkpoint; empty where there is none.
- std::filesystem::path latest_checkpoint() const { return checkpoints_.newest(); }
+ files::path latest_checkpoint() const { return checkpoints_.newest(); }
  /// The best checkpoint, where checkpoint_options::best asks for it; empty where there is none.
- std::filesystem::path best_checkpoint() const { return checkpoints_.best(); }
+ files::path best_checkpoint() const { return checkpoints_.best(); }
  /// Reads a checkpoint: `e.load(e.best_checkpoint())`.
- void load(const std::filesystem::path& file) { model_.load(file, {.optimizer_state = true}); }
+ void load(const files::path& file) { model_.load(file, {.optimizer_state = true}); }
 
  /// Trains for some steps; gives the mean loss and accuracy of them. Batches follow from the number of the step, so that a training
  /// that is broken off and gone on with sees those it would have seen. A checkpoint is written when it is due and at the end.
@@ -18611,7 +21487,7 @@ private:
   return measured.accuracy;
  }
  auto writer() const {
-  return [this](const std::filesystem::path& file) { model_.save(file, {.optimizer_state = true}); };
+  return [this](const files::path& file) { model_.save(file, {.optimizer_state = true}); };
  }
 
  Model model_;
@@ -20016,7 +22892,6 @@ void strings_event(std::string& buffer, double wall_time, std::int64_t step, std
 
 #include <cstdint>
 #include <cstdio>
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20168,8 +23043,7 @@ std::string graph_def(const Model& model, const explain_options& options = {}) {
 /// A GraphDef as a file, whole or not at all: as protobuf's text where the name ends in ".pbtxt", else as bytes. Throws data_error where
 /// writing fails.
 template <class = void>
-void write_graph_def(const std::filesystem::path& path, const ir::program_view& view,
-     const explain_options& options = {}) {
+void write_graph_def(const files::path& path, const ir::program_view& view, const explain_options& options = {}) {
  const std::vector<graph_item> items = graph_items(view, options);
  atomic_file out(path);
  out.write(path.extension() == ".pbtxt" ? detail::graph_def_text(items) : detail::graph_def_bytes(items));
@@ -20177,7 +23051,7 @@ void write_graph_def(const std::filesystem::path& path, const ir::program_view& 
 }
 template <class Model>
  requires requires(const Model& m) { m.training_view(); }
-void write_graph_def(const std::filesystem::path& path, const Model& model, const explain_options& options = {}) {
+void write_graph_def(const files::path& path, const Model& model, const explain_options& options = {}) {
  write_graph_def(path, model.training_view(), options);
 }
 
@@ -20798,7 +23672,6 @@ void basic_graph<X>::finish() {
 
 }
 
-#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20885,11 +23758,11 @@ std::string version_text() {
 }
 
 template <class G>
-void write_onnx(const std::filesystem::path& path, const G& g, const onnx_options& options) {
+void write_onnx(const files::path& path, const G& g, const onnx_options& options) {
  std::uint64_t total = 0;
  for (const onnx::weight& w : g.weights) total += w.bytes();
  const bool apart = total > options.external_above;
- std::filesystem::path beside = path;
+ files::path beside = path;
  beside += ".data";
  const std::string location = beside.filename().string();
 
@@ -22467,7 +25340,6 @@ void basic_graph<X>::write(int node) {
 
 }
 
-#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22584,7 +25456,7 @@ namespace tapegraph::io {
 /// complete, and is the same in both modes. Throws argument_error that names every operation that ONNX does not know, and data_error
 /// where the file cannot be written.
 template <class Model>
-void export_onnx(const Model& model, const std::filesystem::path& path, const onnx_options& options = {}) {
+void export_onnx(const Model& model, const files::path& path, const onnx_options& options = {}) {
  using stage = typename onnx::detail::prediction_of<Model>::stage;
  ir::trace t;
  ir::schedule unused;
@@ -22611,7 +25483,6 @@ void export_onnx(const Model& model, const std::filesystem::path& path, const on
 #include <cstdio>
 #include <cstring>
 #include <ctime>
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22653,10 +25524,10 @@ class basic_event_file {
 public:
  /// Makes the folder where it is missing. Throws data_error where it cannot be written to, where another writer has it, and, unless
  /// options.resume, where it holds events.
- basic_event_file(const std::filesystem::path& folder, const event_options& options)
+ basic_event_file(const files::path& folder, const event_options& options)
   : options_(options), last_flush_(tapegraph::detail::steady_seconds()) {
   std::error_code failure;
-  std::filesystem::create_directories(folder, failure);
+  files::create_directories(folder, failure);
   if (failure) throw data_error(quoted(folder) + ": cannot be made: " + failure.message());
   folder_ = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder_ < 0) throw data_error(quoted(folder) + ": cannot be opened: " + std::strerror(errno));
@@ -22681,7 +25552,7 @@ public:
   close();
  }
 
- const std::filesystem::path& path() const { return path_; }
+ const files::path& path() const { return path_; }
  /// For tests: what is written goes there. The file closes it.
  void replace_descriptor(int file) { ::close(std::exchange(file_, file)); }
  double now() const { return options_.clock != nullptr ? options_.clock() : wall_seconds(); }
@@ -22737,14 +25608,14 @@ public:
 private:
  static constexpr std::size_t slack = 4096;
 
- static void refuse_events(const std::filesystem::path& folder) {
+ static void refuse_events(const files::path& folder) {
   std::error_code failure;
-  for (std::filesystem::directory_iterator at(folder, failure), end; !failure && at != end; at.increment(failure))
+  for (files::directory_iterator at(folder, failure), end; !failure && at != end; at.increment(failure))
    if (is_event_file(at->path().filename().string()))
     throw data_error(quoted(folder) + ": holds the events of another run ('" +
         at->path().filename().string() + "'); give each run a folder of its own, or .resume");
  }
- void open_file(const std::filesystem::path& folder) {
+ void open_file(const files::path& folder) {
   static std::atomic<unsigned> serial{0};
   char host[256] = "localhost";
   if (::gethostname(host, sizeof host) != 0) std::strcpy(host, "localhost");
@@ -22767,7 +25638,7 @@ private:
  }
 
  event_options options_;
- std::filesystem::path path_;
+ files::path path_;
  std::string buffer_;
  std::uint64_t size_ = 0;
  std::int64_t waiting_ = 0;
@@ -23282,7 +26153,6 @@ void node_times_event(std::string& buffer, double wall_time, std::int64_t step, 
 }
 }
 
-#include <filesystem>
 #include <initializer_list>
 #include <memory>
 #include <span>
@@ -23307,7 +26177,7 @@ class basic_event_writer {
 public:
  /// Throws data_error where the folder cannot be made or written to, where it holds events of another run and options.resume is not
  /// set, and where another writer has it.
- explicit basic_event_writer(const std::filesystem::path& folder, const event_options& options = {})
+ explicit basic_event_writer(const files::path& folder, const event_options& options = {})
   : file_(std::make_unique<detail::basic_event_file<X>>(folder, options)) {
   add([&](std::string& to) {
    detail::wire::writer event(to);
@@ -23390,7 +26260,7 @@ public:
  /// The same if the last time is event_options::flush_seconds ago.
  void flush_if_due() { file_->flush_if_due(); }
  /// Of the file, in the run's folder.
- const std::filesystem::path& path() const { return file_->path(); }
+ const files::path& path() const { return file_->path(); }
 
 private:
  template <class Write>
@@ -23419,7 +26289,6 @@ using event_writer = basic_event_writer<>;
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <string>
 #include <string_view>
@@ -23550,7 +26419,7 @@ void add_scalars(protozero::pbf_reader event, scalar_collection& to) {
 }
 
 template <class = void>
-void read_event_file(const std::filesystem::path& path, const read_events_options& options, scalar_collection& to) {
+void read_event_file(const files::path& path, const read_events_options& options, scalar_collection& to) {
  const std::vector<std::uint8_t> bytes = read_file(path);
  const std::string name = path.string();
  record_cursor records({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, name);
@@ -23575,11 +26444,11 @@ void read_event_file(const std::filesystem::path& path, const read_events_option
 /// order in which they were first written. Values may be TensorFlow's older kind, too (`simple_value`). Throws data_error for a file
 /// that is missing, damaged or no event file, with the record and its place, and for a folder without any.
 template <class = void>
-std::vector<scalar_series> read_scalars(const std::filesystem::path& path, const read_events_options& options = {}) {
- std::vector<std::filesystem::path> files;
+std::vector<scalar_series> read_scalars(const files::path& path, const read_events_options& options = {}) {
+ std::vector<files::path> files;
  std::error_code failure;
- if (std::filesystem::is_directory(path, failure)) {
-  for (std::filesystem::directory_iterator at(path, failure), end; !failure && at != end; at.increment(failure))
+ if (files::is_directory(path, failure)) {
+  for (files::directory_iterator at(path, failure), end; !failure && at != end; at.increment(failure))
    if (detail::is_event_file(at->path().filename().string())) files.push_back(at->path());
   if (failure) throw data_error(detail::quoted(path) + ": " + failure.message());
   if (files.empty()) throw data_error(detail::quoted(path) + ": holds no event files");
@@ -23588,7 +26457,7 @@ std::vector<scalar_series> read_scalars(const std::filesystem::path& path, const
   files.push_back(path);
  }
  detail::scalar_collection all;
- for (const std::filesystem::path& file : files) detail::read_event_file(file, options, all);
+ for (const files::path& file : files) detail::read_event_file(file, options, all);
  return std::move(all.series);
 }
 
@@ -24197,7 +27066,6 @@ foreign_report load_foreign(variable_list& variables, std::vector<foreign_layer>
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <span>
 #include <string>
 #include <utility>
@@ -24254,7 +27122,7 @@ private:
 template <class = void>
 class basic_hdf5_file {
 public:
- explicit basic_hdf5_file(const std::filesystem::path& path)
+ explicit basic_hdf5_file(const files::path& path)
   : name_(detail::quoted(path)), bytes_(detail::file_size_of(path)) {
   file_ = {H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose};
   if (!file_) throw data_error(name_ + ": no HDF5 file, or a damaged one");
@@ -24784,7 +27652,6 @@ std::vector<zip_member> parse_zip_directory(std::span<const std::byte> directory
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <fstream>
 #include <set>
 #include <span>
@@ -24804,9 +27671,9 @@ template <class = void>
 class basic_zip_reader {
 public:
  /// Reads the directory. Throws data_error naming the file where it is missing, no zip archive, truncated or corrupt.
- explicit basic_zip_reader(const std::filesystem::path& path) : name_(detail::quoted(path)) {
+ explicit basic_zip_reader(const files::path& path) : name_(detail::quoted(path)) {
   const std::uint64_t bytes = detail::file_size_of(path);
-  in_.open(path, std::ios::binary);
+  in_.open(path.c_str(), std::ios::binary);
   if (!in_) throw data_error(name_ + ": cannot be opened");
   const auto read = [&](std::uint64_t offset, std::uint64_t count) { return range(offset, count, name_); };
   const auto place = detail::find_zip_directory(read, bytes, name_);
@@ -24894,7 +27761,7 @@ struct zip_options {
 template <class = void>
 class basic_zip_writer {
 public:
- explicit basic_zip_writer(const std::filesystem::path& path, const zip_options& options = {})
+ explicit basic_zip_writer(const files::path& path, const zip_options& options = {})
   : operation_("zip " + detail::quoted(path)), options_(options), out_(path) {}
 
  /// Appends a member. Throws argument_error for a name that stands twice or cannot be one, data_error where writing fails.
@@ -24996,7 +27863,6 @@ using zip_writer = basic_zip_writer<>;
 #endif
 
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
 #include <string>
 #include <string_view>
@@ -25148,10 +28014,10 @@ std::vector<foreign_layer> layers_of_hdf5(const hdf5_file& file) {
 
 /// Of a file of either kind, told apart by content.
 template <class = void>
-std::vector<foreign_layer> layers_of_keras(const std::filesystem::path& path) {
+std::vector<foreign_layer> layers_of_keras(const files::path& path) {
  const std::string what = quoted(path);
  static_cast<void>(file_size_of(path));
- std::ifstream in(path, std::ios::binary);
+ std::ifstream in(path.c_str(), std::ios::binary);
  char begin[4] = {};
  in.read(begin, 4);
  if (std::string_view(begin, 2) != "PK") return layers_of_hdf5<>(hdf5_file(path));
@@ -25166,7 +28032,7 @@ std::vector<foreign_layer> layers_of_keras(const std::filesystem::path& path) {
 /// The arrays of a Keras file by the names of their layers, "score/0", or, in files before Keras 3, "score/kernel:0"; in the file's order. Throws
 /// as load_keras.
 template <class = void>
-std::vector<std::pair<std::string, host_array>> read_keras(const std::filesystem::path& path) {
+std::vector<std::pair<std::string, host_array>> read_keras(const files::path& path) {
  std::vector<std::pair<std::string, host_array>> result;
  for (auto& layer : detail::layers_of_keras(path))
   for (auto& t : layer.tensors) result.emplace_back(layer.path + "/" + t.role, std::move(t.array));
@@ -25180,7 +28046,7 @@ std::vector<std::pair<std::string, host_array>> read_keras(const std::filesystem
 ///
 /// HDF5 is read by the HDF5 library, which is not made to stand files of people who mean harm: load those you trust.
 template <class Model>
-foreign_report load_keras(Model& model, const std::filesystem::path& path, const foreign_options& options = {}) {
+foreign_report load_keras(Model& model, const files::path& path, const foreign_options& options = {}) {
  return detail::load_foreign<detail::keras_dialect>(model.variables(), detail::layers_of_keras(path),
              detail::quoted(path), options);
 }
@@ -25561,7 +28427,6 @@ std::vector<zip_member> parse_zip_directory(std::span<const std::byte> directory
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <fstream>
 #include <set>
 #include <span>
@@ -25581,9 +28446,9 @@ template <class = void>
 class basic_zip_reader {
 public:
  /// Reads the directory. Throws data_error naming the file where it is missing, no zip archive, truncated or corrupt.
- explicit basic_zip_reader(const std::filesystem::path& path) : name_(detail::quoted(path)) {
+ explicit basic_zip_reader(const files::path& path) : name_(detail::quoted(path)) {
   const std::uint64_t bytes = detail::file_size_of(path);
-  in_.open(path, std::ios::binary);
+  in_.open(path.c_str(), std::ios::binary);
   if (!in_) throw data_error(name_ + ": cannot be opened");
   const auto read = [&](std::uint64_t offset, std::uint64_t count) { return range(offset, count, name_); };
   const auto place = detail::find_zip_directory(read, bytes, name_);
@@ -25671,7 +28536,7 @@ struct zip_options {
 template <class = void>
 class basic_zip_writer {
 public:
- explicit basic_zip_writer(const std::filesystem::path& path, const zip_options& options = {})
+ explicit basic_zip_writer(const files::path& path, const zip_options& options = {})
   : operation_("zip " + detail::quoted(path)), options_(options), out_(path) {}
 
  /// Appends a member. Throws argument_error for a name that stands twice or cannot be one, data_error where writing fails.
@@ -25772,7 +28637,6 @@ using zip_writer = basic_zip_writer<>;
 }
 #endif
 
-#include <filesystem>
 #include <map>
 #include <string>
 #include <string_view>
@@ -25788,7 +28652,7 @@ template <class = void>
 class basic_npz_reader {
 public:
  /// Reads what is in it. Throws data_error where it is missing, no zip archive or corrupt.
- explicit basic_npz_reader(const std::filesystem::path& path) : archive_(path) {}
+ explicit basic_npz_reader(const files::path& path) : archive_(path) {}
 
  /// The names that numpy.load shows, in the archive's order: members without ".npy".
  std::vector<std::string> names() const {
@@ -25833,7 +28697,7 @@ using npz_reader = basic_npz_reader<>;
 
 /// All arrays of an .npz by name. Errors as of npz_reader.
 template <class = void>
-std::map<std::string, host_array> read_npz_arrays(const std::filesystem::path& path) {
+std::map<std::string, host_array> read_npz_arrays(const files::path& path) {
  const npz_reader reader(path);
  std::map<std::string, host_array> result;
  for (const std::string& name : reader.names()) result.emplace(name, reader.array(name));
@@ -25842,7 +28706,7 @@ std::map<std::string, host_array> read_npz_arrays(const std::filesystem::path& p
 
 /// All arrays of an .npz as tensors: `tg::tensor<float> x(read_npz("a.npz").at("x"))`.
 template <class = void>
-std::map<std::string, any_tensor> read_npz(const std::filesystem::path& path) {
+std::map<std::string, any_tensor> read_npz(const files::path& path) {
  const npz_reader reader(path);
  std::map<std::string, any_tensor> result;
  for (const std::string& name : reader.names()) result.emplace(name, reader.tensor(name));
@@ -25856,7 +28720,7 @@ struct npz_options {
 /// Writes arrays by name, for numpy.load. The file replaces an older one only when complete; the same arrays give the same bytes.
 /// Throws argument_error for a name that cannot be one, dtype_error for bf16, data_error where writing fails.
 template <class = void>
-void write_npz_arrays(const std::filesystem::path& path, const std::map<std::string, host_array>& arrays,
+void write_npz_arrays(const files::path& path, const std::map<std::string, host_array>& arrays,
      const npz_options& options = {}) {
  zip_writer writer(path, {.level = options.compressed ? 6 : 0});
  for (const auto& [name, array] : arrays) writer.add(name + ".npy", npy_to_bytes(array));
@@ -25865,7 +28729,7 @@ void write_npz_arrays(const std::filesystem::path& path, const std::map<std::str
 
 /// The same of tensors; a `tensor<T>` converts.
 template <class = void>
-void write_npz(const std::filesystem::path& path, const std::map<std::string, any_tensor>& tensors,
+void write_npz(const files::path& path, const std::map<std::string, any_tensor>& tensors,
    const npz_options& options = {}) {
  zip_writer writer(path, {.level = options.compressed ? 6 : 0});
  for (const auto& [name, value] : tensors) writer.add(name + ".npy", npy_to_bytes(array_of_tensor(value)));
@@ -26024,7 +28888,6 @@ std::string encode_png(std::span<const std::uint8_t> pixels, std::int64_t height
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <fstream>
 #include <map>
 #include <span>
@@ -26216,10 +29079,10 @@ void check_pytorch_view(const pytorch_view& view, std::int64_t& size, const std:
 
 /// Files of other formats that bear the same name.
 template <class = void>
-void check_pytorch_kind(const std::filesystem::path& path) {
+void check_pytorch_kind(const files::path& path) {
  const std::string what = quoted(path);
  if (file_size_of(path) < 4) throw data_error(what + ": no file of torch.save");
- std::ifstream in(path, std::ios::binary);
+ std::ifstream in(path.c_str(), std::ios::binary);
  std::array<char, 16> begin{};
  in.read(begin.data(), begin.size());
  const std::string_view head(begin.data(), static_cast<std::size_t>(in.gcount()));
@@ -26240,7 +29103,7 @@ void check_pytorch_kind(const std::filesystem::path& path) {
 /// naming file and tensor, where the file is missing, damaged, of another format (with what to do in Python about it), or names
 /// anything but tensors and plain data: no object can be made, so none can do harm. Complex, quantised and float8 tensors are refused.
 template <class = void>
-pytorch_file read_pytorch_file(const std::filesystem::path& path) {
+pytorch_file read_pytorch_file(const files::path& path) {
  detail::check_pytorch_kind(path);
  const zip_reader archive(path);
  std::string stem;
@@ -26318,7 +29181,7 @@ pytorch_file read_pytorch_file(const std::filesystem::path& path) {
 
 /// The tensors alone, in the file's order.
 template <class = void>
-std::vector<named_array> read_pytorch(const std::filesystem::path& path) {
+std::vector<named_array> read_pytorch(const files::path& path) {
  return read_pytorch_file(path).tensors;
 }
 
@@ -26731,7 +29594,6 @@ foreign_report load_foreign(variable_list& variables, std::vector<foreign_layer>
 #endif
 
 #include <algorithm>
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -26953,7 +29815,7 @@ std::vector<foreign_layer> layers_of_pytorch(std::vector<named_array> tensors, c
 ///
 ///     const auto report = tg::io::load_pytorch(model, "resnet.pt", {.prefix = "model.", .layers = {{"fc", "score"}}});
 template <class Model>
-foreign_report load_pytorch(Model& model, const std::filesystem::path& path, const foreign_options& options = {}) {
+foreign_report load_pytorch(Model& model, const files::path& path, const foreign_options& options = {}) {
  const std::string file = detail::quoted(path);
  return detail::load_foreign<detail::pytorch_dialect>(
   model.variables(), detail::layers_of_pytorch(read_pytorch(path), options.prefix, file), file, options);
@@ -26961,4 +29823,320 @@ foreign_report load_pytorch(Model& model, const std::filesystem::path& path, con
 
 }
 #endif
+#endif
+#if defined(TG_MPI)
+// ---- tapegraph/mpi.hpp ----
+
+/// Processes of MPI (Open MPI or MPICH) as ranks. CMake: find_package(tapegraph COMPONENTS mpi) and link tapegraph::mpi.
+
+// ---- tapegraph/distributed/mpi_exchange.hpp ----
+
+// ---- tapegraph/distributed/mpi_library.hpp ----
+
+#ifndef OMPI_SKIP_MPICXX
+#define OMPI_SKIP_MPICXX 1
+#endif
+#ifndef MPICH_SKIP_MPICXX
+#define MPICH_SKIP_MPICXX 1
+#endif
+#include <mpi.h>
+
+#include <chrono>
+#include <cstdio>
+#include <string>
+#include <thread>
+
+/// The MPI of the program: begun, checked, ended.
+
+namespace tapegraph::distributed {
+
+/// Throws exchange_error with MPI's own words unless a call succeeded.
+inline void check_mpi(int code, const char* call) {
+ if (code == MPI_SUCCESS) return;
+ char text[MPI_MAX_ERROR_STRING] = "";
+ int length = 0;
+ MPI_Error_string(code, text, &length);
+ throw exchange_error(std::string("MPI: ") + call + " failed: " + text);
+}
+
+/// "Open MPI 4.1.4", "MPICH 4.0.2": the one that the program was compiled with.
+inline std::string compiled_mpi() {
+#if defined(OPEN_MPI)
+ return "Open MPI " + std::to_string(OMPI_MAJOR_VERSION) + "." + std::to_string(OMPI_MINOR_VERSION) + "." +
+  std::to_string(OMPI_RELEASE_VERSION);
+#elif defined(MPICH_VERSION)
+ return std::string("MPICH ") + MPICH_VERSION;
+#else
+ return "MPI " + std::to_string(MPI_VERSION) + "." + std::to_string(MPI_SUBVERSION);
+#endif
+}
+
+/// What the environment of a launcher says about the number of processes; 0 where no launcher that is known says any.
+template <class = void>
+int launched_processes() {
+ for (const char* variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS"})
+  if (const char* const text = tapegraph::detail::environment(variable)) {
+   int count = 0;
+   const std::string_view whole = text;
+   if (std::from_chars(whole.data(), whole.data() + whole.size(), count).ec == std::errc{}) return count;
+  }
+ return 0;
+}
+
+/// MPI from its beginning to its end. Where the program has begun it before, the program also ends it.
+template <class = void>
+class basic_mpi_library {
+public:
+ /// Throws exchange_error where this MPI cannot be used: one that another program's mpirun starts, that is another one than at
+ /// compile time, or that takes no calls of programs with threads.
+ basic_mpi_library(int* argc, char*** argv) {
+  int begun = 0, level = 0;
+  check_mpi(MPI_Initialized(&begun), "MPI_Initialized");
+  ours_ = begun == 0;
+  if (ours_)
+   check_mpi(MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &level), "MPI_Init_thread");
+  else
+   check_mpi(MPI_Query_thread(&level), "MPI_Query_thread");
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  if (level < MPI_THREAD_FUNNELED)
+   throw exchange_error("MPI: " + compiled_mpi() +
+        " was begun for programs of one thread; expected MPI_THREAD_FUNNELED at least");
+  char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+  int length = 0, size = 0;
+  check_mpi(MPI_Get_library_version(version, &length), "MPI_Get_library_version");
+  require_same_library({version, static_cast<std::size_t>(length)});
+  check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size");
+  require_same_launcher(size, launched_processes());
+ }
+ basic_mpi_library(const basic_mpi_library&) = delete;
+ basic_mpi_library& operator=(const basic_mpi_library&) = delete;
+ ~basic_mpi_library() {
+  int ended = 0;
+  if (ours_ && MPI_Finalized(&ended) == MPI_SUCCESS && ended == 0) MPI_Finalize();
+ }
+
+ /// Throws exchange_error where the library that runs is not the one whose header was compiled.
+ static void require_same_library(std::string_view running) {
+  const std::string compiled = compiled_mpi();
+  const std::string_view family = compiled.starts_with("Open MPI") ? "Open MPI"
+          : compiled.starts_with("MPICH")  ? "MPICH"
+                  : "";
+  if (running.find(family) == running.npos)
+   throw exchange_error(
+    "MPI: the program was compiled with " + compiled +
+    ", and runs with another library: " + std::string(running.substr(0, running.find('\n'))));
+ }
+ /// Throws exchange_error where processes that were started together do not know each other.
+ static void require_same_launcher(int size, int launched) {
+  if (size == 1 && launched > 1)
+   throw exchange_error("MPI: one of " + std::to_string(launched) +
+        " processes is alone: the program was compiled with " + compiled_mpi() +
+        " and started by the mpirun of another MPI");
+ }
+
+ /// Says what went wrong and ends all processes of the job. The others have a moment for saying it, too.
+ [[noreturn]] static void abort(const std::string& what, int code = 1) {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  std::fflush(stdout);
+  if (!what.empty()) std::fprintf(stderr, "rank %d: %s\n", rank, what.c_str());
+  std::fflush(stderr);
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  MPI_Abort(MPI_COMM_WORLD, code);
+  std::abort();
+ }
+
+private:
+ bool ours_ = false;
+};
+using mpi_library = basic_mpi_library<>;
+
+}
+
+#include <exception>
+#include <limits>
+#include <vector>
+
+/// Processes of MPI as ranks: messages by MPI_Isend and MPI_Irecv on a communicator of our own.
+
+namespace tapegraph::distributed {
+
+/// Every process of a communicator makes one, together. MPI's calls come from the thread that calls the exchange, which must be the
+/// one that began MPI (MPI_THREAD_FUNNELED).
+template <class = void>
+class basic_mpi_exchange final : public exchange {
+public:
+ explicit basic_mpi_exchange(MPI_Comm world = MPI_COMM_WORLD) : exchange(rank_in(world), size_of(world)) {
+  requests_.reserve(2 * usual_requests);
+  expected_.reserve(2 * usual_requests);
+  indices_.reserve(2 * usual_requests);
+  statuses_.reserve(2 * usual_requests);
+  check_mpi(MPI_Comm_dup(world, &ranks_), "MPI_Comm_dup");
+  MPI_Comm_set_errhandler(ranks_, MPI_ERRORS_RETURN);
+  void* largest = nullptr;
+  int set = 0;
+  check_mpi(MPI_Comm_get_attr(ranks_, MPI_TAG_UB, static_cast<void*>(&largest), &set), "MPI_Comm_get_attr");
+  if (set != 0) largest_tag_ = *static_cast<int*>(largest);
+ }
+ ~basic_mpi_exchange() override {
+  if (std::uncaught_exceptions() == 0) MPI_Comm_free(&ranks_);
+ }
+ std::string name() const override { return compiled_mpi(); }
+
+protected:
+ void start_pair(int slot, int peer, std::span<const std::byte> send, std::span<std::byte> receive,
+     int channel) override {
+  if (channel > largest_tag_)
+   throw exchange_error("MPI: " + compiled_mpi() + " has " + std::to_string(largest_tag_) + " channels; " +
+        std::string(label_of(slot)) + " is one too many");
+  const std::size_t first = 2 * static_cast<std::size_t>(slot);
+  if (requests_.size() < first + 2) {
+   requests_.resize(first + 2, MPI_REQUEST_NULL);
+   expected_.resize(first + 2);
+   indices_.resize(first + 2);
+   statuses_.resize(first + 2);
+  }
+  expected_[first] = receive.size();
+  if (!receive.empty()) {
+   message_type type(receive.size());
+   check_mpi(MPI_Irecv(receive.data(), type.count, type.type, peer, channel, ranks_, &requests_[first]),
+     "MPI_Irecv");
+  }
+  if (!send.empty()) {
+   message_type type(send.size());
+   check_mpi(MPI_Isend(send.data(), type.count, type.type, peer, channel, ranks_, &requests_[first + 1]),
+     "MPI_Isend");
+  }
+ }
+ bool finished(int slot) override {
+  const std::size_t first = 2 * static_cast<std::size_t>(slot);
+  return requests_[first] == MPI_REQUEST_NULL && requests_[first + 1] == MPI_REQUEST_NULL;
+ }
+ void poll() override {
+  if (requests_.empty()) return;
+  int done = 0;
+  const int code = MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &done, indices_.data(),
+         statuses_.data());
+  if (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS) check_mpi(code, "MPI_Testsome");
+  for (int i = 0; done != MPI_UNDEFINED && i < done; ++i) {
+   const auto index = static_cast<std::size_t>(indices_[static_cast<std::size_t>(i)]);
+   const MPI_Status& status = statuses_[static_cast<std::size_t>(i)];
+   const int slot = static_cast<int>(index / 2);
+   if (code == MPI_ERR_IN_STATUS && status.MPI_ERROR != MPI_SUCCESS) refuse(slot, status.MPI_ERROR);
+   if (index % 2 == 1) continue;
+   MPI_Count arrived = 0;
+   check_mpi(MPI_Get_elements_x(&status, MPI_BYTE, &arrived), "MPI_Get_elements_x");
+   if (static_cast<std::size_t>(arrived) != expected_[index])
+    throw exchange_error("exchange: rank " + std::to_string(peer_of(slot)) + " sends " +
+         std::to_string(arrived) + " bytes, rank " + std::to_string(rank()) + " expects " +
+         std::to_string(expected_[index]) + ": step " + std::to_string(step()) + ", " +
+         std::string(label_of(slot)));
+  }
+ }
+ void cancel_pair(int slot) noexcept override {
+  const std::size_t first = 2 * static_cast<std::size_t>(slot);
+  int ended = 0;
+  MPI_Finalized(&ended);
+  for (std::size_t i = first; i < first + 2 && i < requests_.size(); ++i) {
+   if (requests_[i] == MPI_REQUEST_NULL || ended != 0) continue;
+   MPI_Cancel(&requests_[i]);
+   MPI_Request_free(&requests_[i]);
+  }
+ }
+
+private:
+ struct message_type {
+  MPI_Datatype type = MPI_BYTE;
+  int count = 0;
+
+  explicit message_type(std::size_t bytes) {
+   constexpr std::size_t most = std::numeric_limits<int>::max(), piece = std::size_t{1} << 30;
+   if (bytes <= most) {
+    count = static_cast<int>(bytes);
+    return;
+   }
+   MPI_Datatype pieces = MPI_BYTE, whole_piece = MPI_BYTE;
+   check_mpi(MPI_Type_contiguous(static_cast<int>(piece), MPI_BYTE, &whole_piece), "MPI_Type_contiguous");
+   check_mpi(MPI_Type_contiguous(static_cast<int>(bytes / piece), whole_piece, &pieces),
+     "MPI_Type_contiguous");
+   const int lengths[2] = {1, static_cast<int>(bytes % piece)};
+   const MPI_Aint places[2] = {0, static_cast<MPI_Aint>(bytes / piece * piece)};
+   const MPI_Datatype types[2] = {pieces, MPI_BYTE};
+   check_mpi(MPI_Type_create_struct(2, lengths, places, types, &type), "MPI_Type_create_struct");
+   MPI_Type_free(&pieces);
+   MPI_Type_free(&whole_piece);
+   check_mpi(MPI_Type_commit(&type), "MPI_Type_commit");
+   count = 1;
+  }
+  message_type(const message_type&) = delete;
+  message_type& operator=(const message_type&) = delete;
+  ~message_type() {
+   if (type != MPI_BYTE) MPI_Type_free(&type);
+  }
+ };
+
+ static int rank_in(MPI_Comm world) {
+  int rank = 0;
+  check_mpi(MPI_Comm_rank(world, &rank), "MPI_Comm_rank");
+  return rank;
+ }
+ static int size_of(MPI_Comm world) {
+  int size = 0;
+  check_mpi(MPI_Comm_size(world, &size), "MPI_Comm_size");
+  return size;
+ }
+ [[noreturn]] void refuse(int slot, int code) {
+  char text[MPI_MAX_ERROR_STRING] = "";
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  throw exchange_error("exchange: rank " + std::to_string(rank()) + " with rank " +
+       std::to_string(peer_of(slot)) + " in step " + std::to_string(step()) + ", " +
+       std::string(label_of(slot)) + ": " + text);
+ }
+
+ MPI_Comm ranks_ = MPI_COMM_NULL;
+ int largest_tag_ = 32767;
+ std::vector<MPI_Request> requests_;
+ std::vector<std::size_t> expected_;
+ std::vector<int> indices_;
+ std::vector<MPI_Status> statuses_;
+};
+using mpi_exchange = basic_mpi_exchange<>;
+
+}
+
+#include <type_traits>
+
+namespace tapegraph {
+
+/// The main program of a rank: begins MPI, calls f(distributed::exchange&), ends MPI, and returns what f returns, or 0.
+///
+///     int main(int argc, char** argv) {
+///         return tg::mpi_run(argc, argv, [](tg::distributed::exchange& ranks) { ... });
+///     }
+///
+/// An exception is printed with the rank, and like a result other than 0 it ends all processes of the job.
+template <class F>
+int mpi_run(int argc, char** argv, const F& f) {
+ int result = 0;
+ try {
+  distributed::mpi_library library(&argc, &argv);
+  try {
+   distributed::mpi_exchange ranks;
+   if constexpr (std::is_void_v<decltype(f(ranks))>)
+    f(ranks);
+   else
+    result = f(ranks);
+  } catch (const std::exception& e) {
+   library.abort(e.what());
+  }
+  if (result != 0) library.abort({}, result);
+ } catch (const std::exception& e) {
+  std::fprintf(stderr, "%s\n", e.what());
+  return 1;
+ }
+ return result;
+}
+
+}
 #endif

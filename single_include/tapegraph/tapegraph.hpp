@@ -6315,7 +6315,7 @@ inline fans fans_of(const shape& s) {
 
 namespace tapegraph::detail {
 
-/// A place as a number: 0 is wherever the session computes, then come 64 CPUs, all of which are the machine's, and 64 GPUs.
+/// A place as a number: 0 is wherever the model or session computes, then come 64 CPUs, all of which are the machine's, and 64 GPUs.
 struct place {
  static constexpr int anywhere = 0, first_cpu = 1, first_gpu = 65, end = 129;
 
@@ -6340,7 +6340,7 @@ struct place {
 
  /// "/gpu:1"
  static std::string text(int place) {
-  if (place == anywhere) return "the session's device";
+  if (place == anywhere) return "the model's device";
   return (is_gpu(place) ? "/gpu:" : "/cpu:") + std::to_string(index(place));
  }
 
@@ -7678,8 +7678,8 @@ public:
   return holds;
  }
 
- /// While what it returns lives, what is computed belongs to a device: `const auto on = scope.with_device("/gpu:0");`. Sessions
- /// compute it there, "/cpu:1" and so on being the CPU; other programs of graph mode stay on one device.
+ /// While what it returns lives, what is computed belongs to a device: `const auto on = scope.with_device("/gpu:0");`. Sessions,
+ /// compiled models and steps compute it there, "/cpu:1" and so on being the CPU; functions stay on one device.
  [[nodiscard]] constexpr graph_placement with_device(std::string_view name) const {
   const int place = detail::place::named(name);
   if (place < 0) fail("with_device: the name of a device is \"/cpu:0\" or \"/gpu:0\", with a number below 64");
@@ -9833,6 +9833,31 @@ namespace tapegraph::ir {
 namespace detail {
 
 template <class = void>
+constexpr bool cheap_again(const trace& t, int i, const list<int>& buffered) {
+ constexpr int most_instructions = 4;
+ if (is_storage_type(t.nodes[i].type)) return false;
+ int operand = -1, instructions = 0, open[2 * most_instructions] = {i};
+ for (int left = 1; left > 0;) {
+  const int node = open[--left];
+  if (!t.is(node, descriptor_of<add_op>) && !t.is(node, descriptor_of<subtract_op>) &&
+   !t.is(node, descriptor_of<multiply_op>) && !t.is(node, descriptor_of<negate_op>))
+   return false;
+  if (++instructions > most_instructions) return false;
+  for (int k = 0; k < t.nodes[node].arguments; ++k) {
+   const int argument = t.argument(node, k);
+   if (!t.same_shape(argument, i) || argument == operand) continue;
+   if (t.nodes[argument].op->kind == operation_kind::map && buffered[argument] == 0)
+    open[left++] = argument;
+   else if (operand < 0)
+    operand = argument;
+   else
+    return false;
+  }
+ }
+ return operand >= 0;
+}
+
+template <class = void>
 constexpr list<int> buffered_nodes(trace& t) {
  constexpr int none = -1, several = -2, largest_region = 48;
  const int count = t.nodes.size();
@@ -9855,7 +9880,8 @@ constexpr list<int> buffered_nodes(trace& t) {
  for (int i = count - 1; i >= 0; --i) {
   const entry& e = t.nodes[i];
   const bool map = e.op->kind == operation_kind::map, reduce = e.op->kind == operation_kind::reduce;
-  if (map && (kernel_of[i] == none || (kernel_of[i] == several && e.sealed))) buffered[i] = 1;
+  if (map && (kernel_of[i] == none || (kernel_of[i] == several && e.sealed && !cheap_again(t, i, buffered))))
+   buffered[i] = 1;
   if (!map) buffered[i] = 1;
   const int kernel = buffered[i] != 0 ? i : kernel_of[i];
   for (int k = 0; k < e.arguments; ++k) {
@@ -10822,6 +10848,222 @@ TG_COMPILED(product, const tile_kernels<double>& active_tile_kernels<double>())
 
 // ---- tapegraph/cpu/parallel.hpp ----
 
+// ---- tapegraph/cpu/team.hpp ----
+
+// ---- tapegraph/core/clock.hpp ----
+
+#include <ctime>
+
+namespace tapegraph::detail {
+
+/// Seconds since some fixed moment, on a clock that nobody sets. <chrono> has one, too, but is long, and from g++ 13 on includes
+/// streams and <format>; the umbrella header should not bring that into every program.
+inline double steady_seconds() {
+ std::timespec now{};
+ ::clock_gettime(CLOCK_MONOTONIC, &now);
+ return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+}
+
+#if defined(_OPENMP)
+#include <omp.h>
+#include <pthread.h>
+#endif
+
+namespace tapegraph::cpu::detail {
+
+struct team_work {
+ void (*call)(const void* f, int thread, int threads);
+ const void* f;
+};
+
+inline constinit thread_local bool in_team = false;
+
+#if defined(_OPENMP)
+
+inline void relax() {
+#if defined(__x86_64__) || defined(__i386__)
+ __builtin_ia32_pause();
+#elif defined(__aarch64__)
+ __asm__ __volatile__("yield");
+#endif
+}
+
+template <class = void>
+class patience {
+public:
+ template <class Done>
+ static bool lasts(double seconds, const Done& done) {
+  if (done()) return true;
+  double last = tapegraph::detail::steady_seconds();
+  const double end = last + (last < crowded_until_.load(std::memory_order_relaxed) ? few : seconds);
+  for (;;) {
+   for (int i = 0; i < 32; ++i) {
+    if (done()) return true;
+    relax();
+   }
+   const double now = tapegraph::detail::steady_seconds();
+   if (now - last > hole) crowded_until_.store(now + while_crowded, std::memory_order_relaxed);
+   if (now > end) return done();
+   last = now;
+  }
+ }
+
+ static void crowd(int threads) {
+  static const int processors = omp_get_num_procs();
+  if (threads > processors)
+   crowded_until_.store(tapegraph::detail::steady_seconds() + while_crowded, std::memory_order_relaxed);
+ }
+
+private:
+ static constexpr double few = 4e-6, hole = 60e-6, while_crowded = 0.1;
+ inline static std::atomic<double> crowded_until_{0};
+};
+
+template <class = void>
+class thread_team {
+public:
+ thread_team* next = nullptr;
+
+ void run(int threads, bool all, const team_work& work) {
+  while (static_cast<int>(workers_.size()) < threads - 1 && start()) {}
+  const auto seats =
+   static_cast<std::uint32_t>(std::min<std::size_t>(static_cast<std::size_t>(threads - 1), workers_.size()));
+  patience<>::crowd(threads);
+  work_ = &work;
+  seats_ = seats;
+  round_.fetch_add(1, std::memory_order_relaxed);
+  gate_.store(seats, std::memory_order_release);
+  bell_.fetch_add(1);
+  if (seats == workers_.size())
+   bell_.notify_all();
+  else
+   for (std::uint32_t i = 0; i < seats; ++i) bell_.notify_one();
+  in_team = true;
+  work.call(work.f, 0, static_cast<int>(seats) + 1);
+  in_team = false;
+  if (!all) gate_.fetch_and(~free_mask, std::memory_order_acq_rel);
+  const auto done = [this] { return gate_.load(std::memory_order_acquire) == 0; };
+  if (patience<>::lasts(2e-4, done)) return;
+  for (std::uint32_t g; (g = gate_.load(std::memory_order_acquire)) != 0;) gate_.wait(g);
+ }
+
+ void stop() {
+  quit_.store(true, std::memory_order_relaxed);
+  bell_.fetch_add(1);
+  bell_.notify_all();
+  for (const pthread_t worker : workers_) pthread_join(worker, nullptr);
+ }
+
+private:
+ static constexpr std::uint32_t free_mask = 0xffff, one_inside = 0x10000;
+
+ bool start() {
+  pthread_t worker{};
+  const auto entry = [](void* team) -> void* {
+   static_cast<thread_team*>(team)->serve();
+   return nullptr;
+  };
+  if (workers_.size() == free_mask || pthread_create(&worker, nullptr, entry, this) != 0) return false;
+  workers_.push_back(worker);
+  return true;
+ }
+
+ void serve() {
+  in_team = true;
+  for (std::uint32_t last = 0;;) {
+   const std::uint32_t rung = bell_.load();
+   if (quit_.load(std::memory_order_relaxed)) return;
+   if (const std::uint32_t seat = enter(last)) {
+    last = round_.load(std::memory_order_relaxed);
+    work_->call(work_->f, static_cast<int>(seat), static_cast<int>(seats_) + 1);
+    if (gate_.fetch_sub(one_inside, std::memory_order_acq_rel) == one_inside) gate_.notify_one();
+   } else if (!patience<>::lasts(5e-4, [&] { return bell_.load(std::memory_order_relaxed) != rung; })) {
+    bell_.wait(rung);
+   }
+  }
+ }
+
+ std::uint32_t enter(std::uint32_t last) {
+  std::uint32_t g = gate_.load(std::memory_order_acquire);
+  while ((g & free_mask) != 0 && round_.load(std::memory_order_relaxed) != last)
+   if (gate_.compare_exchange_weak(g, g - 1 + one_inside, std::memory_order_acq_rel,
+           std::memory_order_acquire))
+    return seats_ - (g & free_mask) + 1;
+  return 0;
+ }
+
+ alignas(64) std::atomic<std::uint32_t> bell_{0};
+ std::atomic<std::uint32_t> round_{0};
+ std::atomic<bool> quit_{false};
+ const team_work* work_ = nullptr;
+ std::uint32_t seats_ = 0;
+ alignas(64) std::atomic<std::uint32_t> gate_{0};
+ alignas(64) std::vector<pthread_t> workers_{};
+};
+
+template <class = void>
+class team_shelf {
+public:
+ static team_shelf& instance() {
+  static team_shelf shelf;
+  return shelf;
+ }
+ ~team_shelf() {
+  for (thread_team<>* team = open_.exchange(false) ? spare_ : nullptr; team != nullptr;) {
+   thread_team<>* const next = team->next;
+   team->stop();
+   delete team;
+   team = next;
+  }
+ }
+
+ static thread_team<>* take() {
+  if (!open_.load(std::memory_order_acquire)) return nullptr;
+  team_shelf& shelf = instance();
+  pthread_mutex_lock(&shelf.lock_);
+  thread_team<>* const team = shelf.spare_;
+  if (team != nullptr) shelf.spare_ = team->next;
+  pthread_mutex_unlock(&shelf.lock_);
+  return team != nullptr ? team : new thread_team<>;
+ }
+ static void put(thread_team<>* team) {
+  team_shelf& shelf = instance();
+  pthread_mutex_lock(&shelf.lock_);
+  team->next = shelf.spare_;
+  shelf.spare_ = team;
+  pthread_mutex_unlock(&shelf.lock_);
+ }
+
+private:
+ team_shelf() {
+  pthread_atfork([] { pthread_mutex_lock(&instance().lock_); }, [] { pthread_mutex_unlock(&instance().lock_); },
+     [] {
+      instance().spare_ = nullptr;
+      pthread_mutex_unlock(&instance().lock_);
+     });
+ }
+
+ inline static std::atomic<bool> open_{true};
+ pthread_mutex_t lock_ = PTHREAD_MUTEX_INITIALIZER;
+ thread_team<>* spare_ = nullptr;
+};
+
+void run_team(int threads, bool all, const team_work& work);
+#if TG_DEFINES(runtime)
+TG_DEFINITION void run_team(int threads, bool all, const team_work& work) {
+ thread_team<>* const team = team_shelf<>::take();
+ if (team == nullptr) return work.call(work.f, 0, 1);
+ team->run(threads, all, work);
+ team_shelf<>::put(team);
+}
+#endif
+
+#endif
+
+}
+
 #if defined(_OPENMP)
 #include <omp.h>
 TG_OBJECTS_AGREE(OpenMP, on)
@@ -10851,27 +11093,51 @@ inline void set_thread_count(int threads) { cpu::detail::thread_setting() = thre
 
 namespace cpu {
 
-template <class F>
-void parallel_for(std::int64_t tasks, [[maybe_unused]] bool parallel, const F& f) {
+namespace detail {
+
 #if defined(_OPENMP)
- const int threads = thread_count();
- if (parallel && threads > 1 && tasks > 1 && !omp_in_parallel()) {
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
-  for (std::int64_t task = 0; task < tasks; ++task) f(task);
-  return;
+inline bool may_divide() { return !in_team && !omp_in_parallel(); }
+
+template <class F>
+team_work work_of(const F& f) {
+ return {[](const void* g, int thread, int threads) noexcept { (*static_cast<const F*>(g))(thread, threads); }, &f};
+}
+#endif
+
+}
+
+template <class F>
+void for_tasks(std::int64_t tasks, [[maybe_unused]] bool parallel, const F& f) {
+#if defined(_OPENMP)
+ if (parallel && tasks > 1 && detail::may_divide()) {
+  const int most = thread_count();
+  if (most > 1) {
+   std::atomic<std::int64_t> next{0};
+   const auto take = [&](int thread, int) {
+    for (std::int64_t task; (task = next.fetch_add(1, std::memory_order_relaxed)) < tasks;) f(task, thread);
+   };
+   detail::run_team(tasks < most ? static_cast<int>(tasks) : most, false, detail::work_of(take));
+   return;
+  }
  }
 #endif
- for (std::int64_t task = 0; task < tasks; ++task) f(task);
+ for (std::int64_t task = 0; task < tasks; ++task) f(task, 0);
+}
+
+template <class F>
+void parallel_for(std::int64_t tasks, bool parallel, const F& f) {
+ for_tasks(tasks, parallel, [&](std::int64_t task, int) { f(task); });
 }
 
 template <class F>
 void parallel_team([[maybe_unused]] bool parallel, const F& f) {
 #if defined(_OPENMP)
- const int threads = thread_count();
- if (parallel && threads > 1 && !omp_in_parallel()) {
-#pragma omp parallel num_threads(threads)
-  f(omp_get_thread_num(), omp_get_num_threads());
-  return;
+ if (parallel && detail::may_divide()) {
+  const int threads = thread_count();
+  if (threads > 1) {
+   detail::run_team(threads, true, detail::work_of(f));
+   return;
+  }
  }
 #endif
  f(0, 1);
@@ -10906,15 +11172,7 @@ private:
  std::size_t used_ = 0;
 };
 
-template <class F>
-void for_tasks(std::int64_t tasks, bool parallel, const F& f) {
- std::atomic<std::int64_t> next{0};
- parallel_team(parallel && tasks > 1, [&](int thread, int) {
-  for (std::int64_t task = next.fetch_add(1, std::memory_order_relaxed); task < tasks;
-   task = next.fetch_add(1, std::memory_order_relaxed))
-   f(task, thread);
- });
-}
+using cpu::for_tasks;
 
 inline bool worth_threads(double multiply_adds) { return multiply_adds > 100000; }
 
@@ -18668,7 +18926,9 @@ private:
   for (const variable_entry& v : view.variables) last_read.push_back(death[v.node]);
   for (const assignment_entry& update : view.assignments) {
    const int id = view.alias[update.node];
-   const bool in_place = writes_over(view, birth[id], view.variables[update.variable].node) &&
+   const bool unread = last_read[update.variable] < 0;
+   const bool in_place = birth[id] >= 0 &&
+        (unread || writes_over(view, birth[id], view.variables[update.variable].node)) &&
         variable_of[id] < 0 && death[id] < steps && last_read[update.variable] <= birth[id];
    if (in_place)
     variable_of[id] = update.variable;
@@ -18678,7 +18938,6 @@ private:
  }
 
  static bool writes_over(const program_view& view, int step, int variable) {
-  if (step < 0) return false;
   const step_entry& s = view.steps[step];
   const kernel_entry& kernel = view.kernels[s.kernel];
   if (kernel.kind == static_cast<int>(kernel_kind::region)) return true;
@@ -20839,7 +21098,8 @@ struct memory_statistics {
 namespace detail {
 
 struct pool_counters {
- std::atomic<std::int64_t> in_use{0}, peak{0}, cached{0};
+ std::atomic<std::int64_t> in_use{0}, peak{0},
+  made{0};
 
  static pool_counters& instance() {
   static pool_counters counters;
@@ -20967,7 +21227,6 @@ public:
   if (s != nullptr) {
    head = s->next;
    s->references.store(1, std::memory_order_relaxed);
-   pool_counters::instance().cached.fetch_sub(static_cast<std::int64_t>(s->bytes), std::memory_order_relaxed);
   } else {
    const std::size_t size = bytes_of(cls);
    runtime::arena block = make_block(sizeof(storage) + size);
@@ -20975,20 +21234,22 @@ public:
    s->size_class = cls;
    s->bytes = size;
    s->block = static_cast<runtime::arena&&>(block);
+   pool_counters::instance().made.fetch_add(static_cast<std::int64_t>(size), std::memory_order_relaxed);
   }
   pool_counters::instance().take(static_cast<std::int64_t>(s->bytes));
   return s;
  }
 
  void release(storage* s) {
-  if (copies* const both = s->elsewhere.exchange(nullptr); both != nullptr) delete both;
+  if (copies* const both = s->elsewhere.load(std::memory_order_acquire); both != nullptr) {
+   s->elsewhere.store(nullptr, std::memory_order_relaxed);
+   delete both;
+  }
   if (s->size_class == storage::on_device) {
    delete s;
    return;
   }
-  pool_counters& counters = pool_counters::instance();
-  counters.in_use.fetch_sub(static_cast<std::int64_t>(s->bytes), std::memory_order_relaxed);
-  counters.cached.fetch_add(static_cast<std::int64_t>(s->bytes), std::memory_order_relaxed);
+  pool_counters::instance().in_use.fetch_sub(static_cast<std::int64_t>(s->bytes), std::memory_order_relaxed);
   s->next = free_[s->size_class];
   free_[s->size_class] = s;
  }
@@ -20999,7 +21260,7 @@ public:
    while (head != nullptr) {
     storage* const s = head;
     head = s->next;
-    pool_counters::instance().cached.fetch_sub(static_cast<std::int64_t>(s->bytes),
+    pool_counters::instance().made.fetch_sub(static_cast<std::int64_t>(s->bytes),
               std::memory_order_relaxed);
     const runtime::arena block = static_cast<runtime::arena&&>(s->block);
     s->~storage();
@@ -21062,7 +21323,9 @@ public:
   return *this;
  }
  ~storage_reference() {
-  if (storage_ != nullptr && storage_->references.fetch_sub(1, std::memory_order_acq_rel) == 1)
+  if (storage_ == nullptr) return;
+  if (storage_->references.load(std::memory_order_acquire) == 1 ||
+   storage_->references.fetch_sub(1, std::memory_order_acq_rel) == 1)
    buffer_pool::instance().release(storage_);
  }
 
@@ -21088,7 +21351,8 @@ private:
 /// Bytes of tensors' buffers in the CPU's memory, of all threads: in use, the most since reset_peak_memory(), and kept for the next.
 inline memory_statistics eager_memory() {
  const auto& c = detail::pool_counters::instance();
- return {c.in_use.load(), c.peak.load(), c.cached.load()};
+ const std::int64_t in_use = c.in_use.load();
+ return {in_use, c.peak.load(), c.made.load() - in_use};
 }
 /// The peak counts anew from what is in use.
 inline void reset_peak_memory() {
@@ -21186,7 +21450,7 @@ public:
   buffer_view v;
   v.type = type_;
   v.rank = dims_.rank();
-  for (int i = 0; i < v.rank; ++i) v.extents[i] = dims_.data()[i];
+  std::memcpy(v.extents, dims_.data(), sizeof v.extents);
   return v;
  }
 
@@ -21442,8 +21706,8 @@ private:
    if (!present_[number(i)]) continue;
    tape_record* const r = tape.record(i);
    if (r == nullptr) continue;
-   const any_tensor adjoint = adjoints_[number(i)];
-   if (keep == nullptr || !(*keep)[static_cast<std::size_t>(i)]) adjoints_[number(i)].drop_storage();
+   const bool kept = keep != nullptr && (*keep)[static_cast<std::size_t>(i)];
+   const any_tensor adjoint = kept ? adjoints_[number(i)] : std::move(adjoints_[number(i)]);
    tape.visit(i);
    r->backward(*r, *this, adjoint);
   }
@@ -22845,7 +23109,7 @@ inline buffer_view domain_view(const shape& s, dtype type) {
  buffer_view v;
  v.type = type;
  v.rank = s.rank();
- for (int i = 0; i < v.rank; ++i) v.extents[i] = s.data()[i];
+ std::memcpy(v.extents, s.data(), sizeof v.extents);
  return v;
 }
 
@@ -22907,8 +23171,8 @@ any_tensor run_reduction(const formula_view& f, const formula_values& values, co
  inference io{&operand, 1, nullptr, code.domain_type, {}, nullptr};
  f.reduction->infer(attributes, io);
  if (io.error != nullptr)
-  throw shape_error(std::string(io.error) + ": " + std::string(f.reduction->name) + " of " + name_of(operand.type) +
-      to_string(dims));
+  throw shape_error(std::string(io.error) + ": " + std::string(f.reduction->name) + " of " +
+      name_of(operand.type) + to_string(dims));
  any_tensor result(code.type, io.result);
  forward_call operands(code, values, result);
  kernel_call& call = operands.call;
@@ -22932,6 +23196,8 @@ struct basic_formula_record : tape_record {
  double numbers[most_numbers];
  any_tensor output;
 
+ basic_formula_record() {}
+
  static void destroy(tape_record& base) {
   auto& self = static_cast<formula_record&>(base);
   for (int i = 0; i < self.leaf_count; ++i) self.leaves[i].~any_tensor();
@@ -22942,8 +23208,7 @@ struct basic_formula_record : tape_record {
   buffer_view v = t.view();
   if (formula->reduction == nullptr) return v;
   v.rank = domain.rank();
-  for (int i = 0; i < v.rank; ++i)
-   v.extents[i] = (attributes[0] >> i & 1) != 0 ? 1 : domain[i].value;
+  for (int i = 0; i < v.rank; ++i) v.extents[i] = (attributes[0] >> i & 1) != 0 ? 1 : domain[i].value;
   return v;
  }
 
@@ -23007,7 +23272,8 @@ struct basic_formula_record : tape_record {
   for (int r = 0; r < code.results; ++r) {
    const any_tensor& leaf = self.leaves[code.result_leaf[r]];
    if (!walk.wants(leaf)) continue;
-   if (!(leaf.shape() == self.domain)) flows[r] = self.reduced(call, r, self.axes_to(leaf), leaf.type(), leaf.shape());
+   if (!(leaf.shape() == self.domain))
+    flows[r] = self.reduced(call, r, self.axes_to(leaf), leaf.type(), leaf.shape());
    walk.add(leaf, std::move(flows[r]));
   }
  }
@@ -23136,10 +23402,11 @@ using formula_record = basic_formula_record<>;
 
 template <class = void>
 void record_formula(const formula_view& f, const formula_values& values, const shape& domain,
-      const std::int64_t* attributes, any_tensor& result) {
+     const std::int64_t* attributes, any_tensor& result) {
  tape_storage& tape = tape_storage::instance();
  const formula_code& code = *f.code;
- auto* const leaves = static_cast<any_tensor*>(tape.take(sizeof(any_tensor) * static_cast<std::size_t>(values.leaf_count)));
+ auto* const leaves =
+  static_cast<any_tensor*>(tape.take(sizeof(any_tensor) * static_cast<std::size_t>(values.leaf_count)));
  bool reads[most_leaves]{}, reads_output = false;
  for (int s = 0; s < code.slots; ++s) {
   if (code.sources[s] < first_number) reads[code.sources[s]] = true;
@@ -23172,11 +23439,11 @@ inline bool any_tracked(const formula_values& values) {
  return false;
 }
 
-TG_COMPILED(eager, any_tensor run_reduction<void>(const formula_view&, const formula_values&,
-              const std::int64_t*, std::source_location))
+TG_COMPILED(eager, any_tensor run_reduction<void>(const formula_view&, const formula_values&, const std::int64_t*,
+            std::source_location))
 TG_COMPILED(eager, struct basic_formula_record<void>)
 TG_COMPILED(eager, void record_formula<void>(const formula_view&, const formula_values&, const shape&,
-             const std::int64_t*, any_tensor&))
+           const std::int64_t*, any_tensor&))
 
 }
 
@@ -24564,8 +24831,8 @@ namespace tapegraph::detail {
 
 class eager_slots {
 public:
- eager_slots(variable_list* variables, std::vector<eager_context::pending>* updates)
-  : variables_(variables), updates_(updates) {}
+ eager_slots(variable_list* variables, std::vector<eager_context::pending>* updates, std::string_view common = {})
+  : variables_(variables), updates_(updates), common_(common) {}
 
  variable* target() const { return target_; }
  void begin(variable* target) {
@@ -24583,7 +24850,7 @@ public:
   updates_->push_back({variable_of(target), eval(value)});
  }
  bool matches(std::string_view pattern) const { return path_matches(pattern, target_->path()); }
- variable& common(std::string_view name) const { return (*variables_)[name]; }
+ variable& common(std::string_view name) const { return (*variables_)[std::string(common_).append(name)]; }
  void assign_common(std::string_view name, any_tensor value) const {
   updates_->push_back({&common(name), std::move(value)});
  }
@@ -24598,6 +24865,7 @@ protected:
 
  variable_list* variables_;
  std::vector<eager_context::pending>* updates_;
+ std::string_view common_;
  variable* target_ = nullptr;
  mutable std::vector<std::pair<variable*, any_tensor>> states_;
 };
@@ -24746,21 +25014,6 @@ void update_all(const Gradients& step, const Numbers& n) {
 
 // ---- tapegraph/data/loader.hpp ----
 
-// ---- tapegraph/core/clock.hpp ----
-
-#include <ctime>
-
-namespace tapegraph::detail {
-
-/// Seconds since some fixed moment, on a clock that nobody sets. <chrono> has one, too, but is long, and from g++ 13 on includes
-/// streams and <format>; the umbrella header should not bring that into every program.
-inline double steady_seconds() {
- std::timespec now{};
- ::clock_gettime(CLOCK_MONOTONIC, &now);
- return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-}
 // ---- tapegraph/data/dataset.hpp ----
 
 // ---- tapegraph/data/batch_source.hpp ----
@@ -25547,6 +25800,7 @@ struct fit_options {
  std::int64_t epochs = 1;
  std::int64_t initial_epoch = 0; ///< the first of them, where a later call goes on
  std::int64_t batch_size = 32;
+ int shards = 0; ///< of models compiled with tg::sharded: into how many a batch is cut; 0: as before
  std::optional<data::dataset>
   validation_data{};       ///< evaluated after every epoch, columns as those of the training set
  double validation_split = 0; ///< or this share of the training set: its last records, which are then not trained on
@@ -25630,18 +25884,58 @@ TG_COMPILED(nn, void log_list::refuse<void>(std::string_view, std::string_view) 
 
 namespace tapegraph {
 
+template <class T>
+class tensor;
+
 /// What one step of training measured.
 struct step_result {
  double loss = 0;
  double accuracy = 0; ///< 0 where the loss has no notion of it
 };
 
+/// A metric's state of several numbers: the counts of a confusion matrix.
+struct metric_numbers {
+ std::string metric, state;
+ std::vector<std::int64_t> extents;
+ std::vector<double> values; ///< row by row
+};
+
 /// What `evaluate` measures of a model with metrics.
 struct measured_result : step_result {
  std::vector<named_value> metrics;
+ std::vector<metric_numbers> arrays{}; ///< what metrics have accumulated, of those that accumulate more than numbers
  /// A metric by its name. Throws argument_error for one that does not exist, with those that do.
  double operator[](std::string_view name) const { return value_of(metrics, name); }
 
+ /// What a metric has accumulated: `measured.tensor("confusion_matrix")`, rows are labels and columns predictions, of an output with a
+ /// name `tensor("class_confusion_matrix")`. One of several is named behind it, "r2_score/residual". Throws argument_error for what
+ /// does not exist, with what does. Needs <tapegraph/tensor.hpp>.
+ template <class T = double>
+ tapegraph::tensor<T> tensor(std::string_view name) const {
+  const metric_numbers& found = array_of(arrays, name);
+  return {found.values, shape(static_cast<int>(found.extents.size()), found.extents.data())};
+ }
+
+ template <class = void>
+ static const metric_numbers& array_of(const std::vector<metric_numbers>& known, std::string_view name) {
+  const metric_numbers* found = nullptr;
+  int count = 0;
+  for (const metric_numbers& each : known) {
+   const std::string path = each.metric + '/' + each.state;
+   if (path == name) return each;
+   if (each.metric == name) ++count, found = &each;
+  }
+  if (count == 1) return *found;
+  std::string text =
+   (count == 0 ? "no metric with a tensor '" : "several tensors of metric '") + std::string(name) + "'";
+  const char* before = ", there are '";
+  for (const metric_numbers& each : known) {
+   if (count > 0 && each.metric != name) continue;
+   text.append(before).append(each.metric).append("/").append(each.state).append("'");
+   before = ", '";
+  }
+  throw argument_error(text);
+ }
  template <class = void>
  static double value_of(const std::vector<named_value>& known, std::string_view name) {
   std::string text = "no metric '" + std::string(name) + "'";
@@ -25816,6 +26110,8 @@ std::string history::csv() const {
 
 TG_COMPILED(nn, bool detail::more_is_better<void>(std::string_view, better))
 TG_COMPILED(nn, void detail::write_text_file<void>(const std::string&, const std::string&))
+TG_COMPILED(nn,
+   const metric_numbers& measured_result::array_of<void>(const std::vector<metric_numbers>&, std::string_view))
 TG_COMPILED(nn, std::vector<std::string> history::names<void>() const)
 TG_COMPILED(nn, std::vector<double> history::operator[]<void>(std::string_view) const)
 TG_COMPILED(nn, std::size_t history::best_epoch<void>(std::string_view, better) const)
@@ -26187,6 +26483,9 @@ struct inputs {
  constexpr explicit inputs(Inputs...) requires(sizeof...(Inputs) > 0) {}
 };
 
+template <class X, class M>
+struct masked;
+
 template <fixed_string Name, class Handle>
 struct named_output {
  static constexpr std::string_view name = Name.view();
@@ -26266,15 +26565,29 @@ inline constexpr bool is_inputs<inputs<Inputs...>> = true;
 template <class T>
 concept input_spec_like = is_inputs<T>;
 
+template <class T>
+inline constexpr bool is_masked = false;
+template <class X, class M>
+inline constexpr bool is_masked<masked<X, M>> = true;
+template <class T>
+constexpr const auto& without_mask(const T& x) {
+ if constexpr (is_masked<T>)
+  return x.value;
+ else
+  return x;
+}
+template <class T>
+using type_without_mask = std::remove_cvref_t<decltype(without_mask(std::declval<const T&>()))>;
+
 template <class Result>
 struct output_pack {
  static constexpr int count = 1;
  static constexpr std::string_view names[1]{""};
  template <int I>
- using type = Result;
+ using type = type_without_mask<Result>;
  template <int I>
- static constexpr const Result& get(const Result& r) {
-  return r;
+ static constexpr const auto& get(const Result& r) {
+  return without_mask(r);
  }
 };
 template <fixed_string... Names, class... Handles>
@@ -26283,9 +26596,13 @@ struct output_pack<outputs<named_output<Names, Handles>...>> {
  static constexpr int count = sizeof...(Handles);
  static constexpr std::string_view names[count]{named_output<Names, Handles>::name...};
  template <int I>
- using type = std::tuple_element_t<static_cast<std::size_t>(I), std::tuple<Handles...>>;
+ using type = type_without_mask<std::tuple_element_t<static_cast<std::size_t>(I), std::tuple<Handles...>>>;
  template <int I>
  static constexpr const auto& get(const result& r) {
+  return without_mask(whole<I>(r));
+ }
+ template <int I>
+ static constexpr const auto& whole(const result& r) {
   return r.template get<static_cast<std::size_t>(I)>();
  }
 };
@@ -26295,12 +26612,26 @@ inline constexpr bool is_outputs = false;
 template <class... Outputs>
 inline constexpr bool is_outputs<outputs<Outputs...>> = true;
 
+template <class T>
+inline constexpr bool has_masks = is_masked<T>;
+template <fixed_string... Names, class... Handles>
+inline constexpr bool has_masks<outputs<named_output<Names, Handles>...>> = (is_masked<Handles> || ...);
+
 template <class Result>
-constexpr auto sealed_result(const Result& r) {
+constexpr auto sealed_output(const Result& r) {
  if constexpr (is_outputs<Result>)
   return r;
+ else if constexpr (is_masked<Result>)
+  return r.sealed();
  else
   return eval(r);
+}
+template <class Result>
+constexpr auto sealed_result(const Result& r) {
+ if constexpr (has_masks<Result>)
+  return outputs_without_masks(r);
+ else
+  return sealed_output(r);
 }
 
 }
@@ -26412,7 +26743,8 @@ struct sigmoid_cross_entropy {
  static constexpr auto per_record(auto x, auto z) { return detail::mean_of_record(each(x, z)); }
  static constexpr auto each(auto x, auto z) { return maximum(x, 0) - x * z + log1p(exp(-abs(x))); }
  static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
- static constexpr auto accuracy(auto x, auto z) { return mean(cast<float>((x > 0) == (z > 0.5))); }
+ static constexpr auto right(auto x, auto z) { return cast<float>((x > 0) == (z > 0.5)); }
+ static constexpr auto accuracy(auto x, auto z) { return mean(right(x, z)); }
 };
 
 /// Binary cross-entropy of probabilities p, clipped to [1e-7, 1 - 1e-7] as Keras does.
@@ -26425,7 +26757,8 @@ struct binary_cross_entropy {
   return -(z * log(q) + (1 - z) * log(1 - q));
  }
  static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
- static constexpr auto accuracy(auto p, auto z) { return mean(cast<float>((p > 0.5) == (z > 0.5))); }
+ static constexpr auto right(auto p, auto z) { return cast<float>((p > 0.5) == (z > 0.5)); }
+ static constexpr auto accuracy(auto p, auto z) { return mean(right(p, z)); }
 };
 
 /// Cross-entropy of logits [batch..., classes] against a distribution of the same shape (one-hot rows, say).
@@ -26434,9 +26767,8 @@ struct softmax_cross_entropy {
  constexpr auto operator()(auto x, auto z) const { return mean(-sum(z * log_softmax(x), -1)); }
  static constexpr auto per_record(auto x, auto z) { return eval(-sum(z * log_softmax(x), -1)); }
  static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
- static constexpr auto accuracy(auto x, auto z) {
-  return mean(cast<float>(argmax(x, -1) == argmax(z, -1)));
- }
+ static constexpr auto right(auto x, auto z) { return cast<float>(argmax(x, -1) == argmax(z, -1)); }
+ static constexpr auto accuracy(auto x, auto z) { return mean(right(x, z)); }
 };
 
 /// Cross-entropy of logits [batch..., classes] against int32 class numbers [batch...].
@@ -26452,9 +26784,8 @@ struct sparse_softmax_cross_entropy {
  static constexpr tensor_spec labels(dtype, const shape& output) {
   return {dtype::i32, detail::dims_without_last(output)};
  }
- static constexpr auto accuracy(auto x, auto z) {
-  return mean(cast<float>(argmax(x, -1) == z));
- }
+ static constexpr auto right(auto x, auto z) { return cast<float>(argmax(x, -1) == z); }
+ static constexpr auto accuracy(auto x, auto z) { return mean(right(x, z)); }
 };
 
 /// The mean of squared differences.
@@ -26553,6 +26884,9 @@ struct underscore {
 };
 
 template <class Loss>
+struct masked_part;
+
+template <class Loss>
 struct loss_part {
  static constexpr bool labelled = requires(dtype type, const shape& output) { Loss::labels(type, output); };
  static constexpr int columns = labelled ? 1 : 0, count = numbers_in<Loss>();
@@ -26563,14 +26897,18 @@ struct loss_part {
  }
  template <class Y, class N, class... Z>
  static constexpr auto value(const Y& y, const N& n, const Z&... z) {
-  if constexpr (count > 0)
+  if constexpr (is_masked<Y>)
+   return masked_part<Loss>::value(y, n, z...);
+  else if constexpr (count > 0)
    return eval(Loss{}(y, z..., n));
   else
    return eval(Loss{}(y, z...));
  }
  template <class Y, class... Z>
  static constexpr auto accuracy(const Y& y, const Z&... z) {
-  if constexpr (requires { Loss::accuracy(y, z...); })
+  if constexpr (is_masked<Y>)
+   return masked_part<Loss>::accuracy(y, z...);
+  else if constexpr (requires { Loss::accuracy(y, z...); })
    return eval(Loss::accuracy(y, z...));
   else
    return none{};
@@ -26590,7 +26928,9 @@ struct loss_part<weighted<Loss>> {
  }
  template <class Y, class N, class Z, class W>
  static constexpr auto value(const Y& y, const N& n, const Z& z, const W& w) {
-  if constexpr (count > 0)
+  if constexpr (is_masked<Y>)
+   return masked_part<weighted<Loss>>::value(y, n, z, w);
+  else if constexpr (count > 0)
    return weighted_mean(eval(Loss{}.per_record(y, z, n)), w);
   else
    return weighted_mean(eval(Loss{}.per_record(y, z)), w);
@@ -26682,11 +27022,17 @@ struct objective {
  }
  template <class Y, class Labels, class F>
  static constexpr void labelled(const Y& y, const std::tuple<Labels>& z, const F& f) {
-  f(y, std::get<0>(z), none{});
+  if constexpr (is_masked<Y>)
+   y.weighing(none{}, [&](const auto& x, const auto& weights) { f(x, std::get<0>(z), weights); });
+  else
+   f(y, std::get<0>(z), none{});
  }
  template <class Y, class Labels, class Weights, class F>
  static constexpr void labelled(const Y& y, const std::tuple<Labels, Weights>& z, const F& f) {
-  f(y, std::get<0>(z), std::get<1>(z));
+  if constexpr (is_masked<Y>)
+   y.weighing(std::get<1>(z), [&](const auto& x, const auto& weights) { f(x, std::get<0>(z), weights); });
+  else
+   f(y, std::get<0>(z), std::get<1>(z));
  }
 };
 
@@ -26750,11 +27096,12 @@ struct objective<losses<part_on<Names, Losses>...>> {
   each_part([&]<std::size_t I, class Part>() {
    if constexpr (!std::is_same_v<Part, none>) {
     const auto& output = part_output<I>(y);
-    add_mean(state.of(joined<part_name<I>, loss_suffix>::name), std::get<I>(v.parts), output);
+    const auto& like = without_mask(output);
+    add_mean(state.of(joined<part_name<I>, loss_suffix>::name), std::get<I>(v.parts), like);
     const auto right = with_columns<places[I].column, loss_part<Part>::columns>(
      z, [&](const auto&... each) { return loss_part<Part>::accuracy(output, each...); });
     if constexpr (!std::is_same_v<std::remove_cv_t<decltype(right)>, none>)
-     add_mean(state.of(joined<part_name<I>, accuracy_suffix>::name), right, output);
+     add_mean(state.of(joined<part_name<I>, accuracy_suffix>::name), right, like);
    }
   });
  }
@@ -26808,7 +27155,7 @@ private:
  }
  template <std::size_t I, class Y>
  static constexpr const auto& part_output(const Y& y) {
-  return output_pack<Y>::template get<static_cast<int>(output_of<Y>(I))>(y);
+  return output_pack<Y>::template whole<static_cast<int>(output_of<Y>(I))>(y);
  }
  template <std::size_t I, class Y, class Z, class N>
  static constexpr auto part_value(const Y& y, const Z& z, const N& n) {
@@ -27261,7 +27608,8 @@ struct traced_numbers {
 
 class graph_gradients {
 public:
- constexpr graph_gradients(trace* t, const list<gradient_entry>& entries) : t_(t), entries_(&entries) {}
+ constexpr graph_gradients(trace* t, const list<gradient_entry>& entries, int common = 0)
+  : t_(t), entries_(&entries), common_(common) {}
  constexpr int size() const { return entries_->size(); }
  constexpr dtype first_type() const { return t_->nodes[(*entries_)[0].node].type; }
 
@@ -27293,8 +27641,8 @@ public:
 
  constexpr graph_node common(std::string_view name) const {
   for (const variable_entry& v : t_->variables)
-   if (v.scope == 0 && v.name == name) return {t_, v.node};
-  t_->fail("loss_scaling: models of tg::compile scale their loss; here nothing does");
+   if (v.scope == common_ && v.name == name) return {t_, v.node};
+  t_->fail("loss_scaling: it scales the loss of minimize; gradients from elsewhere are not scaled");
   return {t_, t_->constant(1, first_type())};
  }
  constexpr void assign_common(std::string_view, const graph_node& target, const auto& value) const {
@@ -27313,7 +27661,10 @@ private:
 
  trace* t_;
  const list<gradient_entry>* entries_;
+ int common_;
 };
+
+constexpr int optimizer_scope(trace& t, int number) { return (graph_scope(&t, 0) / "optimizer" / number).index(); }
 
 template <class Optimizer>
 constexpr void trace_updates(trace& t, const graph_gradients& gradients) {
@@ -27349,7 +27700,7 @@ constexpr auto trace_model(trace& t) {
   return graph_node(&t, t.input(name, dtype_of<T>, spec.dims(t.extents)));
  });
  return std::apply(
-  [&](const auto&... each) { return tapegraph::detail::sealed_result(Model::get()(root, each...)); }, x);
+  [&](const auto&... each) { return tapegraph::detail::sealed_output(Model::get()(root, each...)); }, x);
 }
 
 /// "mean_squared_error", as the compiler spells the type, without its namespaces.
@@ -27482,19 +27833,20 @@ struct forward_trace {
  }
 };
 
-/// The loss times a scale that is a variable of the optimizer's.
+/// The loss times a scale that is a variable of the optimizer's, in its scope.
 template <class T>
-constexpr graph_node scaled_loss(trace& t, const graph_node& loss) {
+constexpr graph_node scaled_loss(trace& t, const graph_node& loss, const graph_scope& own, int state_of = 0) {
  if (loss.type() != dtype::f32 && loss.type() != dtype::f64) {
   const operand_info given = t.info(loss.id());
   t.fail("loss_scaling: the loss must be float or double (cast the model's outputs, as tg::mixed does)", &given,
    1);
   return loss;
  }
- const graph_scope root(&t, 0);
  const variable_options options{.initializer = init::zeros{}, .trainable = false};
- const graph_node scale = root.variable<T>(tapegraph::detail::loss_scale_name, {}, options);
- root.variable<T>(tapegraph::detail::good_steps_name, {}, options);
+ int made = t.variables.size();
+ const graph_node scale = own.reuse().template variable<T>(tapegraph::detail::loss_scale_name, {}, options);
+ own.reuse().template variable<T>(tapegraph::detail::good_steps_name, {}, options);
+ while (made < t.variables.size()) t.variables[made++].state_of = state_of;
  return eval(loss * tapegraph::detail::as_type_of(loss, scale));
 }
 
@@ -27502,7 +27854,9 @@ constexpr graph_node scaled_loss(trace& t, const graph_node& loss) {
 template <class Model, class Spec, class Loss, bool Scaled = false>
 struct gradient_trace {
  using previous = forward_trace<Model, Spec, Loss>;
- static constexpr void build(trace& t) {
+ static constexpr void build(trace& t) { differentiate(t, t.outputs[0].node); }
+ /// The same of `loss`, a scalar.
+ static constexpr void differentiate(trace& t, int loss) {
   if (!detail::gathered_only(t)) return;
   list<int> nodes, indices, by_rows(t.variables.size(), 0);
   for (const row_use_entry& use : t.row_uses) by_rows[use.variable] = 1;
@@ -27513,9 +27867,10 @@ struct gradient_trace {
   }
   const int first_rows = nodes.size();
   for (const row_use_entry& use : t.row_uses) nodes.push_back(use.node);
-  int loss = t.outputs[0].node;
   if constexpr (Scaled)
-   loss = scaled_loss<typename tapegraph::detail::value_type_of<Spec>::type>(t, graph_node(&t, loss)).id();
+   loss = scaled_loss<typename tapegraph::detail::value_type_of<Spec>::type>(t, graph_node(&t, loss),
+                     graph_scope(&t, 0))
+     .id();
   const list<int> found = gradient(t, loss, nodes);
   int next = 0;
   for (const int i : indices) {
@@ -27723,6 +28078,8 @@ struct compile_options {
  /// begin with `shared_scope`, if that is not empty. Optimizers' state is not shared.
  variable_list* shared{};
  std::string_view shared_scope{};
+ /// Parts that scope.with_device places on a GPU that is not there are computed by the CPU, after a line on stderr; false: device_error.
+ bool soft_placement = true;
 };
 
 /// Options of save.
@@ -28181,6 +28538,7 @@ struct mode_calls {
  step_result (*measure)(model_base&, batch_columns) = nullptr;
  launched_step (*launch)(model_base&, batch_columns) = nullptr; ///< of modes that run ahead
  step_result (*result_of)(model_base&, const launched_step&) = nullptr;
+ void (*use_shards)(model_base&, std::int64_t batch_size, int shards) = nullptr; ///< of models whose batches are cut
  /// What its metrics have measured since they were reset; null where it has none.
  void (*metrics)(const model_base&, std::vector<named_value>&) = nullptr;
 };
@@ -28555,16 +28913,13 @@ namespace tapegraph::data {
 
 namespace detail {
 
-/// A data set with a column "sample_weight": of each record's class, times what the column held.
+/// Columns with one more, "sample_weight", unless they have it, and what is written there: of each record's class, times what the column
+/// held.
 template <class = void>
-class class_weighted_source final : public source {
+class class_weighting {
 public:
- class_weighted_source(dataset records, std::vector<double> by_class, std::size_t labels, dtype type)
-  : records_(std::move(records)),
-  columns_(records_.columns()),
-  by_class_(std::move(by_class)),
-  labels_(labels),
-  weights_(columns_.size()) {
+ class_weighting(std::vector<column_spec> columns, std::vector<double> by_class, std::size_t labels, dtype type)
+  : columns_(std::move(columns)), by_class_(std::move(by_class)), labels_(labels), weights_(columns_.size()) {
   for (std::size_t c = 0; c < columns_.size(); ++c)
    if (columns_[c].name == "sample_weight") weights_ = c;
   weighted_ = weights_ < columns_.size();
@@ -28583,19 +28938,23 @@ public:
    throw dtype_error("class_weight: column '" + from.name + "' holds " + name_of(from.type) + " " +
        text_of(from.shape) + ", not one int class number per record");
  }
- std::int64_t size() const override { return records_.size(); }
- const std::vector<column_spec>& columns() const override { return columns_; }
- void fill(std::int64_t record, std::span<std::byte* const> places) const override {
-  records_.records().fill(records_.record_at(record), places.first(records_.columns().size()));
-  const double factor = by_class_.empty() ? 1 : by_class_[label_of(record, places[labels_])];
+ const std::vector<column_spec>& columns() const { return columns_; }
+ std::size_t labels() const { return labels_; }
+ std::size_t weights() const { return weights_; }
+ bool weighted() const { return weighted_; }
+ std::size_t weight_bytes() const { return columns_[weights_].record_bytes(); }
+ std::size_t label_bytes() const { return columns_[labels_].record_bytes(); }
+ /// Writes the weight of a record, in whose place the column's own stands, if there is one.
+ void weigh(std::int64_t record, const std::byte* label, std::byte* weight) const {
+  const double factor = by_class_.empty() ? 1 : by_class_[class_of(record, label)];
   if (columns_[weights_].type == dtype::f64)
-   multiply<double>(places[weights_], factor);
+   multiply<double>(weight, factor);
   else
-   multiply<float>(places[weights_], factor);
+   multiply<float>(weight, factor);
  }
 
 private:
- std::size_t label_of(std::int64_t record, const std::byte* at) const {
+ std::size_t class_of(std::int64_t record, const std::byte* at) const {
   std::int64_t label = 0;
   if (columns_[labels_].type == dtype::i64) {
    std::memcpy(&label, at, sizeof label);
@@ -28618,11 +28977,90 @@ private:
   std::memcpy(at, &weight, sizeof weight);
  }
 
- dataset records_;
  std::vector<column_spec> columns_;
  std::vector<double> by_class_;
  std::size_t labels_, weights_;
  bool weighted_ = false;
+};
+
+/// A data set of records by number with such a column.
+template <class = void>
+class class_weighted_source final : public source {
+public:
+ class_weighted_source(dataset records, class_weighting<> weighting)
+  : records_(std::move(records)), weighting_(std::move(weighting)) {}
+ std::int64_t size() const override { return records_.size(); }
+ const std::vector<column_spec>& columns() const override { return weighting_.columns(); }
+ void fill(std::int64_t record, std::span<std::byte* const> places) const override {
+  records_.records().fill(records_.record_at(record), places.first(records_.columns().size()));
+  weighting_.weigh(record, places[weighting_.labels()], places[weighting_.weights()]);
+ }
+
+private:
+ dataset records_;
+ class_weighting<> weighting_;
+};
+
+/// What makes whole batches, with such a column.
+template <class = void>
+class class_weighted_batches final : public batch_source {
+public:
+ class_weighted_batches(std::shared_ptr<const batch_source> batches, class_weighting<> weighting)
+  : batches_(std::move(batches)), weighting_(std::move(weighting)) {}
+ const std::vector<column_spec>& columns() const override { return weighting_.columns(); }
+ std::int64_t size() const override { return batches_->size(); }
+ std::int64_t batches() const override { return batches_->batches(); }
+ std::shared_ptr<const batch_source> batched(std::int64_t size, bool drop_remainder) const override {
+  auto inner = batches_->batched(size, drop_remainder);
+  if (inner == nullptr) return nullptr;
+  return std::make_shared<class_weighted_batches>(std::move(inner), weighting_);
+ }
+ std::unique_ptr<batch_walk> walk(std::int64_t ahead) const override {
+  return std::make_unique<weighted_walk>(batches_->walk(ahead), weighting_);
+ }
+
+private:
+ class weighted_walk final : public batch_walk {
+ public:
+  weighted_walk(std::unique_ptr<batch_walk> inner, const class_weighting<>& weighting)
+   : inner_(std::move(inner)), weighting_(weighting) {}
+  void begin_epoch(std::uint64_t epoch, std::int64_t first) override {
+   inner_->begin_epoch(epoch, first);
+   seen_ = 0;
+  }
+  bool next(batch_view& to) override {
+   if (!inner_->next(to)) return false;
+   const auto count = static_cast<std::size_t>(to.count);
+   const std::size_t step = weighting_.weight_bytes(), which = weighting_.weights();
+   weights_.resize(count);
+   auto* const own = reinterpret_cast<std::byte*>(weights_.data());
+   if (weighting_.weighted() && count > 0) std::memcpy(own, (*to.data)[which], count * step);
+   const std::byte* const labels = (*to.data)[weighting_.labels()];
+   for (std::size_t i = 0; i < count; ++i)
+    weighting_.weigh(seen_++, labels + i * weighting_.label_bytes(), own + i * step);
+   columns_ = *to.columns;
+   data_ = *to.data;
+   if (!weighting_.weighted()) {
+    columns_.push_back(weighting_.columns()[which]);
+    data_.push_back(own);
+   }
+   data_[which] = own;
+   to.columns = &columns_;
+   to.data = &data_;
+   return true;
+  }
+
+ private:
+  std::unique_ptr<batch_walk> inner_;
+  class_weighting<> weighting_;
+  std::vector<double> weights_;
+  std::vector<column_spec> columns_;
+  std::vector<const std::byte*> data_;
+  std::int64_t seen_ = 0;
+ };
+
+ std::shared_ptr<const batch_source> batches_;
+ class_weighting<> weighting_;
 };
 
 }
@@ -28634,7 +29072,10 @@ private:
 template <class = void>
 dataset with_class_weights(const dataset& set, std::vector<double> by_class, std::size_t labels,
       dtype type = dtype::f32) {
- return dataset(std::make_shared<detail::class_weighted_source<>>(set, std::move(by_class), labels, type));
+ detail::class_weighting<> weighting(set.columns(), std::move(by_class), labels, type);
+ if (set.batches())
+  return dataset(std::make_shared<detail::class_weighted_batches<>>(set.batches(), std::move(weighting)));
+ return dataset(std::make_shared<detail::class_weighted_source<>>(set, std::move(weighting)));
 }
 
 TG_COMPILED(data, dataset with_class_weights<void>(const dataset&, std::vector<double>, std::size_t, dtype))
@@ -28938,8 +29379,6 @@ struct fit_sets {
 template <class = void>
 void weigh_by_class(fit_sets& sets, const fit_options& o, const mode_calls& calls, dtype type) {
  if (o.class_weight.empty()) return;
- if (sets.train.batches() || (sets.validation && sets.validation->batches()))
-  throw argument_error("fit: class_weight of a pipeline; let it have a column 'sample_weight'");
  bool weighted = false;
  for (const std::string_view name : calls.labels) weighted = weighted || name == "sample_weight";
  if (!weighted)
@@ -28974,7 +29413,8 @@ fit_sets sets_of(const data::dataset& all, const fit_options& o, const mode_call
   refuse("validation_split", o.validation_split, ", not at least 0 and below 1");
  fit_sets sets{all, o.validation_data};
  if (all.batches() && o.validation_split > 0)
-  throw argument_error("fit: validation_split of a pipeline, which has no last records; give validation_data");
+  throw argument_error("fit: validation_split of a pipeline, whose order is its own; give set.take(n) as "
+       "validation_data and train on set.skip(n)");
  if (o.validation_split > 0) {
   if (o.validation_data)
    throw argument_error(
@@ -29123,6 +29563,12 @@ namespace tapegraph::detail {
 template <class X>
 history basic_trainer<X>::fit_with(const mode_calls& calls, const data::dataset& train, const fit_options& options,
         const fit_hooks& hooks) {
+ if (calls.use_shards != nullptr)
+  calls.use_shards(*this, options.batch_size, options.shards);
+ else if (options.shards != 0)
+  throw argument_error("fit: shards is " + std::to_string(options.shards) +
+       ", and this model is not compiled for shards: tg::compile<Mode>(..., tg::sharded{}) of "
+       "tapegraph/distributed.hpp");
  const dtype weights = variables_.size() > 0 ? variables_.at(0).type() : dtype::f32;
  const fit_sets sets = sets_of(train, options, calls, options_.seed, weights);
  column_match match(calls, sets.train.columns());
@@ -29300,7 +29746,18 @@ measured_result basic_trainer<X>::measure_batches(const mode_calls& calls, colum
   sums.add(calls.measure(*this, match.of(*b)), b->count());
  }
  measured_result result{sums.mean(), {}};
- if (calls.metrics != nullptr) calls.metrics(*this, result.metrics);
+ if (calls.metrics == nullptr) return result;
+ calls.metrics(*this, result.metrics);
+ for (const variable& v : variables_) {
+  if (!v.metric_state() || v.shape().rank() == 0) continue;
+  const std::string_view path = std::string_view(v.path()).substr(std::string_view("__metrics__/").size());
+  const std::size_t slash = path.rfind('/');
+  metric_numbers& to = result.arrays.emplace_back();
+  to.metric = path.substr(0, slash), to.state = path.substr(slash + 1);
+  for (int i = 0; i < v.shape().rank(); ++i) to.extents.push_back(v.shape()[i].value);
+  const auto* const from = static_cast<const double*>(v.data().read());
+  to.values.assign(from, from + v.size());
+ }
  return result;
 }
 
@@ -29533,7 +29990,8 @@ class trainable_model<Derived, Spec, Loss, Trainer, std::tuple<Elements...>> : p
  using objective = detail::objective<Loss>;
 
 public:
- explicit trainable_model(const compile_options& options, const Loss& loss = {}) : Trainer(options), loss_(loss) {}
+ template <class Options>
+ explicit trainable_model(const Options& options, const Loss& loss = {}) : Trainer(options), loss_(loss) {}
 
  /// One step on tensors: the model's inputs, and the labels that its losses ask for. Gives loss and accuracy before the update.
  /// Throws shape_error or dtype_error for what does not fit; then nothing has changed.
@@ -29594,6 +30052,10 @@ public:
     return static_cast<Derived&>(m).result_of(s);
    };
   }
+  if constexpr (requires(Derived & d) { d.use_shards(std::int64_t{}, int{}); })
+   calls.use_shards = [](detail::model_base& m, std::int64_t batch_size, int shards) {
+    static_cast<Derived&>(m).use_shards(batch_size, shards);
+   };
   const detail::callback_hooks hooks[]{detail::hooks_of(callbacks)..., {}};
   return this->fit_with(
    calls, train, options,
@@ -29761,18 +30223,20 @@ tensor<T> batch_tensor(const buffer_view& v) {
  return t;
 }
 
-}
-
-template <class Model, class Spec, class Loss, class Optimizer>
-class compiled_model<eager, Model, Spec, Loss, Optimizer>
- : public trainable_model<compiled_model<eager, Model, Spec, Loss, Optimizer>, Spec, Loss, detail::basic_trainer<>> {
- using base = trainable_model<compiled_model, Spec, Loss, detail::basic_trainer<>>;
- using value = typename detail::value_type_of<Spec>::type;
- using pack = detail::input_pack<Spec>;
- using objective = detail::objective<Loss>;
-
+template <class Derived, class Trainer, class Model, class Spec, class Loss, class Optimizer>
+class basic_eager_model : public trainable_model<Derived, Spec, Loss, Trainer> {
 public:
- compiled_model(const compile_options& options, const Loss& loss, Optimizer optimizer)
+ Optimizer& optimizer() { return optimizer_; }
+
+protected:
+ using base = trainable_model<Derived, Spec, Loss, Trainer>;
+ using value = typename value_type_of<Spec>::type;
+ using pack = input_pack<Spec>;
+ using objective = detail::objective<Loss>;
+ friend base;
+
+ template <class Options>
+ basic_eager_model(const Options& options, const Loss& loss, const Optimizer& optimizer)
   : base(options, loss), optimizer_(optimizer) {
   this->template set_up<Model, Spec,
        std::conditional_t<std::is_same_v<Optimizer, none>, ir::prediction_trace<Model, Spec>,
@@ -29780,56 +30244,10 @@ public:
   this->set_first_values(optimizer_);
  }
 
- Optimizer& optimizer() { return optimizer_; }
-
-private:
- friend base;
  eager_context& begin(bool training) {
   context_.variables = &this->variables_;
   context_.begin(training, random_state{this->options_.seed, static_cast<std::uint64_t>(this->step_)});
   return context_;
- }
-
- step_result step_once(detail::batch_columns columns) {
-  check_inputs<ir::training_trace<Model, Spec, Loss, Optimizer>>(columns, pack::count + objective::columns);
-  const detail::numeric_check check(this->options_.check_finite);
-  eager_context& context = begin(true);
-  const detail::random_scope draws(context.random);
-  differentiated found = differentiate<detail::scales_loss<Optimizer>()>(context, columns);
-  const auto n = typed_numbers(optimizer_.numbers(this->step_));
-  detail::update_all<Optimizer>(gradients_in(found, context), n);
-  found.sources.clear();
-  if constexpr (ir::constrains<Model, Spec, Loss>) detail::projections<Model>::template apply<value>(context);
-  context.apply();
-  return found.result;
- }
-
- gradient_list gradients_once(detail::batch_columns columns) {
-  static_assert(!std::is_same_v<Optimizer, none>, "gradients: this model has no loss");
-  check_inputs<ir::training_trace<Model, Spec, Loss, Optimizer>>(columns, pack::count + objective::columns);
-  const detail::numeric_check check(this->options_.check_finite);
-  eager_context& context = begin(true);
-  const detail::random_scope draws(context.random);
-  differentiated found = differentiate<false>(context, columns);
-  std::vector<std::pair<variable*, any_tensor>> flows;
-  gradients_in(found, context).each([&](const auto& slots, const auto&, const auto& g) {
-   if constexpr (requires { slots.sparse; })
-    flows.emplace_back(slots.target(), slots.whole(g));
-   else
-    flows.emplace_back(slots.target(), g);
-  });
-  context.begin(false, {});
-  gradient_list list;
-  list.loss = found.result.loss;
-  list.accuracy = found.result.accuracy;
-  for (variable& v : this->variables_) {
-   if (!v.trainable()) continue;
-   any_tensor flow;
-   for (const auto& each : flows)
-    if (each.first == &v) flow = each.second;
-   list.add(v.path(), std::move(flow), v.type(), v.shape());
-  }
-  return list;
  }
 
  struct differentiated {
@@ -29838,7 +30256,8 @@ private:
   std::vector<variable*> targets;
  };
  template <bool Scaled>
- differentiated differentiate(eager_context& context, detail::batch_columns columns) {
+ differentiated differentiate(eager_context& context, detail::batch_columns columns,
+        [[maybe_unused]] const auto&... share) {
   differentiated found;
   gradient_tape tape;
   const auto output = call_model(context, columns);
@@ -29849,9 +30268,12 @@ private:
   const auto total = total_of(context, goal.total);
   const any_tensor loss = total;
   any_tensor scaled = loss;
+  const auto& part = part_of(total, share...);
   if constexpr (Scaled)
-   scaled = eval(
-    total * detail::as_type_of(total, tensor<value>(this->variables_[detail::loss_scale_name].data())));
+   scaled =
+    eval(part * detail::as_type_of(part, tensor<value>(this->variables_[detail::loss_scale_name].data())));
+  else if constexpr (sizeof...(share) > 0)
+   scaled = part;
   tape.stop_recording();
   const any_tensor accuracy = accuracy_of(output, labels);
   objective::measure(detail::eager_metrics(&context), output, labels, goal, numbers);
@@ -29874,10 +30296,40 @@ private:
    numbers_of(loss, accuracy);
   return found;
  }
+ template <class T>
+ static const tensor<T>& part_of(const tensor<T>& total) {
+  return total;
+ }
+ template <class T>
+ static tensor<T> part_of(const tensor<T>& total, double share) {
+  return eval(total * typed_number<T>{static_cast<T>(share)});
+ }
  auto gradients_in(differentiated& found, eager_context& context) {
   return detail::eager_gradients<value, ir::gathers_rows<Model, Spec, Loss>>{
    detail::eager_slots(&this->variables_, &context.updates), &found.targets, &found.sources, &found.gradients,
    &context.row_uses};
+ }
+
+ gradient_list listed(differentiated& found, eager_context& context) {
+  std::vector<std::pair<variable*, any_tensor>> flows;
+  gradients_in(found, context).each([&](const auto& slots, const auto&, const auto& g) {
+   if constexpr (requires { slots.sparse; })
+    flows.emplace_back(slots.target(), slots.whole(g));
+   else
+    flows.emplace_back(slots.target(), g);
+  });
+  context.begin(false, {});
+  gradient_list list;
+  list.loss = found.result.loss;
+  list.accuracy = found.result.accuracy;
+  for (variable& v : this->variables_) {
+   if (!v.trainable()) continue;
+   any_tensor flow;
+   for (const auto& each : flows)
+    if (each.first == &v) flow = each.second;
+   list.add(v.path(), std::move(flow), v.type(), v.shape());
+  }
+  return list;
  }
 
  step_result measure_once(detail::batch_columns columns) {
@@ -29907,7 +30359,7 @@ private:
 
  static auto call_model(eager_context& context, detail::batch_columns columns) {
   const auto output = [&]<std::size_t... I>(std::index_sequence<I...>) {
-   return detail::sealed_result(Model::get()(
+   return detail::sealed_output(Model::get()(
     eager_scope(&context),
     detail::batch_tensor<std::tuple_element_t<I, typename pack::element_types>>(columns[I])...));
   }
@@ -29971,6 +30423,49 @@ private:
  }
  Optimizer optimizer_;
  eager_context context_;
+};
+
+}
+
+template <class Model, class Spec, class Loss, class Optimizer>
+class compiled_model<eager, Model, Spec, Loss, Optimizer>
+ : public detail::basic_eager_model<compiled_model<eager, Model, Spec, Loss, Optimizer>, detail::basic_trainer<>,
+         Model, Spec, Loss, Optimizer> {
+ using base = detail::basic_eager_model<compiled_model, detail::basic_trainer<>, Model, Spec, Loss, Optimizer>;
+ using typename base::differentiated, typename base::objective, typename base::pack, typename base::value;
+ template <class, class, class, class, class>
+ friend class trainable_model;
+
+public:
+ compiled_model(const compile_options& options, const Loss& loss, const Optimizer& optimizer)
+  : base(options, loss, optimizer) {}
+
+private:
+ step_result step_once(detail::batch_columns columns) {
+  this->template check_inputs<ir::training_trace<Model, Spec, Loss, Optimizer>>(columns,
+                     pack::count + objective::columns);
+  const detail::numeric_check check(this->options_.check_finite);
+  eager_context& context = this->begin(true);
+  const detail::random_scope draws(context.random);
+  differentiated found = this->template differentiate<detail::scales_loss<Optimizer>()>(context, columns);
+  const auto n = base::typed_numbers(this->optimizer_.numbers(this->step_));
+  detail::update_all<Optimizer>(this->gradients_in(found, context), n);
+  found.sources.clear();
+  if constexpr (ir::constrains<Model, Spec, Loss>) detail::projections<Model>::template apply<value>(context);
+  context.apply();
+  return found.result;
+ }
+
+ gradient_list gradients_once(detail::batch_columns columns) {
+  static_assert(!std::is_same_v<Optimizer, none>, "gradients: this model has no loss");
+  this->template check_inputs<ir::training_trace<Model, Spec, Loss, Optimizer>>(columns,
+                     pack::count + objective::columns);
+  const detail::numeric_check check(this->options_.check_finite);
+  eager_context& context = this->begin(true);
+  const detail::random_scope draws(context.random);
+  differentiated found = this->template differentiate<false>(context, columns);
+  return this->listed(found, context);
+ }
 };
 
 }
@@ -30341,15 +30836,15 @@ protected:
  void predict_with(const prediction_calls& calls, std::vector<any_tensor> x, std::span<any_tensor> results) const;
 
  void launch(ir::program& p, batch_columns columns, bool check);
+ void set_frozen(ir::program& p);
+ void connect_step(ir::program& p);
 
  std::unique_ptr<ir::program> training_, evaluation_, derivatives_;
 
 private:
  step_result run(ir::program& p, batch_columns columns, bool check);
- void set_frozen(ir::program& p);
  void connect(ir::program& p) const;
  void connect_evaluation(ir::program& p);
- void connect_step(ir::program& p);
 
  std::vector<any_tensor> frozen_copies_;
  std::unique_ptr<program_pool> predictions_ = std::make_unique<program_pool>();
@@ -30358,10 +30853,11 @@ private:
 
 template <class X>
 void basic_graph_trainer<X>::set_numbers(ir::program& p, std::string_view name, std::span<const double> numbers) {
- if (numbers.empty()) return;
  int i = 0;
- while (!p.view().inputs[i].scalar_parameter || p.view().inputs[i].name != name) ++i;
- for (const double number : numbers) p.set_parameter(i++, number);
+ for (const double number : numbers) {
+  while (!p.view().inputs[i].scalar_parameter || p.view().inputs[i].name != name) ++i;
+  p.set_parameter(i++, number);
+ }
 }
 
 template <class X>
@@ -30517,51 +31013,389 @@ void basic_graph_trainer<X>::predict_with(const prediction_calls& calls, std::ve
 TG_COMPILED(nn, class basic_graph_trainer<void>)
 
 }
+// ---- tapegraph/nn/placed_programs.hpp ----
+
+// ---- tapegraph/nn/session/part_programs.hpp ----
+
+// ---- tapegraph/nn/session/parts.hpp ----
+
+namespace tapegraph::detail {
+
+struct parts_of_nodes {
+ list<int> part;
+ list<int> places;
+};
+
+template <class Nodes, class Arguments>
+constexpr parts_of_nodes find_parts(const Nodes& nodes, const Arguments& arguments, int count) {
+ parts_of_nodes found;
+ list<int> level(count, 0);
+ int levels = 1;
+ for (int i = 0; i < count; ++i) {
+  const ir::entry& e = nodes[i];
+  for (int k = 0; k < e.arguments; ++k) {
+   const int a = arguments[e.first_argument + k];
+   if (nodes[a].op->kind == operation_kind::leaf) continue;
+   const int after = level[a] + (nodes[a].place != e.place ? 1 : 0);
+   if (after > level[i]) level[i] = after;
+  }
+  if (level[i] >= levels) levels = level[i] + 1;
+ }
+ list<int> number(levels * place::end, -1);
+ for (int at = 0; at < levels; ++at)
+  for (int i = 0; i < count; ++i) {
+   if (nodes[i].op->kind == operation_kind::leaf || level[i] != at) continue;
+   int& part = number[at * place::end + nodes[i].place];
+   if (part < 0) part = found.places.push_back(nodes[i].place);
+  }
+ if (found.places.empty()) found.places.push_back(place::anywhere);
+ found.part.resize(count, -1);
+ for (int i = 0; i < count; ++i)
+  if (nodes[i].op->kind != operation_kind::leaf) found.part[i] = number[level[i] * place::end + nodes[i].place];
+ return found;
+}
+
+template <class Whole>
+struct needed_trace {
+ using previous = Whole;
+ static constexpr void build(ir::trace& t) { ir::eliminate_dead_nodes(t); }
+};
+
+template <class Stage>
+constexpr bool anything_placed() {
+ for (int i = 0; i < Stage::value.used.nodes; ++i)
+  if (Stage::value.nodes[i].place != place::anywhere) return true;
+ return false;
+}
+
+template <class Whole>
+constexpr auto places_of() {
+ if constexpr (!anything_placed<ir::traced_stage<Whole>>()) {
+  return std::array<int, 1>{place::anywhere};
+ } else {
+  constexpr const auto& value = ir::traced_stage<needed_trace<Whole>>::value;
+  constexpr int count = find_parts(value.nodes, value.arguments, value.used.nodes).places.size();
+  std::array<int, static_cast<std::size_t>(count)> places{};
+  const parts_of_nodes found = find_parts(value.nodes, value.arguments, value.used.nodes);
+  for (int k = 0; k < count; ++k) places[static_cast<std::size_t>(k)] = found.places[k];
+  return places;
+ }
+}
+
+template <class Whole, int Part>
+struct part_trace {
+ using previous = needed_trace<Whole>;
+ static constexpr void build(ir::trace& t) {
+  const int count = t.nodes.size();
+  const parts_of_nodes found = find_parts(t.nodes, t.arguments, count);
+  list<int> read(count, 0), from_others(count, 0);
+  for (int i = 0; i < count; ++i)
+   for (int k = 0; k < t.nodes[i].arguments; ++k) {
+    const int a = t.argument(i, k);
+    if (found.part[a] < 0 || found.part[a] == found.part[i]) continue;
+    if (found.part[a] == Part) read[a] = 1;
+    if (found.part[i] == Part) from_others[a] = 1;
+   }
+  const auto is_own = [&](int node) { return found.part[node] == Part || (found.part[node] < 0 && Part == 0); };
+  list<ir::output_entry> outputs;
+  for (int k = 0; k < t.outputs.size(); ++k)
+   if (is_own(t.outputs[k].node))
+    outputs.push_back({t.outputs[k].name, t.outputs[k].node, ir::output_role::result, k});
+  for (const ir::assignment_entry& update : t.assignments)
+   if (is_own(update.node))
+    outputs.push_back({"update", update.node, ir::output_role::update, update.variable});
+  for (int i = 0; i < count; ++i)
+   if (read[i] != 0) outputs.push_back({"value", i, ir::output_role::value, i});
+  t.outputs = outputs;
+  t.assignments.clear();
+  for (int i = 0; i < count; ++i) {
+   if (found.part[i] >= 0 && found.part[i] != Part && t.nodes[i].op->kind == operation_kind::effect)
+    ir::detail::drop_effect(t, t.nodes[i]);
+   if (from_others[i] == 0) continue;
+   ir::entry& e = t.nodes[i];
+   e.op = &ir::descriptor_of<ir::input_op>;
+   e.arguments = 0;
+   e.sealed = true;
+   e.words = t.words.push_back(t.inputs.size());
+   t.inputs.push_back({"a value of another device", i, false, false, 0, i + 1});
+  }
+ }
+};
+
+struct compiled_part {
+ const ir::program_view* program = nullptr;
+ int place = 0;
+ bool whole = false;
+};
+
+template <class Whole, class Numbers>
+struct parts_table;
+template <class Whole, int... Part>
+struct parts_table<Whole, std::integer_sequence<int, Part...>> {
+ static constexpr auto places = places_of<Whole>();
+ static constexpr bool whole = places.size() == 1 && places[0] == place::anywhere;
+ template <int K>
+ static constexpr const ir::program_view* program() {
+  if constexpr (whole)
+   return &ir::compile_program<Whole>();
+  else
+   return &ir::compile_program<part_trace<Whole, K>>();
+ }
+ static constexpr std::array<compiled_part, sizeof...(Part)> all{
+  compiled_part{program<Part>(), places[static_cast<std::size_t>(Part)], whole}...};
+};
+template <class Whole>
+using parts_of = parts_table<Whole, std::make_integer_sequence<int, static_cast<int>(places_of<Whole>().size())>>;
+
+}
+
+/// Programs in parts, each on its device: what sessions and compiled models run.
+
+namespace tapegraph::detail {
+
+/// A part of a program and what it is connected to; mostly it is all of it.
+struct session_part {
+ const ir::program_view* view = nullptr;
+ int place = 0;
+ std::unique_ptr<ir::program> program;
+ std::vector<variable*> variables;
+ std::vector<char> used;         ///< of each variable, whether this part does
+ std::vector<char> written;      ///< of each variable, whether this program changes it where it stands
+ std::vector<any_tensor> frozen; ///< copies of frozen variables
+ struct transfer {
+  int part, output, input;
+ };
+ std::vector<transfer> transfers;                ///< values that earlier parts compute
+ std::vector<std::pair<int, variable*>> updates; ///< outputs that are variables' next values
+};
+struct part_programs {
+ std::vector<session_part> parts;
+ std::vector<std::pair<int, int>> results; ///< of each result, the part and which of its outputs
+ bool logged = false;
+};
+
+/// "/cpu:1" is the machine's CPU; with `soft` a part is computed there, too, where there is no such GPU, after one line on stderr.
+template <class = void>
+runtime::device_runtime* device_of_place(int place, runtime::device_runtime* elsewhere, bool soft) {
+ if (place == place::anywhere) return elsewhere;
+ if (!place::is_gpu(place)) return nullptr;
+ const device wanted = device::cuda(place::index(place));
+ return runtime::runtime_for(soft ? available_or_cpu(wanted) : wanted);
+}
+
+/// The next part; `variable_of(i)` is the variable that the program calls number i.
+template <class F>
+void add_part(part_programs& p, const compiled_part& from, runtime::device_runtime* device, const F& variable_of) {
+ const ir::program_view& view = *from.program;
+ const int number = static_cast<int>(p.parts.size());
+ session_part part;
+ part.view = &view;
+ part.place = from.place;
+ part.program = std::make_unique<ir::program>(view, device);
+ const auto count = static_cast<std::size_t>(view.variables.size());
+ part.written.resize(count);
+ part.frozen.resize(count);
+ std::vector<char> used(static_cast<std::size_t>(view.nodes.size()));
+ for (const int argument : view.arguments) used[static_cast<std::size_t>(argument)] = 1;
+ for (int i = 0; i < view.outputs.size(); ++i) {
+  const ir::output_entry& output = view.outputs[i];
+  used[static_cast<std::size_t>(output.node)] = 1;
+  if (output.role == ir::output_role::update) part.updates.emplace_back(i, &variable_of(output.number));
+  if (output.role != ir::output_role::result) continue;
+  const auto which = static_cast<std::size_t>(from.whole ? i : output.number);
+  if (p.results.size() <= which) p.results.resize(which + 1);
+  p.results[which] = {number, i};
+ }
+ for (const ir::assignment_entry& update : view.assignments) {
+  part.written[static_cast<std::size_t>(update.variable)] = 1;
+  used[static_cast<std::size_t>(view.variables[update.variable].node)] = 1;
+  used[static_cast<std::size_t>(update.node)] = 1;
+ }
+ for (int i = 0; i < view.variables.size(); ++i) {
+  part.variables.push_back(&variable_of(i));
+  part.used.push_back(from.whole ? 1 : used[static_cast<std::size_t>(view.variables[i].node)]);
+ }
+ for (int i = 0; i < view.inputs.size(); ++i) {
+  const int node = view.inputs[i].from_part - 1;
+  for (std::size_t k = 0; node >= 0 && k < p.parts.size(); ++k)
+   for (int o = 0; o < p.parts[k].view->outputs.size(); ++o) {
+    const ir::output_entry& output = p.parts[k].view->outputs[o];
+    if (output.role == ir::output_role::value && output.number == node)
+     part.transfers.push_back({static_cast<int>(k), o, i});
+   }
+ }
+ p.parts.push_back(std::move(part));
+}
+
+/// Values of earlier parts. Between GPUs they go by way of the CPU.
+template <class = void>
+void receive_values(part_programs& p, session_part& to) {
+ for (const session_part::transfer& t : to.transfers) {
+  session_part& from = p.parts[static_cast<std::size_t>(t.part)];
+  const bool stays = from.program->device() == to.program->device();
+  const buffer_view& value = stays ? from.program->device_output(t.output) : from.program->output(t.output);
+  to.program->set_input(t.input, value);
+  if (!p.logged && runtime::placement_is_logged())
+   std::fprintf(stderr, "tapegraph: copy %s%s from %s to %s\n", name_of(value.type),
+      to_string(shape(value.rank, value.extents)).c_str(), place::text(from.place).c_str(),
+      place::text(to.place).c_str());
+ }
+}
+
+/// When all parts have run, variables change: those of which holds_still(variable) is false.
+template <class F>
+void apply_updates(part_programs& p, const F& holds_still) {
+ for (session_part& part : p.parts)
+  for (const auto& [output, target] : part.updates) {
+   if (holds_still(*target)) continue;
+   const device_scope on(part.program->device());
+   const buffer_view from = part.program->device_output(output);
+   const buffer_view to = target->own_data_on(part.program->device());
+   if (part.program->device() == nullptr)
+    std::memcpy(to.data, from.data, from.bytes());
+   else
+    part.program->device()->copy(to.data, from.data, from.bytes());
+  }
+}
+
+}
+
+/// Compiled models whose parts have been placed by scope.with_device: a program for each part, as in a session.
+
+namespace tapegraph::detail {
+
+/// Whether a trace has parts on devices of their own.
+template <class Trace>
+inline constexpr bool is_placed = anything_placed<ir::traced_stage<Trace>>();
+
+/// What every run of a model's programs is given.
+struct placed_run {
+ variable_list& variables;
+ runtime::device_runtime* device; ///< where what no block names is computed, and where batches are
+ bool soft_placement, check, training;
+ random_state random;
+};
+
+template <class = void>
+bool holds_still(variable_list& variables, const variable& v) {
+ if (!v.optimizer_state()) return v.frozen();
+ const std::string_view path = v.path();
+ const variable* const owner = variables.find(path.substr(0, path.rfind('/')));
+ return owner != nullptr && owner->frozen();
+}
+
+/// Runs the parts, made when first asked for; `prepare(program)` sets its numbers. Variables change when all have run.
+template <class F>
+void run_parts(part_programs& p, std::span<const compiled_part> parts, const placed_run& run, batch_columns columns,
+   const F& prepare) {
+ static char unused[64];
+ if (p.parts.empty()) {
+  part_programs made;
+  made.parts.reserve(parts.size());
+  for (const compiled_part& part : parts)
+   add_part(made, part, device_of_place(part.place, run.device, run.soft_placement),
+     [&](int i) -> variable& { return run.variables.at(i); });
+  p = std::move(made);
+ }
+ std::vector<any_tensor> at_home;
+ for (session_part& part : p.parts) {
+  ir::program& program = *part.program;
+  batch_columns next = columns;
+  for (int i = 0; i < part.view->inputs.size(); ++i) {
+   if (part.view->inputs[i].scalar_parameter || part.view->inputs[i].from_part != 0) continue;
+   buffer_view column = *next++;
+   if (column.memory != 0 && program.device() != run.device) {
+    const device_scope on(nullptr);
+    any_tensor& copy = at_home.emplace_back(column.type, shape(column.rank, column.extents));
+    run.device->download(copy.write(), column.data, column.bytes());
+    column = copy.view();
+   }
+   program.set_input(i, column);
+  }
+ }
+ for (session_part& part : p.parts) {
+  ir::program& program = *part.program;
+  const device_scope on(program.device());
+  receive_values(p, part);
+  for (int i = 0; i < part.view->variables.size(); ++i) {
+   const variable& v = run.variables.at(i);
+   if (const int input = part.view->variables[i].frozen_input; input > 0)
+    program.set_parameter(input - 1, v.frozen() ? 1 : 0);
+   program.set_variable(i, part.used[static_cast<std::size_t>(i)] == 0
+          ? static_cast<void*>(unused)
+          : v.data().view_on(program.device()).data);
+  }
+  prepare(program);
+  program.run(run.random, run.check);
+ }
+ p.logged = true;
+}
+
+/// Results of a run, copied into tensors where they are.
+template <class = void>
+void copy_results(const part_programs& p, std::span<any_tensor> to) {
+ for (std::size_t k = 0; k < to.size(); ++k)
+  to[k] = output_copy(*p.parts[static_cast<std::size_t>(p.results[k].first)].program, p.results[k].second);
+}
+
+template <class = void>
+void change_variables(part_programs& p, const placed_run& run) {
+ apply_updates(p, [&](const variable& v) { return run.training && holds_still(run.variables, v); });
+}
+
+/// Loss and accuracy of a run, after which variables have changed.
+template <class = void>
+step_result finish_parts(part_programs& p, const placed_run& run) {
+ step_result result;
+ for (std::size_t k = 0; k < p.results.size() && k < 2; ++k) {
+  const session_part& part = p.parts[static_cast<std::size_t>(p.results[k].first)];
+  const std::string_view name = part.view->outputs[p.results[k].second].name;
+  const device_scope on(part.program->device());
+  double value = 0;
+  runtime::load_scalars(part.program->device(), &part.program->device_output(p.results[k].second), 1, &value);
+  if (k == 0)
+   result.loss = value;
+  else if (name == "accuracy")
+   result.accuracy = value;
+ }
+ change_variables(p, run);
+ return result;
+}
+
+/// What a compiled model with placed parts has beside its variables.
+struct placed_programs {
+ part_programs training{}, evaluation{}, prediction{};
+ std::unique_ptr<std::mutex> predicting = std::make_unique<std::mutex>(); ///< one at a time
+};
+
+}
 
 namespace tapegraph {
 
-template <class Model, class Spec, class Loss, class Optimizer>
-class compiled_model<graph, Model, Spec, Loss, Optimizer>
- : public trainable_model<compiled_model<graph, Model, Spec, Loss, Optimizer>, Spec, Loss,
-       detail::basic_graph_trainer<>> {
- using base = trainable_model<compiled_model, Spec, Loss, detail::basic_graph_trainer<>>;
- using training = ir::training_trace<Model, Spec, Loss, Optimizer>;
+namespace detail {
+
+template <class Derived, class Trainer, class Model, class Spec, class Loss, class Optimizer>
+class basic_graph_model : public trainable_model<Derived, Spec, Loss, Trainer> {
  using evaluation = ir::evaluation_trace<Model, Spec, Loss>;
  using prediction = ir::prediction_trace<Model, Spec>;
 
 public:
- compiled_model(const compile_options& options, const Loss& loss, Optimizer optimizer)
+ Optimizer& optimizer() { return optimizer_; }
+
+protected:
+ using base = trainable_model<Derived, Spec, Loss, Trainer>;
+ friend base;
+
+ template <class Options>
+ basic_graph_model(const Options& options, const Loss& loss, const Optimizer& optimizer)
   : base(options, loss), optimizer_(optimizer) {
+  using training = ir::training_trace<Model, Spec, Loss, Optimizer>;
   this->template set_up<Model, Spec, std::conditional_t<std::is_same_v<Optimizer, none>, prediction, training>>();
   this->set_first_values(optimizer_);
  }
 
- Optimizer& optimizer() { return optimizer_; }
-
- std::size_t arena_bytes() const { return this->training_ ? this->training_->arena_bytes() : 0; }
- const ir::program_view& training_view() const { return ir::compile_program<training>(); }
- ir::program& training_program() { return this->training_program_of(ir::compile_program<training>()); }
-
-private:
- friend base;
-
- ir::program& next_step() {
-  const auto numbers = optimizer_.numbers(this->step_);
-  ir::program& p = this->prepared_step(ir::compile_program<training>());
-  base::set_numbers(p, "loss", this->numbers_of_loss());
-  base::set_numbers(p, "optimizer", numbers);
-  return p;
- }
- step_result step_once(detail::batch_columns columns) { return this->run_step(next_step(), columns); }
- detail::launched_step launch_once(detail::batch_columns columns) { return this->launch_step(next_step(), columns); }
- step_result result_of(const detail::launched_step& s) { return this->published(s); }
- gradient_list gradients_once(detail::batch_columns columns) {
-  static_assert(!std::is_same_v<Optimizer, none>, "gradients: this model has no loss");
-  ir::program& p = this->gradient_program_of(ir::compile_program<ir::gradient_output_trace<Model, Spec, Loss>>());
-  base::set_numbers(p, "loss", this->numbers_of_loss());
-  return this->gradients_with(p, columns);
- }
- step_result measure_once(detail::batch_columns columns) {
+ step_result measure_once(batch_columns columns) {
+  if constexpr (is_placed<evaluation>) return run_placed<evaluation>(placed_.evaluation, columns, false);
   ir::program& p = this->evaluation_program_of(ir::compile_program<evaluation>());
   base::set_numbers(p, "loss", this->numbers_of_loss());
   return this->measure_with(p, columns);
@@ -30573,11 +31407,88 @@ private:
   if constexpr ((is_floating(dtype_of<T>) || ...))
    calls.gradient = [] { return ir::input_gradient_of<prediction>(); };
   using result = decltype(ir::trace_model<Model, Spec>(std::declval<ir::trace&>()));
-  return detail::result_tensors<result, stage>(
-   [&](std::span<any_tensor> to) { this->predict_with(calls, {x...}, to); });
+  return result_tensors<result, stage>([&](std::span<any_tensor> to) {
+   if constexpr (is_placed<prediction>)
+    if (!(tape_storage::instance().tracks(x) || ...)) return predict_placed({x.view()...}, to);
+   this->predict_with(calls, {x...}, to);
+  });
  }
 
+ template <class Trace>
+ step_result run_placed(part_programs& programs, batch_columns columns, bool trains) {
+  const detail::placed_run run = placed_run_of(trains);
+  run_parts(programs, parts_of<Trace>::all, run, columns, [&](ir::program& p) {
+   base::set_numbers(p, "loss", this->numbers_of_loss());
+   if (trains) base::set_numbers(p, "optimizer", optimizer_.numbers(this->step_));
+  });
+  return finish_parts(programs, run);
+ }
+ void predict_placed(std::initializer_list<buffer_view> columns, std::span<any_tensor> to) const {
+  const std::lock_guard one_at_a_time(*placed_.predicting);
+  run_parts(placed_.prediction, parts_of<prediction>::all, placed_run_of(false), columns.begin(),
+    [](ir::program&) {});
+  copy_results(placed_.prediction, to);
+ }
+
+ static constexpr bool placed = is_placed<ir::prediction_trace<Model, Spec, true>>;
+ mutable std::conditional_t<placed, placed_programs, none> placed_;
  Optimizer optimizer_;
+
+private:
+ placed_run placed_run_of(bool trains) const {
+  return {const_cast<variable_list&>(this->variables_),
+    this->device_,
+    this->options_.soft_placement,
+    trains && this->options_.check_finite,
+    trains,
+    {this->options_.seed, static_cast<std::uint64_t>(this->step_)}};
+ }
+};
+
+}
+
+template <class Model, class Spec, class Loss, class Optimizer>
+class compiled_model<graph, Model, Spec, Loss, Optimizer>
+ : public detail::basic_graph_model<compiled_model<graph, Model, Spec, Loss, Optimizer>,
+         detail::basic_graph_trainer<>, Model, Spec, Loss, Optimizer> {
+ using base = detail::basic_graph_model<compiled_model, detail::basic_graph_trainer<>, Model, Spec, Loss, Optimizer>;
+ using training = ir::training_trace<Model, Spec, Loss, Optimizer>;
+
+public:
+ compiled_model(const compile_options& options, const Loss& loss, const Optimizer& optimizer)
+  : base(options, loss, optimizer) {}
+
+ std::size_t arena_bytes() const { return this->training_ ? this->training_->arena_bytes() : 0; }
+ const ir::program_view& training_view() const { return ir::compile_program<training>(); }
+ ir::program& training_program() { return this->training_program_of(ir::compile_program<training>()); }
+
+private:
+ template <class, class, class, class, class>
+ friend class trainable_model;
+
+ ir::program& next_step() {
+  const auto numbers = this->optimizer_.numbers(this->step_);
+  ir::program& p = this->prepared_step(ir::compile_program<training>());
+  base::set_numbers(p, "loss", this->numbers_of_loss());
+  base::set_numbers(p, "optimizer", numbers);
+  return p;
+ }
+ step_result step_once(detail::batch_columns columns) {
+  if constexpr (detail::is_placed<training>)
+   return this->template run_placed<training>(this->placed_.training, columns, true);
+  else
+   return this->run_step(next_step(), columns);
+ }
+ detail::launched_step launch_once(detail::batch_columns columns) requires(!detail::is_placed<training>) {
+  return this->launch_step(next_step(), columns);
+ }
+ step_result result_of(const detail::launched_step& s) { return this->published(s); }
+ gradient_list gradients_once(detail::batch_columns columns) {
+  static_assert(!std::is_same_v<Optimizer, none>, "gradients: this model has no loss");
+  ir::program& p = this->gradient_program_of(ir::compile_program<ir::gradient_output_trace<Model, Spec, Loss>>());
+  base::set_numbers(p, "loss", this->numbers_of_loss());
+  return this->gradients_with(p, columns);
+ }
 };
 
 }
@@ -30826,7 +31737,8 @@ constexpr auto body_verdict() {
   using result = model_result<model, Spec>;
   if constexpr (std::is_void_v<result>)
    return std::type_identity<ir::advice<"the model returns nothing: is `return` missing?">>{};
-  else if constexpr (!tensor_like<std::remove_cvref_t<result>> && !is_outputs<std::remove_cvref_t<result>>)
+  else if constexpr (!tensor_like<std::remove_cvref_t<result>> && !is_outputs<std::remove_cvref_t<result>> &&
+      !is_masked<std::remove_cvref_t<result>>)
    return std::type_identity<ir::advice<"a model returns its output, one tensor, or several: "
             "return tg::outputs{tg::output<\"name\">(x), ...}">>{};
   else
@@ -31912,6 +32824,39 @@ constexpr auto batch_normalization(const Scope& scope, const X& x, const batch_n
 
 // ---- tapegraph/nn/session/runner.hpp ----
 
+// ---- tapegraph/nn/session/fed_values.hpp ----
+
+/// What placeholders take: their own element type, and numbers that NumPy would turn into it without being asked.
+
+namespace tapegraph::detail {
+
+/// Whether values of a type are fed to a placeholder of another: all to float and double, nothing to types that would lose a fraction.
+constexpr bool is_fed_as(dtype from, dtype to) { return from != to && (to == dtype::f32 || to == dtype::f64); }
+
+template <class From, class To>
+void convert_elements(const void* from, void* to, std::int64_t count) {
+ for (std::int64_t i = 0; i < count; ++i) static_cast<To*>(to)[i] = static_cast<To>(static_cast<const From*>(from)[i]);
+}
+
+/// The value as the other type; is_fed_as holds.
+template <class = void>
+any_tensor fed_as(const any_tensor& value, dtype to) {
+ any_tensor result(to, value.shape());
+ const auto convert = [&]<class... From>(From...) {
+  const auto one = [&]<class T>(T) {
+   if (value.type() != dtype_of<T>) return;
+   if (to == dtype::f32)
+    convert_elements<T, float>(value.read(), result.write(), value.size());
+   else
+    convert_elements<T, double>(value.read(), result.write(), value.size());
+  };
+  (one(From{}), ...);
+ };
+ convert(float{}, double{}, half{}, bfloat16{}, std::int32_t{}, std::int64_t{}, std::uint8_t{}, bool{});
+ return result;
+}
+
+}
 // ---- tapegraph/nn/session/fetches.hpp ----
 
 // ---- tapegraph/nn/session/operations.hpp ----
@@ -32222,195 +33167,14 @@ template <class T>
 inline constexpr bool has_text<fetched<T>> = true;
 
 }
-// ---- tapegraph/nn/session/fed_values.hpp ----
-
-/// What placeholders take: their own element type, and numbers that NumPy would turn into it without being asked.
 
 namespace tapegraph::detail {
 
-/// Whether values of a type are fed to a placeholder of another: all to float and double, nothing to types that would lose a fraction.
-constexpr bool is_fed_as(dtype from, dtype to) { return from != to && (to == dtype::f32 || to == dtype::f64); }
-
-template <class From, class To>
-void convert_elements(const void* from, void* to, std::int64_t count) {
- for (std::int64_t i = 0; i < count; ++i) static_cast<To*>(to)[i] = static_cast<To>(static_cast<const From*>(from)[i]);
-}
-
-/// The value as the other type; is_fed_as holds.
-template <class = void>
-any_tensor fed_as(const any_tensor& value, dtype to) {
- any_tensor result(to, value.shape());
- const auto convert = [&]<class... From>(From...) {
-  const auto one = [&]<class T>(T) {
-   if (value.type() != dtype_of<T>) return;
-   if (to == dtype::f32)
-    convert_elements<T, float>(value.read(), result.write(), value.size());
-   else
-    convert_elements<T, double>(value.read(), result.write(), value.size());
-  };
-  (one(From{}), ...);
- };
- convert(float{}, double{}, half{}, bfloat16{}, std::int32_t{}, std::int64_t{}, std::uint8_t{}, bool{});
- return result;
-}
-
-}
-// ---- tapegraph/nn/session/parts.hpp ----
-
-namespace tapegraph::detail {
-
-struct parts_of_nodes {
- list<int> part;
- list<int> places;
-};
-
-template <class Nodes, class Arguments>
-constexpr parts_of_nodes find_parts(const Nodes& nodes, const Arguments& arguments, int count) {
- parts_of_nodes found;
- list<int> level(count, 0);
- int levels = 1;
- for (int i = 0; i < count; ++i) {
-  const ir::entry& e = nodes[i];
-  for (int k = 0; k < e.arguments; ++k) {
-   const int a = arguments[e.first_argument + k];
-   if (nodes[a].op->kind == operation_kind::leaf) continue;
-   const int after = level[a] + (nodes[a].place != e.place ? 1 : 0);
-   if (after > level[i]) level[i] = after;
-  }
-  if (level[i] >= levels) levels = level[i] + 1;
- }
- list<int> number(levels * place::end, -1);
- for (int at = 0; at < levels; ++at)
-  for (int i = 0; i < count; ++i) {
-   if (nodes[i].op->kind == operation_kind::leaf || level[i] != at) continue;
-   int& part = number[at * place::end + nodes[i].place];
-   if (part < 0) part = found.places.push_back(nodes[i].place);
-  }
- if (found.places.empty()) found.places.push_back(place::anywhere);
- found.part.resize(count, -1);
- for (int i = 0; i < count; ++i)
-  if (nodes[i].op->kind != operation_kind::leaf) found.part[i] = number[level[i] * place::end + nodes[i].place];
- return found;
-}
-
-template <class Whole>
-struct needed_trace {
- using previous = Whole;
- static constexpr void build(ir::trace& t) { ir::eliminate_dead_nodes(t); }
-};
-
-template <class Stage>
-constexpr bool anything_placed() {
- for (int i = 0; i < Stage::value.used.nodes; ++i)
-  if (Stage::value.nodes[i].place != place::anywhere) return true;
- return false;
-}
-
-template <class Whole>
-constexpr auto places_of() {
- if constexpr (!anything_placed<ir::traced_stage<Whole>>()) {
-  return std::array<int, 1>{place::anywhere};
- } else {
-  constexpr const auto& value = ir::traced_stage<needed_trace<Whole>>::value;
-  constexpr int count = find_parts(value.nodes, value.arguments, value.used.nodes).places.size();
-  std::array<int, static_cast<std::size_t>(count)> places{};
-  const parts_of_nodes found = find_parts(value.nodes, value.arguments, value.used.nodes);
-  for (int k = 0; k < count; ++k) places[static_cast<std::size_t>(k)] = found.places[k];
-  return places;
- }
-}
-
-template <class Whole, int Part>
-struct part_trace {
- using previous = needed_trace<Whole>;
- static constexpr void build(ir::trace& t) {
-  const int count = t.nodes.size();
-  const parts_of_nodes found = find_parts(t.nodes, t.arguments, count);
-  list<int> read(count, 0), from_others(count, 0);
-  for (int i = 0; i < count; ++i)
-   for (int k = 0; k < t.nodes[i].arguments; ++k) {
-    const int a = t.argument(i, k);
-    if (found.part[a] < 0 || found.part[a] == found.part[i]) continue;
-    if (found.part[a] == Part) read[a] = 1;
-    if (found.part[i] == Part) from_others[a] = 1;
-   }
-  const auto is_own = [&](int node) { return found.part[node] == Part || (found.part[node] < 0 && Part == 0); };
-  list<ir::output_entry> outputs;
-  for (int k = 0; k < t.outputs.size(); ++k)
-   if (is_own(t.outputs[k].node))
-    outputs.push_back({t.outputs[k].name, t.outputs[k].node, ir::output_role::result, k});
-  for (const ir::assignment_entry& update : t.assignments)
-   if (is_own(update.node))
-    outputs.push_back({"update", update.node, ir::output_role::update, update.variable});
-  for (int i = 0; i < count; ++i)
-   if (read[i] != 0) outputs.push_back({"value", i, ir::output_role::value, i});
-  t.outputs = outputs;
-  t.assignments.clear();
-  for (int i = 0; i < count; ++i) {
-   if (found.part[i] >= 0 && found.part[i] != Part && t.nodes[i].op->kind == operation_kind::effect)
-    ir::detail::drop_effect(t, t.nodes[i]);
-   if (from_others[i] == 0) continue;
-   ir::entry& e = t.nodes[i];
-   e.op = &ir::descriptor_of<ir::input_op>;
-   e.arguments = 0;
-   e.sealed = true;
-   e.words = t.words.push_back(t.inputs.size());
-   t.inputs.push_back({"a value of another device", i, false, false, 0, i + 1});
-  }
- }
-};
-
-struct compiled_part {
- const ir::program_view* program = nullptr;
- int place = 0;
- bool whole = false;
-};
-
-template <class Whole, class Numbers>
-struct parts_table;
-template <class Whole, int... Part>
-struct parts_table<Whole, std::integer_sequence<int, Part...>> {
- static constexpr auto places = places_of<Whole>();
- static constexpr bool whole = places.size() == 1 && places[0] == place::anywhere;
- template <int K>
- static constexpr const ir::program_view* program() {
-  if constexpr (whole)
-   return &ir::compile_program<Whole>();
-  else
-   return &ir::compile_program<part_trace<Whole, K>>();
- }
- static constexpr std::array<compiled_part, sizeof...(Part)> all{
-  compiled_part{program<Part>(), places[static_cast<std::size_t>(Part)], whole}...};
-};
-template <class Whole>
-using parts_of = parts_table<Whole, std::make_integer_sequence<int, static_cast<int>(places_of<Whole>().size())>>;
-
-}
-
-namespace tapegraph::detail {
-
-struct session_part {
- const ir::program_view* view = nullptr;
- int place = 0;
- std::unique_ptr<ir::program> program;
- std::vector<variable*> variables;
- std::vector<char> used;
- std::vector<char> written;
- std::vector<any_tensor> frozen;
- struct transfer {
-  int part, output, input;
- };
- std::vector<transfer> transfers;
- std::vector<std::pair<int, variable*>> updates;
-};
-struct session_program {
+struct session_program : part_programs {
  const compiled_part* key = nullptr;
- std::vector<session_part> parts;
- std::vector<std::pair<int, int>> results;
  std::vector<any_tensor> defaults;
  std::vector<any_tensor> converted{};
  std::vector<int> numbers;
- bool logged = false;
 };
 
 template <class = void>
@@ -32450,10 +33214,8 @@ protected:
 private:
  variable& variable_of(const ir::program_view& view, int i);
  bool holds_still(const variable& v) const;
- runtime::device_runtime* device_at(int place) const;
  void make_part(session_program& p, const compiled_part& from);
  void connect(session_part& p, bool training);
- void receive(session_program& p, session_part& to);
  void feed_inputs(session_program& p, session_part& part, const std::vector<const feed*>& feeds);
  [[noreturn]] static void refuse_feed(const ir::program_view& view, std::string_view name);
 
@@ -32499,53 +33261,9 @@ session_program& basic_session<X>::program_of(const compiled_part* parts, int co
 template <class X>
 void basic_session<X>::make_part(session_program& p, const compiled_part& from) {
  const ir::program_view& view = *from.program;
- const int number = static_cast<int>(p.parts.size());
- session_part part;
- part.view = &view;
- part.place = from.place;
- part.program = std::make_unique<ir::program>(view, device_at(from.place));
- const auto count = static_cast<std::size_t>(view.variables.size());
- part.written.resize(count);
- part.frozen.resize(count);
  make_variables(view);
- std::vector<char> used(static_cast<std::size_t>(view.nodes.size()));
- for (const int argument : view.arguments) used[static_cast<std::size_t>(argument)] = 1;
- for (int i = 0; i < view.outputs.size(); ++i) {
-  const ir::output_entry& output = view.outputs[i];
-  used[static_cast<std::size_t>(output.node)] = 1;
-  if (output.role == ir::output_role::update) part.updates.emplace_back(i, &variable_of(view, output.number));
-  if (output.role != ir::output_role::result) continue;
-  const auto which = static_cast<std::size_t>(from.whole ? i : output.number);
-  if (p.results.size() <= which) p.results.resize(which + 1);
-  p.results[which] = {number, i};
- }
- for (const ir::assignment_entry& update : view.assignments) {
-  part.written[static_cast<std::size_t>(update.variable)] = 1;
-  used[static_cast<std::size_t>(view.variables[update.variable].node)] = 1;
-  used[static_cast<std::size_t>(update.node)] = 1;
- }
- for (int i = 0; i < view.variables.size(); ++i) {
-  part.variables.push_back(&variable_of(view, i));
-  part.used.push_back(from.whole ? 1 : used[static_cast<std::size_t>(view.variables[i].node)]);
- }
- for (int i = 0; i < view.inputs.size(); ++i) {
-  const int node = view.inputs[i].from_part - 1;
-  for (std::size_t k = 0; node >= 0 && k < p.parts.size(); ++k)
-   for (int o = 0; o < p.parts[k].view->outputs.size(); ++o) {
-    const ir::output_entry& output = p.parts[k].view->outputs[o];
-    if (output.role == ir::output_role::value && output.number == node)
-     part.transfers.push_back({static_cast<int>(k), o, i});
-   }
- }
- p.parts.push_back(std::move(part));
-}
-
-template <class X>
-runtime::device_runtime* basic_session<X>::device_at(int place) const {
- if (place == place::anywhere) return device_;
- if (!place::is_gpu(place)) return nullptr;
- const device wanted = device::cuda(place::index(place));
- return runtime::runtime_for(soft_placement_ ? available_or_cpu(wanted) : wanted);
+ add_part(p, from, device_of_place(from.place, device_, soft_placement_),
+   [&](int i) -> variable& { return variable_of(view, i); });
 }
 
 template <class X>
@@ -32626,20 +33344,6 @@ void basic_session<X>::connect(session_part& p, bool training) {
 }
 
 template <class X>
-void basic_session<X>::receive(session_program& p, session_part& to) {
- for (const session_part::transfer& t : to.transfers) {
-  session_part& from = p.parts[static_cast<std::size_t>(t.part)];
-  const bool stays = from.program->device() == to.program->device();
-  const buffer_view& value = stays ? from.program->device_output(t.output) : from.program->output(t.output);
-  to.program->set_input(t.input, value);
-  if (!p.logged && runtime::placement_is_logged())
-   std::fprintf(stderr, "tapegraph: copy %s%s from %s to %s\n", name_of(value.type),
-      to_string(shape(value.rank, value.extents)).c_str(), place::text(from.place).c_str(),
-      place::text(to.place).c_str());
- }
-}
-
-template <class X>
 void basic_session<X>::feed_inputs(session_program& p, session_part& part, const std::vector<const feed*>& feeds) {
  const ir::program_view& view = *part.view;
  for (std::size_t k = 0; k < feeds.size(); ++k) {
@@ -32690,7 +33394,7 @@ void basic_session<X>::execute(session_program& p, const std::vector<const feed*
  for (session_part& part : p.parts) feed_inputs(p, part, feeds);
  for (session_part& part : p.parts) {
   const device_scope on(part.program->device());
-  receive(p, part);
+  receive_values(p, part);
   connect(part, count > 0);
   for (int i = 0; i < count; ++i) part.program->set_parameter(p.numbers[static_cast<std::size_t>(i)], numbers[i]);
   part.program->run(random);
@@ -32701,17 +33405,7 @@ void basic_session<X>::execute(session_program& p, const std::vector<const feed*
 
 template <class X>
 void basic_session<X>::finish(session_program& p, bool training) {
- for (session_part& part : p.parts)
-  for (const auto& [output, target] : part.updates) {
-   if (training && holds_still(*target)) continue;
-   const device_scope on(part.program->device());
-   const buffer_view from = part.program->device_output(output);
-   const buffer_view to = target->own_data_on(part.program->device());
-   if (part.program->device() == nullptr)
-    std::memcpy(to.data, from.data, from.bytes());
-   else
-    part.program->device()->copy(to.data, from.data, from.bytes());
-  }
+ apply_updates(p, [&](const variable& v) { return training && holds_still(v); });
 }
 
 TG_COMPILED(nn, class basic_session<void>)
@@ -32826,6 +33520,18 @@ constexpr std::uint64_t wanted_trainings() {
    for (const std::string_view name : Names::all)
     if (session_optimizers<Model>.names[i] == name)
      mask |= std::uint64_t{1} << session_optimizers<Model>.trainings[i];
+ return mask;
+}
+
+template <class Model>
+constexpr std::uint64_t scaled_trainings() {
+ std::uint64_t mask = 0;
+ if constexpr (has_optimizers<Model>)
+  [&]<class... O>(const std::tuple<O...>&) {
+   std::size_t i = 0;
+   ((mask |= scales_loss<O>() ? std::uint64_t{1} << session_optimizers<Model>.trainings[i] : 0, ++i), ...);
+  }
+ (session_optimizers<Model>.optimizers);
  return mask;
 }
 
@@ -32980,7 +33686,16 @@ private:
    if (by_rows[t.gradients[i].variable] == 0) nodes.push_back(t.variables[t.gradients[i].variable].node);
   const int first_rows = nodes.size();
   for (const ir::row_use_entry& use : t.row_uses) nodes.push_back(use.node);
-  list<int> found = ir::gradient(t, loss, nodes);
+  const int number = t.gradients[first].optimizer;
+  const auto scaled = [&](int plain) {
+   if ((scaled_trainings<Model>() >> number & 1) == 0) return plain;
+   const graph_node y(&t, plain);
+   const graph_scope own(&t, ir::optimizer_scope(t, number));
+   return (y.type() == dtype::f64 ? ir::scaled_loss<double>(t, y, own, number + 1)
+          : ir::scaled_loss<float>(t, y, own, number + 1))
+    .id();
+  };
+  list<int> found = ir::gradient(t, scaled(loss), nodes);
   if (t.regularizers.size() > 0) {
    list<int> changed(t.variables.size(), 0);
    for (int i = first, k = 0; i < last; ++i) {
@@ -32991,7 +33706,7 @@ private:
     if (by_rows[r.variable] != 0)
      ir::detail::fail_of_variable(t, r.variable, "regularizer: not of a variable with sparse gradients");
    loss = ir::with_penalties<Model>(t, loss, changed);
-   if (loss != t.gradients[first].node) found = ir::gradient(t, loss, nodes);
+   if (loss != t.gradients[first].node) found = ir::gradient(t, scaled(loss), nodes);
   }
   int next = 0;
   for (int i = first; i < last; ++i) {
@@ -33040,7 +33755,8 @@ private:
   list<ir::gradient_entry> own;
   for (const ir::gradient_entry& each : t.gradients)
    if (each.optimizer == table.trainings[I]) own.push_back(each);
-  ir::trace_updates<optimizer>(t, ir::graph_gradients(&t, own));
+  const int common = scales_loss<optimizer>() ? ir::optimizer_scope(t, table.trainings[I]) : 0;
+  ir::trace_updates<optimizer>(t, ir::graph_gradients(&t, own, common));
  }
 };
 
@@ -35795,6 +36511,7 @@ public:
   updates_->push_back({tensor_, state, eval(value)});
  }
  bool matches(std::string_view pattern) const { return path_matches(pattern, path_); }
+ void assign_state(variable& state, any_tensor value) const { updates_->push_back({0, &state, std::move(value)}); }
 
 private:
  variable_list* states_;
@@ -35825,7 +36542,7 @@ public:
  }
 
  /// The function's gradients by each tensor, in their order, at the present values. Of a function without arguments that returns a
- /// scalar.
+ /// scalar. With loss_scaling they are those of the function times loss_scale(), as apply_gradients then takes them.
  template <class F>
  std::vector<any_tensor> compute_gradients(const F& f) {
   return value_and_gradients(f).second;
@@ -35840,6 +36557,17 @@ public:
   auto [value, gradients] = value_and_gradients(f);
   apply_gradients(gradients);
   return value;
+ }
+
+ /// What loss_scaling multiplies losses by in the next step, 1 without it: compute_gradients and minimize do so, and gradients from
+ /// elsewhere are to be of the loss times this.
+ double loss_scale() {
+  if constexpr (detail::scales_loss<Optimizer>()) {
+   const any_tensor scale = common_state(detail::loss_scale_name).data();
+   return scale.type() == dtype::f64 ? tensor<double>(scale).item() : tensor<float>(scale).item();
+  } else {
+   return 1;
+  }
  }
 
  /// To change its numbers.
@@ -35899,7 +36627,31 @@ private:
    });
    return total;
   }
+  /// A scalar of the optimizer's that belongs to no tensor.
+  tensor<T> common(std::string_view name) const {
+   return tensor<T>(const_cast<applied*>(self)->common_state(name).data());
+  }
+  template <tensor_like E>
+  void assign_common(std::string_view name, const tensor<T>&, const E& value) const {
+   slots->assign_state(const_cast<applied*>(self)->common_state(name), eval(value));
+  }
  };
+ bool holds_doubles() const {
+  return std::any_of(weights_.begin(), weights_.end(),
+      [](const weight& w) { return w.data->type() == dtype::f64; });
+ }
+ variable& common_state(std::string_view name) {
+  if (variable* const known = states_.find(name)) return *known;
+  const double first = first_value_of(&optimizer_, name);
+  return holds_doubles() ? states_.add(std::string(name), tensor<double>(first), false, true)
+     : states_.add(std::string(name), tensor<float>(static_cast<float>(first)), false, true);
+ }
+ static double first_value_of(const void* optimizer, std::string_view state) {
+  if constexpr (requires(const Optimizer& o) { o.first_value(state); })
+   return static_cast<const Optimizer*>(optimizer)->first_value(state);
+  else
+   return 0;
+ }
 
  void add(variable_list& list) {
   for (variable& v : list)
@@ -35930,7 +36682,16 @@ private:
   auto value = eval(f());
   if (value.size() != 1)
    throw shape_error("minimize: the function must give a scalar, it gave shape " + to_string(value.shape()));
-  auto gradients = tape.gradient(value, sources);
+  std::vector<any_tensor> gradients;
+  if constexpr (detail::scales_loss<Optimizer>()) {
+   optimizer_.numbers(step_ + 1);
+   const any_tensor scale = common_state(detail::loss_scale_name).data();
+   const auto scaled = [&](const auto& s) { return eval(value * detail::as_type_of(value, s)); };
+   gradients = scale.type() == dtype::f64 ? tape.gradient(scaled(tensor<double>(scale)), sources)
+            : tape.gradient(scaled(tensor<float>(scale)), sources);
+  } else {
+   gradients = tape.gradient(value, sources);
+  }
   value.set_tape_index({});
   return std::pair(std::move(value), std::move(gradients));
  }
@@ -35978,13 +36739,7 @@ void applied<Optimizer>::apply_gradients(const std::vector<any_tensor>& gradient
   narrow[i] = {static_cast<float>(numbers[i])};
  }
  std::vector<detail::hand_slots::pending> updates;
- const auto first_value = [](const void* optimizer, std::string_view state) -> double {
-  if constexpr (requires(const Optimizer& o) { o.first_value(state); })
-   return static_cast<const Optimizer*>(optimizer)->first_value(state);
-  else
-   return 0;
- };
- detail::hand_slots slots(&states_, &updates, {&optimizer_, first_value});
+ detail::hand_slots slots(&states_, &updates, {&optimizer_, &first_value_of});
  const gradients_of_step<float> step{this, &slots, &gradients};
  const auto update = [&](const auto&... shared) {
   step.each([&](const auto& some, const auto& w, const auto& g) {
@@ -35995,9 +36750,7 @@ void applied<Optimizer>::apply_gradients(const std::vector<any_tensor>& gradient
   });
  };
  if constexpr (requires { Optimizer::shared(step, narrow); }) {
-  const bool mixed =
-   std::any_of(weights_.begin(), weights_.end(), [](const weight& w) { return w.data->type() == dtype::f64; });
-  if (mixed)
+  if (holds_doubles())
    update(Optimizer::shared(gradients_of_step<double>{this, &slots, &gradients}, wide));
   else
    update(Optimizer::shared(step, narrow));
@@ -36602,8 +37355,8 @@ namespace tapegraph {
 ///     tg::chain{tg::loss_scaling{}, tg::adam{.learning_rate = 1e-3}}
 ///
 /// It is the optimizer's: `model.variables()["loss_scale"]`, a scalar, beside "loss_scale_good_steps", the finite steps since it
-/// changed. Skipped steps count as those of skip_nonfinite do. For models of tg::compile; whatever updates without their training
-/// step refuses it.
+/// changed. Skipped steps count as those of skip_nonfinite do. In a step of several optimizers each has a scale of its own
+/// (docs/mixed_precision.md).
 struct loss_scaling {
  double initial_scale = 32768;     ///< 2^15; powers of two scale without rounding
  std::int64_t growth_steps = 2000; ///< Keras's dynamic_growth_steps
@@ -36631,7 +37384,7 @@ struct loss_scaling {
   using step = std::remove_cvref_t<decltype(gradients)>;
   if constexpr (!requires { gradients.common(detail::loss_scale_name); }) {
    static_assert(always_false<step>,
-      "loss_scaling: models of tg::compile scale their loss; here nothing does");
+      "loss_scaling: nothing scales the loss here");
   } else {
    const auto scale = gradients.common(detail::loss_scale_name);
    const auto steps = gradients.common(detail::good_steps_name);
@@ -40805,10 +41558,6 @@ struct simple_rnn_cell {
 
 // ---- tapegraph/ops/recurrent/cpu_recurrence.hpp ----
 
-#if __has_include(<sched.h>)
-#include <sched.h>
-#endif
-
 namespace tapegraph::cpu {
 
 class alignas(64) meeting_point {
@@ -40818,17 +41567,15 @@ public:
   const unsigned round = round_.load(std::memory_order_relaxed);
   if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == members) {
    arrived_.store(0, std::memory_order_relaxed);
-   round_.store(round + 1, std::memory_order_release);
+   round_.store(round + 1);
+   round_.notify_all();
    return;
   }
-  for (int spins = 0; round_.load(std::memory_order_acquire) == round; ++spins) {
-#if __has_include(<sched.h>)
-   if (spins > 500) sched_yield();
+#if defined(_OPENMP)
+  const auto met = [&] { return round_.load(std::memory_order_acquire) != round; };
+  if (detail::patience<>::lasts(1e-4, met)) return;
 #endif
-#if defined(__x86_64__)
-   __builtin_ia32_pause();
-#endif
-  }
+  round_.wait(round, std::memory_order_acquire);
  }
 
 private:
@@ -42360,6 +43107,503 @@ constexpr auto gru_with_state(const Scope& scope, const X& x, const gru_layer_op
 }
 
 }
+// ---- tapegraph/nn/layers/masking.hpp ----
+
+// ---- tapegraph/nn/masked.hpp ----
+
+/// Values that carry a mask, formulas of them, and losses and metrics that look at it. nn/layers/masking.hpp has the layers.
+
+namespace tapegraph {
+
+/// A value [batch, time, ...], a tensor or formula, and which of its steps count: `mask`, bool [batch, time]. Without `has_mask` all do:
+/// a recurrent layer that returns its last step alone has used the mask up.
+template <class X, class M>
+struct masked {
+ X value;
+ M mask;
+ bool has_mask = true;
+
+ /// Another value with this mask.
+ template <tensor_like Y>
+ constexpr masked<Y, M> with(const Y& y) const {
+  return {y, mask, has_mask};
+ }
+ /// f(value), which keeps the steps, with this mask: `x.map([](auto h) { return clip(h, 0, 1); })`.
+ template <class F>
+ constexpr auto map(const F& f) const {
+  return with(f(value));
+ }
+ constexpr auto sealed() const { return with(eval(value)); }
+ /// f(value, weights) with the mask, 0 and 1, in the weights: what metrics take.
+ template <class W, class F>
+ constexpr void weighing(const W& weights, const F& f) const {
+  if (!has_mask)
+   f(value, weights);
+  else if constexpr (tensor_like<W>)
+   f(value, eval(where(mask, detail::weights_beside(weights, shape_of(mask).rank()), 0)));
+  else
+   f(value, detail::as_type_of(value, mask));
+ }
+};
+
+/// A value with a mask of one's own, bool [batch, time]: `with_mask(x, sequence_mask(lengths, time))`.
+template <tensor_like X, tensor_like M>
+constexpr auto with_mask(const X& x, const M& mask, std::source_location where = std::source_location::current()) {
+ const auto value = eval(x, where);
+ const auto counts = eval(mask, where);
+ return masked<std::remove_cv_t<decltype(value)>, std::remove_cv_t<decltype(counts)>>{value, counts};
+}
+
+template <class X, class M>
+constexpr auto eval(const masked<X, M>& x, std::source_location where = std::source_location::current()) {
+ return x.with(eval(x.value, where));
+}
+/// An output with a mask: its loss and metrics see the steps that count, `predict` gives all values.
+template <fixed_string Name, class X, class M>
+constexpr auto output(const masked<X, M>& x) {
+ return named_output<Name, decltype(x.sealed())>{x.sealed()};
+}
+template <class X, class M>
+constexpr auto outputs_without_masks(const masked<X, M>& x) {
+ return eval(x.value);
+}
+template <fixed_string... Names, class... Handles>
+constexpr auto outputs_without_masks(const outputs<named_output<Names, Handles>...>& them) {
+ return std::apply(
+  [](const auto&... each) {
+   return outputs{
+    named_output<Names, detail::type_without_mask<Handles>>{detail::without_mask(each.value)}...};
+  },
+  them.items);
+}
+
+namespace detail {
+
+/// The steps that count in both of two values.
+template <class X, class Y, class M>
+constexpr masked<Y, M> both_masks(const masked<X, M>& a, const masked<Y, M>& b) {
+ if (!a.has_mask) return b;
+ const auto same = [](const auto& x, const auto& y) {
+  if constexpr (requires { x.owner(); })
+   return x.id() == y.id();
+  else
+   return x.shares_with(y);
+ };
+ if (!b.has_mask || same(a.mask, b.mask)) return {b.value, a.mask, true};
+ return {b.value, eval(logical_and(a.mask, b.mask)), true};
+}
+
+template <class F, class A, class B>
+constexpr auto masked_formula(const F& f, const A& a, const B& b) {
+ if constexpr (!is_masked<A>)
+  return b.with(f(a, b.value));
+ else if constexpr (!is_masked<B>)
+  return a.with(f(a.value, b));
+ else
+  return both_masks(a, b).with(f(a.value, b.value));
+}
+
+template <class A, class B>
+concept masked_operands = (is_masked<A> && (is_masked<B> || operand<B>)) || (operand<A> && is_masked<B>);
+
+struct mask_texts {
+ static constexpr const char* text(std::int64_t) {
+  return "mask: it has more axes than what it masks; an output without the axis of time has none, take x.value";
+ }
+};
+/// A mask [batch, time] beside values [batch, time, ...].
+template <handle M>
+constexpr M mask_over(const M& mask, int rank) {
+ const shape from = shape_of(mask);
+ const auto here = std::source_location::current();
+ if (from.rank() > rank) return static_cast<M>(refuse<mask_texts>(0, here, mask));
+ shape target = from;
+ while (target.rank() < rank) target.push_back(1);
+ return invoke<reshape_op>({}, &target, here, mask);
+}
+
+/// The mean of values [batch, time, ...] of the steps that count; 0 where none does.
+template <handle V, handle M>
+constexpr V mean_of_counted(const V& values, const M& mask) {
+ const M counts = mask_over(mask, shape_of(values).rank());
+ const V total = sum(where(counts, values, 0)), steps = sum(where(counts, ones_like(values), 0));
+ return eval(total / maximum(steps, 1));
+}
+
+/// One loss of one output with a mask: the mean over the steps that count, as in Keras. Weights of records multiply, and do not change
+/// by how many is divided.
+template <class Loss>
+struct masked_part {
+ static_assert(loss_part<Loss>::columns > 0, "mask: this loss has no labels, and no steps that count; take x.value");
+ template <class Y, class N, class Z>
+ static constexpr auto value(const Y& y, const N& n, const Z& z) {
+  if (!y.has_mask) return loss_part<Loss>::value(y.value, n, z);
+  return mean_of_counted(steps(y.value, n, z), y.mask);
+ }
+ template <class Y, class Z, class... W>
+ static constexpr auto accuracy(const Y& y, const Z& z, const W&...) {
+  if constexpr (requires { Loss::right(y.value, z); })
+   return y.has_mask ? mean_of_counted(eval(Loss::right(y.value, z)), y.mask)
+       : eval(Loss::accuracy(y.value, z));
+  else
+   return none{};
+ }
+
+private:
+ template <class X, class N, class Z>
+ static constexpr auto steps(const X& x, const N& n, const Z& z) {
+  if constexpr (numbers_in<Loss>() > 0) {
+   static_assert(
+    requires { Loss{}.per_record(x, z, n); }, "mask: a loss with steps needs per_record");
+   return eval(Loss{}.per_record(x, z, n));
+  } else {
+   static_assert(
+    requires { Loss{}.per_record(x, z); }, "mask: a loss with steps needs per_record");
+   return eval(Loss{}.per_record(x, z));
+  }
+ }
+ template <class>
+ friend struct masked_part;
+};
+template <class Loss>
+struct masked_part<weighted<Loss>> : masked_part<Loss> {
+ template <class Y, class N, class Z, class W>
+ static constexpr auto value(const Y& y, const N& n, const Z& z, const W& w) {
+  if (!y.has_mask) return loss_part<weighted<Loss>>::value(y.value, n, z, w);
+  const auto each = masked_part<Loss>::steps(y.value, n, z);
+  return mean_of_counted(eval(each * weights_beside(w, shape_of(each).rank())), y.mask);
+ }
+};
+
+}
+
+/// The mean of values [batch, time, ...], such as a loss's `per_record(x.value, labels)`, over the steps of x that count.
+template <tensor_like V, class X, class M>
+constexpr auto masked_mean(const V& values, const masked<X, M>& x) {
+ const auto sealed = eval(values);
+ return x.has_mask ? detail::mean_of_counted(sealed, x.mask) : mean(sealed);
+}
+
+#define TG_MASKED_OPERATOR(sign)                                                                                       \
+ template <class A, class B>                                                                                        \
+  requires detail::masked_operands<A, B>                                                                         \
+ constexpr auto operator sign(const A& a, const B& b) {                                                             \
+  return detail::masked_formula([](const auto& x, const auto& y) { return x sign y; }, a, b);                    \
+ }
+TG_MASKED_OPERATOR(+)
+TG_MASKED_OPERATOR(-)
+TG_MASKED_OPERATOR(*)
+TG_MASKED_OPERATOR(/)
+#undef TG_MASKED_OPERATOR
+
+#define TG_MASKED_FUNCTION(word)                                                                                       \
+ template <class X, class M, class... More>                                                                         \
+ constexpr auto word(const masked<X, M>& x, const More&... more) {                                                  \
+  return x.with(word(x.value, more...));                                                                         \
+ }
+TG_MASKED_FUNCTION(relu)
+TG_MASKED_FUNCTION(relu6)
+TG_MASKED_FUNCTION(leaky_relu)
+TG_MASKED_FUNCTION(elu)
+TG_MASKED_FUNCTION(selu)
+TG_MASKED_FUNCTION(gelu)
+TG_MASKED_FUNCTION(silu)
+TG_MASKED_FUNCTION(swish)
+TG_MASKED_FUNCTION(mish)
+TG_MASKED_FUNCTION(tanh)
+TG_MASKED_FUNCTION(sigmoid)
+TG_MASKED_FUNCTION(hard_sigmoid)
+TG_MASKED_FUNCTION(softplus)
+TG_MASKED_FUNCTION(softsign)
+TG_MASKED_FUNCTION(exp)
+TG_MASKED_FUNCTION(softmax)
+TG_MASKED_FUNCTION(log_softmax)
+#undef TG_MASKED_FUNCTION
+
+}
+
+/// Masks that flow from an embedding to the loss, as Keras's do. Not part of tapegraph.hpp: programs without them do not compile them.
+///
+///     auto h = tg::embedding(scope / "words", words, {.input_dim = 1000, .output_dim = 64}, tg::mask_zero);
+///     h = tg::dropout(scope / "drop", h, {.rate = 0.1});                                   // keeps the mask
+///     auto y = tg::lstm(scope / "lstm", h, {.units = 64, .return_sequences = true});       // uses it and keeps it
+///     return tg::dense(scope / "tag", y, {.units = 10});                                   // loss and metrics use it
+///
+/// Which layers do what: docs/layers.md.
+
+namespace tapegraph {
+
+struct lstm_layer_options;
+struct gru_layer_options;
+struct simple_rnn_layer_options;
+struct multi_head_attention_options;
+struct grouped_query_attention_options;
+struct layer_normalization_options;
+struct group_normalization_options;
+struct rms_normalization_options;
+struct noise_rate_options;
+struct gaussian_noise_options;
+struct prelu_options;
+struct position_embedding_options;
+struct token_and_position_embedding_options;
+struct wavelength_options;
+template <handle M>
+struct attention_mask;
+enum class merge_mode;
+
+/// Behind the options of an embedding: index 0 is padding, and what is made of it does not count (Keras's mask_zero=True).
+struct mask_zero_t {};
+inline constexpr mask_zero_t mask_zero{};
+
+/// Like `embedding`, with the mask of the indices [batch, time] that are not 0. Row 0 of the table is there all the same.
+template <class T = void, class Scope, tensor_like X>
+ requires(!tensor_like<Scope>)
+constexpr auto embedding(const Scope& scope, const X& indices, const embedding_options& o, mask_zero_t,
+      std::source_location where = std::source_location::current()) {
+ const auto given = eval(indices, where);
+ return with_mask(embedding<T>(scope, given, o, where), embedding_mask(given, 0, where).steps, where);
+}
+template <class T = void, class Scope, tensor_like X>
+ requires(!tensor_like<Scope>)
+constexpr auto token_and_position_embedding(const Scope& scope, const X& indices,
+           const token_and_position_embedding_options& o, mask_zero_t) {
+ const auto given = eval(indices);
+ return with_mask(token_and_position_embedding<T>(scope, given, o), embedding_mask(given).steps);
+}
+
+struct masking_options {
+ double mask_value = 0;
+};
+/// x [batch, time, ..., features] with the mask of the steps that have a feature other than `mask_value`; the others become 0.
+template <class Scope, tensor_like X>
+ requires(!tensor_like<Scope>)
+constexpr auto masking(const Scope& scope, const X& x, const masking_options& o = {},
+     std::source_location where = std::source_location::current()) {
+ const auto input = scope.operand(x, where);
+ const auto mark = scope.enter();
+ const auto counts = any(eval(input != o.mask_value, where), -1, {}, where);
+ return with_mask(
+  scope.leave("masking", mark, eval(tapegraph::where(expand_dims(counts, -1, where), input, 0), where)), counts,
+  where);
+}
+
+#define TG_KEEPS_MASK(word, options)                                                                                   \
+ template <class Scope, class X, class M, class O = options>                                                        \
+ constexpr auto word(const Scope& scope, const masked<X, M>& x, const O& o = {},                                    \
+      std::source_location where = std::source_location::current()) {                                \
+  return x.with(word(scope, x.value, o, where));                                                                 \
+ }
+TG_KEEPS_MASK(dense, dense_options)
+TG_KEEPS_MASK(dropout, dropout_options)
+TG_KEEPS_MASK(spatial_dropout1d, noise_rate_options)
+TG_KEEPS_MASK(alpha_dropout, noise_rate_options)
+TG_KEEPS_MASK(gaussian_dropout, noise_rate_options)
+TG_KEEPS_MASK(gaussian_noise, gaussian_noise_options)
+TG_KEEPS_MASK(layer_normalization, layer_normalization_options)
+TG_KEEPS_MASK(group_normalization, group_normalization_options)
+TG_KEEPS_MASK(rms_normalization, rms_normalization_options)
+TG_KEEPS_MASK(prelu, prelu_options)
+TG_KEEPS_MASK(activity_regularization, regularizer)
+#undef TG_KEEPS_MASK
+
+template <class Scope, class X, class M, class F>
+constexpr auto time_distributed(const Scope& scope, const masked<X, M>& x, const F& f) {
+ return x.with(time_distributed(scope, x.value, f));
+}
+template <class Scope, class X, class M, class F>
+constexpr auto layer(const Scope& scope, std::string_view type, const masked<X, M>& x, const F& f,
+     std::source_location where = std::source_location::current()) {
+ return x.with(layer(scope, type, x.value, f, where));
+}
+/// Positions are not of the batch, and have no mask: `x + tg::position_embedding(scope, x, ...)`.
+template <class Scope, class X, class M, class O = position_embedding_options, class... P>
+constexpr auto position_embedding(const Scope& scope, const masked<X, M>& x, const O& o, const P&... first) {
+ return position_embedding(scope, x.value, o, first...);
+}
+template <class X, class M, class O = wavelength_options>
+constexpr auto sinusoidal_positions(const masked<X, M>& x, const O& o = {}) {
+ return sinusoidal_positions(x.value, o);
+}
+template <class X, class M, class O = wavelength_options>
+constexpr auto rotary_positions(const masked<X, M>& x, const O& o = {}) {
+ return x.with(rotary_positions(x.value, o));
+}
+
+/// The mean over the steps that count, [batch, features]; 0 where none does.
+template <class X, class M>
+constexpr auto global_average_pooling1d(const masked<X, M>& x, reduce_options options = {},
+          std::source_location where = std::source_location::current()) {
+ const auto input = eval(x.value, where);
+ if (!x.has_mask) return global_average_pooling1d(input, options, where);
+ const auto counts = expand_dims(x.mask, -1, where);
+ const auto total = sum(tapegraph::where(counts, input, 0), 1, options, where);
+ const auto steps = sum(tapegraph::where(counts, ones_like(input), 0), 1, options, where);
+ return eval(total / maximum(steps, 1), where);
+}
+/// The maximum over the steps that count; -infinity where none does.
+template <class X, class M>
+constexpr auto global_max_pooling1d(const masked<X, M>& x, reduce_options options = {},
+         std::source_location where = std::source_location::current()) {
+ const auto input = eval(x.value, where);
+ if (!x.has_mask) return global_max_pooling1d(input, options, where);
+ constexpr double least = -std::numeric_limits<double>::infinity();
+ return global_max_pooling1d(eval(tapegraph::where(expand_dims(x.mask, -1, where), input, least), where), options,
+        where);
+}
+
+/// What the recurrent layers with states give for a value with a mask: the output has the mask where it is a sequence.
+template <class Y, class H>
+struct masked_recurrent_values {
+ Y output;
+ H hidden;
+};
+template <class Y, class H>
+struct masked_lstm_values {
+ Y output;
+ H hidden, cell;
+};
+
+namespace detail {
+
+template <class Y, class Given>
+constexpr auto masked_states(const Y& y, const Given& given) {
+ if constexpr (requires { given.cell; })
+  return masked_lstm_values<Y, std::remove_cvref_t<decltype(given.hidden)>>{y, given.hidden, given.cell};
+ else
+  return masked_recurrent_values<Y, std::remove_cvref_t<decltype(given.hidden)>>{y, given.hidden};
+}
+
+/// f(value, mask or nothing) of a recurrent layer.
+template <class F, class X, class M>
+constexpr auto recurrent_under_mask(const masked<X, M>& x, bool sequences, bool backwards, const F& f) {
+ const auto values = x.has_mask ? f(x.value, step_mask{x.mask}) : f(x.value);
+ const bool kept = x.has_mask && sequences;
+ const M mask = kept && backwards ? reverse(x.mask, 1) : x.mask;
+ if constexpr (requires { values.output; }) {
+  using H = std::remove_cvref_t<decltype(values.output)>;
+  return masked_states(masked<H, M>{values.output, mask, kept}, values);
+ } else {
+  return masked<std::remove_cv_t<decltype(values)>, M>{values, mask, kept};
+ }
+}
+
+}
+
+#define TG_STEPS_OVER_MASK(word, options)                                                                              \
+ template <class Scope, class X, class M, class O = options, class... E>                                            \
+ constexpr auto word(const Scope& scope, const masked<X, M>& x, const O& o, const E&... extras) {                   \
+  const auto run = [&](const auto& value, const auto&... mask) {                                                 \
+   return word(scope, value, o, mask..., extras...);                                                          \
+  };                                                                                                             \
+  return detail::recurrent_under_mask(x, o.return_sequences, o.go_backwards, run);                               \
+ }
+TG_STEPS_OVER_MASK(lstm, lstm_layer_options)
+TG_STEPS_OVER_MASK(lstm_with_state, lstm_layer_options)
+TG_STEPS_OVER_MASK(gru, gru_layer_options)
+TG_STEPS_OVER_MASK(gru_with_state, gru_layer_options)
+TG_STEPS_OVER_MASK(simple_rnn, simple_rnn_layer_options)
+TG_STEPS_OVER_MASK(simple_rnn_with_state, simple_rnn_layer_options)
+#undef TG_STEPS_OVER_MASK
+
+/// As Keras has it, a sequence is 0 at steps that do not count.
+template <class Scope, class X, class M, class O = lstm_layer_options>
+constexpr auto bidirectional(const Scope& scope, const masked<X, M>& x, O o, merge_mode mode = merge_mode{}) {
+ o.zero_output_for_mask = o.return_sequences;
+ return detail::recurrent_under_mask(x, o.return_sequences, false, [&](const auto& value, const auto&... mask) {
+  return bidirectional(scope, value, o, mode, mask...);
+ });
+}
+template <class Scope, class X, class M, class... O>
+constexpr auto stacked(const Scope& scope, const masked<X, M>& x, const std::tuple<O...>& layers) {
+ const auto& last = std::get<sizeof...(O) - 1>(layers);
+ return detail::recurrent_under_mask(x, last.return_sequences, false, [&](const auto& value, const auto&... mask) {
+  return stacked(scope, value, layers, mask...);
+ });
+}
+
+namespace detail {
+
+/// f(query, value, mask or nothing) of attention: a step of the query that counts sees the steps of the value that do. The result has
+/// the query's mask.
+template <class Q, class V, class F, class... Masks>
+constexpr auto attention_under_masks(const Q& query, const V& value, const F& f, const Masks&... given) {
+ const auto& q = without_mask(query);
+ const auto& v = without_mask(value);
+ const auto with = [&](const auto& seen) {
+  if constexpr (sizeof...(Masks) == 0)
+   return f(q, v, attention_mask{eval(seen)});
+  else
+   return f(q, v, attention_mask{eval(logical_and(seen, given.seen...))});
+ };
+ const auto by_value = [&](const auto&... before) {
+  if constexpr (is_masked<V>)
+   if (value.has_mask) {
+    const auto sees = expand_dims(value.mask, -2);
+    if constexpr (sizeof...(before) == 0)
+     return with(sees);
+    else
+     return with(logical_and(before..., sees));
+   }
+  if constexpr (sizeof...(before) == 0)
+   return f(q, v, given...);
+  else
+   return with(before...);
+ };
+ if constexpr (is_masked<Q>)
+  return query.with(query.has_mask ? by_value(expand_dims(query.mask, -1)) : by_value());
+ else
+  return by_value();
+}
+
+template <class Q, class V>
+concept one_masked = is_masked<Q> || is_masked<V>;
+
+}
+
+template <class Scope, class Q, class V, class O = multi_head_attention_options, class... Masks>
+ requires detail::one_masked<Q, V>
+constexpr auto multi_head_attention(const Scope& scope, const Q& query, const V& value, const O& o,
+         const Masks&... masks) {
+ return detail::attention_under_masks(
+  query, value,
+  [&](const auto& q, const auto& v, const auto&... seen) {
+   return multi_head_attention(scope, q, v, o, seen...);
+  },
+  masks...);
+}
+template <class Scope, class Q, class V, class O = grouped_query_attention_options, class... Masks>
+ requires detail::one_masked<Q, V>
+constexpr auto grouped_query_attention(const Scope& scope, const Q& query, const V& value, const O& o,
+         const Masks&... masks) {
+ return detail::attention_under_masks(
+  query, value,
+  [&](const auto& q, const auto& v, const auto&... seen) {
+   return grouped_query_attention(scope, q, v, o, seen...);
+  },
+  masks...);
+}
+
+#define TG_ENDS_MASK(word)                                                                                             \
+ template <class X, class M, class... More>                                                                         \
+ constexpr X word(const masked<X, M>& x, const More&...) {                                                          \
+  static_assert(always_false<X>, #word ": steps and their mask end here; say so, " #word "(x.value)");           \
+  return x.value;                                                                                                \
+ }
+TG_ENDS_MASK(flatten)
+TG_ENDS_MASK(reshape)
+TG_ENDS_MASK(transpose)
+#undef TG_ENDS_MASK
+#define TG_HAS_NO_MASK(word, options)                                                                                  \
+ template <class Scope, class X, class M, class O = options>                                                        \
+ constexpr X word(const Scope&, const masked<X, M>& x, const O& = {}) {                                             \
+  static_assert(always_false<X>, #word ": it has no mask, padding counts as any step; say so by x.value");       \
+  return x.value;                                                                                                \
+ }
+TG_HAS_NO_MASK(conv1d, conv1d_layer_options)
+TG_HAS_NO_MASK(batch_normalization, batch_normalization_options)
+#undef TG_HAS_NO_MASK
+
+}
 // ---- tapegraph/nn/layers/recurrent.hpp ----
 
 #ifdef TG_CUDA
@@ -43066,7 +44310,8 @@ struct categorical_cross_entropy : detail::loss_of_records<categorical_cross_ent
   const auto labels = detail::labels_like(p, z);
   return sum(-(labels * detail::log_of_probabilities(p)), -1);
  }
- static constexpr auto accuracy(const auto& p, const auto& z) { return softmax_cross_entropy::accuracy(p, z); }
+ static constexpr auto right(const auto& p, const auto& z) { return softmax_cross_entropy::right(p, z); }
+ static constexpr auto accuracy(const auto& p, const auto& z) { return mean(right(p, z)); }
 };
 
 /// -log p of the class, of probabilities p [batch..., classes] and int32 class numbers [batch...].
@@ -43078,9 +44323,8 @@ struct sparse_categorical_cross_entropy : detail::loss_of_records<sparse_categor
  static constexpr tensor_spec labels(dtype, const shape& output) {
   return {dtype::i32, detail::dims_without_last(output)};
  }
- static constexpr auto accuracy(const auto& p, const auto& z) {
-  return sparse_softmax_cross_entropy::accuracy(p, z);
- }
+ static constexpr auto right(const auto& p, const auto& z) { return sparse_softmax_cross_entropy::right(p, z); }
+ static constexpr auto accuracy(const auto& p, const auto& z) { return mean(right(p, z)); }
 };
 
 namespace detail {
@@ -43152,6 +44396,8 @@ struct smoothed {
   }
  }
  static constexpr tensor_spec labels(dtype type, const shape& output) { return Loss::labels(type, output); }
+ static constexpr auto right(const auto& x, const auto& z) requires requires { Loss::right(x, z); }
+ { return Loss::right(x, z); }
  static constexpr auto accuracy(const auto& x, const auto& z) requires requires { Loss::accuracy(x, z); }
  { return Loss::accuracy(x, z); }
 
@@ -44580,9 +45826,10 @@ struct binary_focal {
    return weight * focus(1 - (z * x + (1 - z) * (1 - x)), n[2]) * -(z * log(q) + (1 - z) * log(1 - q));
   }
  }
- static constexpr auto accuracy(const auto& x, const auto& z) {
-  return mean(cast<float>((x > (Logits ? 0 : 0.5)) == (z > 0.5)));
+ static constexpr auto right(const auto& x, const auto& z) {
+  return cast<float>((x > (Logits ? 0 : 0.5)) == (z > 0.5));
  }
+ static constexpr auto accuracy(const auto& x, const auto& z) { return mean(right(x, z)); }
 };
 
 template <bool Logits>
@@ -44610,7 +45857,8 @@ struct categorical_focal {
   }();
   return sum(n[0] * focus(1 - exp(logs), n[1]) * -(labels * logs), -1);
  }
- static constexpr auto accuracy(const auto& x, const auto& z) { return softmax_cross_entropy::accuracy(x, z); }
+ static constexpr auto right(const auto& x, const auto& z) { return softmax_cross_entropy::right(x, z); }
+ static constexpr auto accuracy(const auto& x, const auto& z) { return mean(right(x, z)); }
 };
 
 }
@@ -44637,21 +45885,23 @@ constexpr auto signs_of(const auto& z) {
  const auto binary = all_of(logical_or(z == 0, z == 1));
  return eval(where(binary, 2 * z - 1, z));
 }
-constexpr auto signs_agree(const auto& x, const auto& z) { return mean(cast<float>((x > 0) == (z > 0))); }
+constexpr auto signs_agree(const auto& x, const auto& z) { return cast<float>((x > 0) == (z > 0)); }
 }
 
 /// max(1 - z x, 0), of scores x and labels of -1 and 1, or 0 and 1.
 struct hinge : detail::loss_of_elements<hinge> {
  static constexpr std::string_view name = "hinge";
  static constexpr auto each(const auto& x, const auto& z) { return maximum(1 - detail::signs_of(z) * x, 0); }
- static constexpr auto accuracy(const auto& x, const auto& z) { return detail::signs_agree(x, z); }
+ static constexpr auto right(const auto& x, const auto& z) { return detail::signs_agree(x, z); }
+ static constexpr auto accuracy(const auto& x, const auto& z) { return mean(right(x, z)); }
 };
 
 /// max(1 - z x, 0)^2
 struct squared_hinge : detail::loss_of_elements<squared_hinge> {
  static constexpr std::string_view name = "squared_hinge";
  static constexpr auto each(const auto& x, const auto& z) { return square(maximum(1 - detail::signs_of(z) * x, 0)); }
- static constexpr auto accuracy(const auto& x, const auto& z) { return detail::signs_agree(x, z); }
+ static constexpr auto right(const auto& x, const auto& z) { return detail::signs_agree(x, z); }
+ static constexpr auto accuracy(const auto& x, const auto& z) { return mean(right(x, z)); }
 };
 
 /// max(1 + max((1 - z) x) - sum(z x), 0) over the last axis, of scores [batch..., classes] and one-hot labels.
@@ -44663,7 +45913,8 @@ struct categorical_hinge : detail::loss_of_records<categorical_hinge> {
   const auto wrong = max((1 - labels) * x, -1);
   return eval(maximum(wrong - right + 1, 0));
  }
- static constexpr auto accuracy(const auto& x, const auto& z) { return softmax_cross_entropy::accuracy(x, z); }
+ static constexpr auto right(const auto& x, const auto& z) { return softmax_cross_entropy::right(x, z); }
+ static constexpr auto accuracy(const auto& x, const auto& z) { return mean(right(x, z)); }
 };
 
 }
@@ -45098,12 +46349,19 @@ public:
   for (const named& each : states_) list.push_back({each.name, each.values});
   return list;
  }
+ /// A state with its shape. Throws argument_error for a name that the metric did not give.
+ tensor<double> tensor_of(std::string_view name) const {
+  for (const named& each : states_)
+   if (each.name == name) return {each.values, each.dims};
+  throw argument_error("metric: no state '" + std::string(name) + "'");
+ }
  void reset() { states_.clear(); }
 
 private:
  struct named {
   std::string name;
   std::vector<double> values;
+  shape dims;
  };
  template <class = void>
  void add_to(std::string_view name, const shape& dims, const tensor<double>& value) const {
@@ -45114,7 +46372,7 @@ private:
   for (named& each : states_)
    if (each.name == name) target = &each;
   if (target == nullptr) {
-   states_.push_back({std::string(name), std::vector<double>(static_cast<std::size_t>(value.size()))});
+   states_.push_back({std::string(name), std::vector<double>(static_cast<std::size_t>(value.size())), dims});
    target = &states_.back();
   }
   if (target->values.size() != static_cast<std::size_t>(value.size()))
@@ -45144,11 +46402,11 @@ public:
 
  /// One batch; weights are of records, [batch].
  template <class T, tensor_like Z>
- void update(const tensor<T>& x, const Z& z) {
+ void update(const tapegraph::tensor<T>& x, const Z& z) {
   run(x, z, none{});
  }
  template <class T, tensor_like Z, tensor_like W>
- void update(const tensor<T>& x, const Z& z, const W& weights) {
+ void update(const tapegraph::tensor<T>& x, const Z& z, const W& weights) {
   run(x, z, eval(weights));
  }
  /// What has been seen since the last reset; 0 or the metric's own word for nothing, if that was no batch.
@@ -45162,6 +46420,8 @@ public:
   const auto values = metric_values(entries).all(name);
   return {values.begin(), values.end()};
  }
+ /// The same with its shape: `tensor("confusion_matrix")` is [classes, classes].
+ tapegraph::tensor<double> tensor(std::string_view name) const { return state_.tensor_of(name); }
  void reset() { state_.reset(); }
  Metric& metric() { return metric_; }
 
@@ -45178,7 +46438,7 @@ private:
   }
  }
  template <class T, class Z, class W>
- void run(const tensor<T>& x, const Z& z, const W& weights) {
+ void run(const tapegraph::tensor<T>& x, const Z& z, const W& weights) {
   using scalar = std::conditional_t<std::is_same_v<T, double>, double, float>;
   Metric::update(state_, x.detach(), eval(z), weights, numbers<scalar>());
  }
@@ -45545,8 +46805,8 @@ inline class_overlap overlap_of(const auto& matrix, int classes, int which) {
 
 }
 
-/// How often each class was taken for each: `values().all("confusion_matrix")`, rows are labels and columns predictions. Its result is the
-/// share on the diagonal.
+/// How often each class was taken for each: `evaluate(...).tensor("confusion_matrix")`, rows are labels and columns predictions. Its
+/// result is the share on the diagonal.
 template <int Classes>
 struct confusion_matrix {
  static_assert(Classes > 1, "confusion_matrix: at least two classes are needed");
@@ -45828,6 +47088,7 @@ constexpr auto as_floats(const Y& y) {
    (std::index_sequence_for<Handles...>{});
   }
  (y);
+ else if constexpr (is_masked<Y>) return y.with(as_floats(y.value));
  else return computed_as<float>(eval(y), std::source_location::current());
 }
 
@@ -45902,9 +47163,9 @@ private:
   } else {
    using layer = std::tuple_element_t<I, std::tuple<Layers...>>;
    if constexpr (requires { layer{}(scope, x); })
-    return from<I + 1>(scope, eval(layer{}(scope / static_cast<int>(I), x)));
+    return from<I + 1>(scope, detail::sealed_output(layer{}(scope / static_cast<int>(I), x)));
    else
-    return from<I + 1>(scope, eval(layer{}(x)));
+    return from<I + 1>(scope, detail::sealed_output(layer{}(x)));
   }
  }
 };
@@ -45932,6 +47193,13 @@ template <class... Each>
 struct optimizers {
  std::tuple<Each...> each;
  constexpr explicit optimizers(const Each&... them) : each(them...) {}
+
+ /// A bit for each that scales its losses.
+ static constexpr std::uint64_t scaled = [] {
+  std::uint64_t mask = 0, bit = 1;
+  ((mask |= detail::scales_loss<Each>() ? bit : 0, bit <<= 1), ...);
+  return mask;
+ }();
 };
 
 /// What a step is given in graph mode: a scope that can minimize.
@@ -45993,7 +47261,8 @@ struct step_trace {
    return graph_node(&t, t.input(name, dtype_of<T>, spec.dims(t.extents)));
   });
   return std::apply(
-   [&](const auto&... each) { return tapegraph::detail::sealed_result(Step::get()(graph_step(&t), each...)); }, x);
+   [&](const auto&... each) { return tapegraph::detail::sealed_result(Step::get()(graph_step(&t), each...)); },
+   x);
  }
  using result = decltype(call(std::declval<trace&>()));
  static constexpr void build(trace& t) {
@@ -46011,8 +47280,11 @@ struct step_trace {
  }
 };
 
-/// The gradient of each loss by the variables that it names.
-template <class Step, class Spec>
+/// Where a step's optimizer has its scale of the loss: a step with one has it where a model has it.
+constexpr int step_scale_scope(trace& t, int optimizer) { return optimizer == 0 ? 0 : optimizer_scope(t, optimizer); }
+
+/// The gradient of each loss by the variables that it names. `Scaled`: a bit for each optimizer that scales its losses.
+template <class Step, class Spec, std::uint64_t Scaled>
 struct step_gradients {
  using previous = step_trace<Step, Spec>;
  static constexpr void build(trace& t) {
@@ -46026,19 +47298,26 @@ struct step_gradients {
    for (int i = 0; i < t.variables.size(); ++i) {
     if (!t.variables[i].trainable) continue;
     const list<char> path = detail::path_text(t, i);
-    if (!tapegraph::detail::path_matches(m.variables, {path.begin(), static_cast<std::size_t>(path.size())}))
+    if (!tapegraph::detail::path_matches(m.variables,
+             {path.begin(), static_cast<std::size_t>(path.size())}))
      continue;
     nodes.push_back(t.variables[i].node);
     indices.push_back(i);
    }
    if (nodes.size() == 0) return t.fail("minimize: no trainable variable has a path of this pattern");
-   list<int> found = gradient(t, m.node, nodes);
+   const auto scaled = [&](int loss) {
+    if ((Scaled >> m.optimizer & 1) == 0) return loss;
+    using T = typename tapegraph::detail::value_type_of<Spec>::type;
+    const graph_scope own(&t, step_scale_scope(t, m.optimizer));
+    return scaled_loss<T>(t, graph_node(&t, loss), own, m.optimizer + 1).id();
+   };
+   list<int> found = gradient(t, scaled(m.node), nodes);
    if (t.regularizers.size() > 0) {
     list<int> changed(t.variables.size(), 0);
     for (int k = 0; k < found.size(); ++k)
      if (found[k] >= 0) changed[indices[k]] = 1;
     const int penalized = with_penalties<Step>(t, m.node, changed);
-    if (penalized != m.node) found = gradient(t, penalized, nodes);
+    if (penalized != m.node) found = gradient(t, scaled(penalized), nodes);
    }
    for (int k = 0; k < found.size(); ++k) {
     if (found[k] < 0) continue;
@@ -46057,7 +47336,7 @@ template <class Step, class Spec, class Optimizers>
 struct step_updates;
 template <class Step, class Spec, class... Each>
 struct step_updates<Step, Spec, optimizers<Each...>> {
- using previous = step_gradients<Step, Spec>;
+ using previous = step_gradients<Step, Spec, optimizers<Each...>::scaled>;
  static constexpr void build(trace& t) {
   for (const gradient_entry& g : t.gradients)
    if (g.optimizer < 0 || g.optimizer >= static_cast<int>(sizeof...(Each)))
@@ -46074,7 +47353,8 @@ private:
   list<gradient_entry> own;
   for (const gradient_entry& g : t.gradients)
    if (g.optimizer == number) own.push_back(g);
-  trace_updates<Optimizer>(t, graph_gradients(&t, own));
+  const bool scales = tapegraph::detail::scales_loss<Optimizer>();
+  trace_updates<Optimizer>(t, graph_gradients(&t, own, scales ? step_scale_scope(t, number) : 0));
  }
 };
 
@@ -46099,7 +47379,8 @@ class trainable_step;
 template <class Derived, class Spec, class... Each, class Trainer, class... Elements>
 class trainable_step<Derived, Spec, optimizers<Each...>, Trainer, std::tuple<Elements...>> : public Trainer {
 public:
- trainable_step(const compile_options& options, const optimizers<Each...>& them) : Trainer(options), optimizers_(them) {}
+ trainable_step(const compile_options& options, const optimizers<Each...>& them)
+  : Trainer(options), optimizers_(them) {}
 
  /// One step. Gives what the step returns, of the variables before it. Throws shape_error or dtype_error for inputs that do not fit;
  /// then nothing has changed.
@@ -46135,8 +47416,16 @@ protected:
    optimizers_.each);
   return them;
  }
- void set_first_values_of_all() {
-  std::apply([&](const auto&... each) { (this->set_first_values(each), ...); }, optimizers_.each);
+ void set_first_values_of_all(const ir::program_view& view) {
+  int number = 0;
+  const auto set = [&](const auto& optimizer) {
+   ++number;
+   if constexpr (requires { optimizer.first_value(std::string_view()); })
+    for (int i = 0; i < view.variables.size(); ++i)
+     if (view.variables[i].state_of == number)
+      detail::fill_state(this->variables_.at(i), optimizer.first_value(view.variables[i].name));
+  };
+  std::apply([&](const auto&... each) { (set(each), ...); }, optimizers_.each);
  }
 
  optimizers<Each...> optimizers_;
@@ -46155,7 +47444,7 @@ class compiled_step<graph, Step, Spec, Optimizers>
 public:
  compiled_step(const compile_options& options, const Optimizers& them) : base(options, them) {
   this->template set_up_traces<forward, training>(true);
-  this->set_first_values_of_all();
+  this->set_first_values_of_all(ir::stage_view<ir::traced_stage<training>>());
  }
  const ir::program_view& training_view() const { return ir::compile_program<training>(); }
 
@@ -46164,14 +47453,36 @@ private:
  template <class... T>
  auto step_once(const tensor<T>&... x) {
   using stage = ir::compile_stage<ir::detail::traced<forward>>;
+  const buffer_view columns[]{x.view()...};
+  if constexpr (detail::is_placed<training>) {
+   const detail::placed_run run{this->variables_,
+          this->device_,
+          this->options_.soft_placement,
+          this->options_.check_finite,
+          true,
+          {this->options_.seed, static_cast<std::uint64_t>(this->step_)}};
+   detail::run_parts(placed_, detail::parts_of<training>::all, run, columns,
+       [&](ir::program& p) { base::set_numbers(p, "optimizer", this->next_numbers()); });
+   auto results = detail::result_tensors<typename forward::result, stage>(
+    [&](std::span<any_tensor> to) { detail::copy_results(placed_, to); });
+   detail::change_variables(placed_, run);
+   return results;
+  } else {
+   return step_on_one_device<stage>(columns);
+  }
+ }
+ template <class Stage>
+ auto step_on_one_device(detail::batch_columns columns) {
+  using stage = Stage;
   ir::program& p = this->prepared_step(ir::compile_program<training>());
   base::set_numbers(p, "optimizer", this->next_numbers());
-  const buffer_view columns[]{x.view()...};
   this->launch(p, columns, this->options_.check_finite);
   return detail::result_tensors<typename forward::result, stage>([&](std::span<any_tensor> to) {
    for (std::size_t k = 0; k < to.size(); ++k) to[k] = detail::output_copy(p, static_cast<int>(k));
   });
  }
+
+ std::conditional_t<detail::is_placed<training>, detail::part_programs, none> placed_;
 };
 
 template <class Step, class Spec, class Optimizers>
@@ -46188,7 +47499,7 @@ class compiled_step<eager, Step, Spec, Optimizers>
 public:
  compiled_step(const compile_options& options, const Optimizers& them) : base(options, them) {
   this->template set_up_traces<ir::step_trace<Step, Spec>, training>(true);
-  this->set_first_values_of_all();
+  this->set_first_values_of_all(ir::stage_view<ir::traced_stage<training>>());
  }
 
 private:
@@ -46209,6 +47520,9 @@ private:
    for (std::size_t k = 0; k < found.size(); ++k)
     found[k].loss = detail::penalties<Step>::template added_to<value>(
      context_, tensor<value>(found[k].loss), [&](const variable& v) { return changes(k, v); });
+  if constexpr (Optimizers::scaled != 0)
+   for (detail::eager_minimization& m : found)
+    if ((Optimizers::scaled >> m.optimizer & 1) != 0) m.loss = scaled(m);
   tape.stop_recording();
   std::vector<updates> them(found.size());
   for (std::size_t k = 0; k < found.size(); ++k) them[k] = differentiate(tape, found[k], k);
@@ -46228,11 +47542,21 @@ private:
   int optimizer = 0;
  };
  bool changes(std::size_t k, const variable& v) const {
-  using stage = ir::traced_stage<ir::step_gradients<Step, Spec>>;
+  using stage = ir::traced_stage<ir::step_gradients<Step, Spec, Optimizers::scaled>>;
   for (int i = 0; i < stage::value.used.gradients; ++i)
    if (const ir::gradient_entry& g = stage::value.gradients[i]; &this->variables_.at(g.variable) == &v)
     return g.loss == static_cast<int>(k);
   return false;
+ }
+ static std::string scale_path(int optimizer) {
+  return optimizer == 0 ? std::string() : "optimizer/" + std::to_string(optimizer) + "/";
+ }
+ any_tensor scaled(const detail::eager_minimization& m) {
+  const variable& scale = this->variables_[scale_path(m.optimizer) + std::string(detail::loss_scale_name)];
+  const auto times = [&](const auto& loss) {
+   return any_tensor(eval(loss * detail::as_type_of(loss, tensor<value>(scale.data()))));
+  };
+  return m.loss.type() == dtype::f64 ? times(tensor<double>(m.loss)) : times(tensor<float>(m.loss));
  }
  updates differentiate(gradient_tape& tape, const detail::eager_minimization& m, std::size_t k) {
   updates u;
@@ -46261,9 +47585,10 @@ private:
    }
   }
   if (own.targets.empty()) return;
-  const detail::eager_gradients<value, false> step{detail::eager_slots(&this->variables_, &context_.updates),
-              &own.targets, &own.sources, &own.gradients,
-              &context_.row_uses};
+  const std::string common = scale_path(number);
+  const detail::eager_gradients<value, false> step{
+   detail::eager_slots(&this->variables_, &context_.updates, common), &own.targets, &own.sources,
+   &own.gradients, &context_.row_uses};
   detail::update_all<Optimizer>(step, n);
  }
  template <class R>
@@ -46879,6 +48204,238 @@ std::string explain(const Model& model, const explain_options& options = {}) {
 
 }
 
+// ---- tapegraph/eager/searching.hpp ----
+
+// ---- tapegraph/ops/ordering/counting.hpp ----
+
+/// bincount, histogram_fixed_width: how often numbers occur. Counts are int32. Not part of tapegraph.hpp.
+
+namespace tapegraph {
+
+namespace detail {
+/// 0 .. length - 1 as they are, and length for everything else: the place behind the last one, which nobody reads.
+template <handle H>
+constexpr auto counted_place(const H& values, std::int64_t length, std::source_location where) {
+ const auto number = eval(cast<std::int32_t>(values), where);
+ return eval(tapegraph::where(logical_and(number >= 0, number < length), number, length), where);
+}
+template <handle W, handle P>
+constexpr auto counted(const W& weights, const P& places, std::int64_t length, std::source_location where) {
+ return slice(scatter_add(weights, places, shape{length + 1}, 0, 0, where), {{0, length}}, where);
+}
+}
+
+/// How often each of 0 .. length - 1 occurs among integers of any shape: int32 [length]. Others are not counted (tf.math.bincount
+/// with maxlength; JAX with length).
+template <tensor_like A>
+constexpr auto bincount(const A& values, std::int64_t length,
+      std::source_location where = std::source_location::current()) {
+ const auto flat = ravel(eval(values, where), where);
+ const auto places = detail::counted_place(flat, length, where);
+ return detail::counted(fill<std::int32_t>(flat, shape_of(flat), 1, where), places, length, where);
+}
+/// The sums of the weights of each of 0 .. length - 1, added in their order: weights' type [length]. Weights have the values'
+/// shape; their derivative is the adjoint of where they were counted, 0 of those that were not.
+template <tensor_like A, tensor_like W>
+constexpr auto bincount(const A& values, const W& weights, std::int64_t length,
+      std::source_location where = std::source_location::current()) {
+ const auto flat = ravel(eval(values, where), where);
+ return detail::counted(ravel(eval(weights, where), where), detail::counted_place(flat, length, where), length,
+      where);
+}
+
+/// How many elements lie in each of `bins` parts of equal width between `low` and `high`: int32 [bins]. What lies below counts
+/// in the first part, what lies at `high` or above in the last one (tf.histogram_fixed_width); NaN counts nowhere.
+template <tensor_like A>
+constexpr auto histogram_fixed_width(const A& x, double low, double high, std::int64_t bins = 100,
+         std::source_location where = std::source_location::current()) {
+ const auto flat = ravel(eval(x, where), where);
+ const double width = (high - low) / static_cast<double>(bins);
+ const auto part = eval(floor((flat - low) / width), where);
+ const double last = static_cast<double>(bins - 1);
+ const auto place =
+  eval(tapegraph::where(part <= 0, 0,
+       tapegraph::where(part >= last, last, tapegraph::where(part == part, part, bins))),
+   where);
+ return bincount(place, bins, where);
+}
+
+}
+// ---- tapegraph/ops/ordering/searching.hpp ----
+
+/// searchsorted, nonzero, unique: where something is, as int32 positions. They stand on sorts, running sums and gathers, so that
+/// they run wherever those do. Not part of tapegraph.hpp.
+///
+/// How much nonzero and unique find depends on the elements, and extents do not: `size` says how many places the result has, and
+/// `count` how many of them are meant. In eager mode, without `size`, the result is as long as what was found.
+
+namespace tapegraph {
+
+namespace detail {
+
+template <handle H>
+constexpr auto positions_below(const H& like, extent count, std::source_location where) {
+ return arange<std::int32_t>(like, count, 0, 1, where);
+}
+
+/// The places of the first `size` marks of a line [n], counted from 1, in order, and 0 behind them; and how many marks there are.
+template <class Places, class Count>
+struct marked {
+ Places places; ///< int32 [size]
+ Count count;   ///< int32 []
+};
+template <handle H>
+constexpr auto marked_places(const H& marks, std::int64_t size, std::source_location where) {
+ const auto one = eval(cast<std::int32_t>(marks), where);
+ const auto number = cumulative_sum(one, 0, {}, where);
+ const auto to = eval(tapegraph::where(logical_and(marks, number <= size), number - 1, size), where);
+ const auto from_one = arange<std::int32_t>(marks, shape_of(marks)[0], 1, 1, where);
+ const auto places = slice(scatter_add(from_one, to, shape{size + 1}, 0, 0, where), {{0, size}}, where);
+ const auto count = sum(one, {}, {}, where);
+ return marked<std::remove_cvref_t<decltype(places)>, std::remove_cvref_t<decltype(count)>>{places, count};
+}
+/// What stands at such places of a line, and `missing` where there is none.
+template <handle H, handle P>
+constexpr auto at_places(const H& line, const P& places, double missing, std::source_location where) {
+ return gather(pad(line, {{1, 0}}, {.value = missing}, where), places, 0, 0, where);
+}
+
+/// Elements of a line that differ from the one before; the first one does. NaN equals NaN, as in NumPy.
+template <handle H>
+constexpr auto begins_of_runs(const H& line, std::source_location where) {
+ const auto before = roll(line, 1, 0, where);
+ const auto place = positions_below(line, shape_of(line)[0], where);
+ const auto both_nan = logical_and(line != line, before != before);
+ return eval(logical_or(place == 0, logical_and(line != before, logical_not(both_nan))), where);
+}
+
+}
+
+enum class search_side { left, right };
+
+struct searchsorted_options {
+ search_side side = search_side::left; ///< before those of `sorted` that equal a value, or behind them
+};
+
+/// How many elements of `sorted` [..., n] lie before each value [..., m]: int32 [..., m]. The last axis of `sorted` must be in
+/// ascending order, NaN last; extents before it are the same in both (tf.searchsorted; numpy.searchsorted has no such axes).
+template <tensor_like S, tensor_like V>
+constexpr auto searchsorted(const S& sorted, const V& values, searchsorted_options options = {},
+       std::source_location where = std::source_location::current()) {
+ const auto line = eval(sorted, where);
+ const auto asked = eval(values, where);
+ const int axis = shape_of(line).rank() - 1;
+ const extent n = shape_of(line)[axis], m = shape_of(asked)[axis];
+ const auto ours = fill<std::int32_t>(line, shape_of(line), 1, where);
+ const auto theirs = fill<std::int32_t>(line, shape_of(asked), 0, where);
+ const bool left = options.side == search_side::left;
+ const auto together = left ? concat(asked, line, axis, where) : concat(line, asked, axis, where);
+ const auto of_sorted = left ? concat(theirs, ours, axis, where) : concat(ours, theirs, axis, where);
+ const auto order = argsort(together, axis, {}, where);
+ const auto before = cumulative_sum(take_along(of_sorted, order, axis, where), axis, {}, where);
+ const auto where_they_stood = put_along(before, order, shape_of(together), axis, where);
+ return detail::part_of(where_they_stood, axis, left ? extent(0) : n, m, where);
+}
+
+/// What nonzero gives: coordinates, int32 [size, rank of x], in the order of the elements, and zeros behind those that are meant.
+template <class Positions, class Count>
+struct found_positions {
+ Positions positions;
+ Count count; ///< int32 []: of all that are not 0, also of those for which there was no room
+};
+
+/// Where x is not 0 (true; NaN is not 0): the first `size` places.
+template <tensor_like A>
+constexpr auto nonzero(const A& x, std::int64_t size, std::source_location where = std::source_location::current()) {
+ const auto value = eval(x, where);
+ const shape dims = shape_of(value);
+ const auto marks = eval(ravel(value, where) != 0, where);
+ const auto found = detail::marked_places(marks, size, where);
+ const auto coordinate = [&](int axis) {
+  shape beside;
+  for (int i = 0; i < dims.rank(); ++i) beside.push_back(i == axis ? dims[i] : extent(1));
+  const auto line = reshape(detail::positions_below(marks, dims[axis], where), beside, where);
+  const auto spread = ravel(broadcast_to(line, dims, where), where);
+  return expand_dims(detail::at_places(spread, found.places, 0, where), -1, where);
+ };
+ auto positions = coordinate(0);
+ for (int axis = 1; axis < dims.rank(); ++axis) positions = concat(positions, coordinate(axis), 1, where);
+ return found_positions<decltype(positions), std::remove_cvref_t<decltype(found.count)>>{positions, found.count};
+}
+
+/// What unique gives: the different elements in ascending order, NaN last and once.
+template <class Values, class Indices, class Count>
+struct unique_elements {
+ Values values;   ///< [size], `fill_value` behind those that are meant
+ Indices indices; ///< int32 [size]: where each occurs first in x, counted row by row
+ Indices inverse; ///< int32, x's elements in a line: which of the values each is
+ Indices counts;  ///< int32 [size]: how often each occurs
+ Count count;     ///< int32 []: of all different elements, also of those for which there was no room
+};
+struct unique_options {
+ std::int64_t size = 0; ///< places of the result; what does not fit is left out
+ double fill_value = 0;
+};
+
+/// The different elements of x, which is read row by row (numpy.unique, jax.numpy.unique with size, tf.unique sorted).
+template <tensor_like A>
+constexpr auto unique(const A& x, unique_options options,
+     std::source_location where = std::source_location::current()) {
+ const auto flat = ravel(eval(x, where), where);
+ const shape dims = shape_of(flat);
+ const auto order = argsort(flat, 0, {}, where);
+ const auto line = take_along(flat, order, 0, where);
+ const auto begins = detail::begins_of_runs(line, where);
+ const auto found = detail::marked_places(begins, options.size, where);
+ const auto which = eval(cumulative_sum(eval(cast<std::int32_t>(begins), where), 0, {}, where) - 1, where);
+ const auto values = detail::at_places(line, found.places, options.fill_value, where);
+ const auto indices = detail::at_places(order, found.places, 0, where);
+ const auto inverse = put_along(which, order, dims, 0, where);
+ const auto counts = bincount(which, options.size, where);
+ return unique_elements<std::remove_cvref_t<decltype(values)>, std::remove_cvref_t<decltype(indices)>,
+      std::remove_cvref_t<decltype(found.count)>>{values, indices, inverse, counts, found.count};
+}
+
+}
+
+/// nonzero, where, unique and bincount of tensors, whose elements exist, so that the result is as long as what was found. Not
+/// part of tapegraph.hpp.
+
+namespace tapegraph {
+
+/// The coordinates of all elements that are not 0: int32 [found, rank of x].
+template <class T>
+auto nonzero(const tensor<T>& x, std::source_location where = std::source_location::current()) {
+ const auto found = nonzero(x, x.size(), where);
+ return eval(slice(found.positions, {{0, found.count.item()}}, where), where);
+}
+/// The same by TensorFlow's and NumPy's name.
+template <class T>
+auto where(const tensor<T>& condition, std::source_location where = std::source_location::current()) {
+ return nonzero(condition, where);
+}
+
+/// All different elements; see above.
+template <class T>
+auto unique(const tensor<T>& x, std::source_location where = std::source_location::current()) {
+ auto found = tapegraph::unique(x, {.size = x.size()}, where);
+ const std::int64_t count = found.count.item();
+ found.values = slice(found.values, {{0, count}}, where);
+ found.indices = slice(found.indices, {{0, count}}, where);
+ found.counts = slice(found.counts, {{0, count}}, where);
+ return found;
+}
+
+/// How often each of 0 .. the largest occurs. A negative value is a range_error.
+template <class T>
+auto bincount(const tensor<T>& values, std::source_location where = std::source_location::current()) {
+ if (values.size() == 0) return zeros<std::int32_t>({0});
+ const std::int64_t least = min(values).item(), largest = max(values).item();
+ if (least < 0) throw range_error("bincount: " + std::to_string(least) + " is negative");
+ return bincount(values, largest + 1, where);
+}
+
+}
 // ---- tapegraph/fast_convolution.hpp ----
 
 // ---- tapegraph/core/convolution_algorithm.hpp ----
@@ -46888,11 +48445,13 @@ namespace tapegraph {
 /// How the CPU computes convolutions of float; double is always direct.
 enum class convolution_algorithm : unsigned char {
  direct, ///< sums of products: the default
- fast    ///< fewer products where the shape allows it (docs/performance.md): errors 2 to 6 times as large
+ fast ///< fewer products where the shape allows it (docs/performance.md): in two dimensions errors 4 to 10 times as large
 };
 
 }
 // ---- tapegraph/ops/convolution/cpu_fast.hpp ----
+
+// ---- tapegraph/ops/convolution/cpu_fast_line.hpp ----
 
 // ---- tapegraph/ops/convolution/cpu_fast_transforms.hpp ----
 
@@ -46902,7 +48461,7 @@ namespace tapegraph::cpu::detail {
 
 inline constexpr int fast_outputs = 4;
 
-inline bool takes_fast(const convolution_geometry& g) {
+inline bool takes_planar(const convolution_geometry& g) {
  constexpr std::int64_t fewest_channels = 32, fewest_tiles = 16;
  return g.groups == 1 && g.stride_height == 1 && g.stride_width == 1 && g.dilation_height == 1 &&
   g.dilation_width == 1 && g.kernel_height == g.kernel_width && (g.kernel_width == 3 || g.kernel_width == 5) &&
@@ -46911,7 +48470,52 @@ inline bool takes_fast(const convolution_geometry& g) {
   divide_up(g.out_height, fast_outputs) * divide_up(g.out_width, fast_outputs) >= fewest_tiles;
 }
 
+struct line_tiles {
+ std::int64_t lead;
+ std::int64_t taps;
+ std::int64_t transform;
+ std::int64_t outputs;
+ std::int64_t across;
+
+ static std::int64_t products(std::int64_t transform) { return 3 * (transform / 2 - 1) + 2; }
+
+ explicit line_tiles(const convolution_geometry& g)
+  : lead(divide_up(g.pad_left, g.stride_width) * g.stride_width - g.pad_left),
+  taps(divide_up(g.kernel_width + lead, g.stride_width)),
+  transform(0),
+  outputs(0),
+  across(0) {
+  constexpr std::int64_t fewest = 3, filter_tiles = 2;
+  std::int64_t best = divide_up(g.out_width * g.kernel_width, fewest * g.stride_width);
+  for (std::int64_t n = 32; n <= 256; n *= 2) {
+   if (n < taps + 8) continue;
+   const std::int64_t tiles = divide_up(g.out_width, n - taps + 1);
+   const std::int64_t cost = (tiles + filter_tiles) * products(n);
+   if (cost >= best) continue;
+   best = cost;
+   transform = n;
+   across = tiles;
+   outputs = divide_up(g.out_width, tiles);
+  }
+ }
+};
+
+inline bool takes_line(const convolution_geometry& g) {
+ constexpr std::int64_t fewest_channels = 32;
+ return g.groups == 1 && g.in_height == 1 && g.kernel_height == 1 && g.out_height == 1 && g.pad_top == 0 &&
+  g.dilation_width == 1 && g.pad_left < g.kernel_width && g.in_channels * g.stride_width >= fewest_channels &&
+  g.out_channels >= fewest_channels && g.in_width > 0 && g.out_width > 0 && line_tiles(g).transform != 0;
+}
+
+inline bool takes_fast(const convolution_geometry& g) { return takes_planar(g) || takes_line(g); }
+
 struct fast_plan {
+ convolution_geometry g;
+ std::int64_t taps;
+ std::int64_t transform;
+ std::int64_t outputs;
+ std::int64_t lead_rows, rows;
+ std::int64_t image;
  std::int64_t products;
  std::int64_t down, across, tiles;
  std::int64_t in_row, out_row;
@@ -46922,11 +48526,36 @@ struct fast_plan {
 
  static constexpr std::int64_t block_tiles = 48, group_tiles = 216;
 
- fast_plan(const convolution_geometry& g, int lanes) : filters{g.out_channels, lanes}, turned{g.in_channels, lanes} {
-  const std::int64_t side = fast_outputs + g.kernel_width - 1;
-  products = side * side;
-  down = divide_up(g.out_height, fast_outputs);
-  across = divide_up(g.out_width, fast_outputs);
+ fast_plan(const convolution_geometry& given, int lanes)
+  : g(given),
+  lead_rows(0),
+  rows(given.kernel_height * given.kernel_width * given.in_channels),
+  image(given.in_height * given.in_width * given.in_channels) {
+  if (takes_planar(given)) {
+   const std::int64_t side = fast_outputs + g.kernel_width - 1;
+   taps = g.kernel_width;
+   transform = 0;
+   outputs = fast_outputs;
+   products = side * side;
+   down = divide_up(g.out_height, fast_outputs);
+   across = divide_up(g.out_width, fast_outputs);
+  } else {
+   const line_tiles tiling(given);
+   taps = 0;
+   transform = tiling.transform;
+   outputs = tiling.outputs;
+   products = line_tiles::products(transform);
+   down = 1;
+   across = tiling.across;
+   lead_rows = tiling.lead * given.in_channels;
+   g.in_width = divide_up(given.in_width, given.stride_width);
+   g.in_channels = given.in_channels * given.stride_width;
+   g.pad_left = divide_up(given.pad_left, given.stride_width);
+   g.kernel_width = tiling.taps;
+   g.stride_width = 1;
+  }
+  filters = {g.out_channels, lanes};
+  turned = {g.in_channels, lanes};
   tiles = g.batch * down * across;
   const std::int64_t each = down * across;
   images = std::max<std::int64_t>(1, (block_tiles + each / 2) / each);
@@ -46956,7 +48585,7 @@ struct fast_tile {
  fast_tile(const fast_plan& plan, std::int64_t tile)
   : image(tile / (plan.down * plan.across)),
   row(tile / plan.across % plan.down * fast_outputs),
-  column(tile % plan.across * fast_outputs) {}
+  column(tile % plan.across * plan.outputs) {}
 };
 
 }
@@ -47367,6 +48996,383 @@ struct filter_gradient_transform {
 };
 
 }
+// ---- tapegraph/ops/convolution/cpu_real_fourier.hpp ----
+
+namespace tapegraph::cpu::detail {
+
+struct fourier_angles {
+ static constexpr int most = 256;
+ std::array<float, most / 2> cosine{}, sine{};
+
+ fourier_angles() {
+  for (std::size_t k = 0; k < most / 2; ++k) {
+   const double angle = 2 * std::numbers::pi * static_cast<double>(k) / most;
+   cosine[k] = static_cast<float>(std::cos(angle));
+   sine[k] = static_cast<float>(std::sin(angle));
+  }
+ }
+ static const fourier_angles& shared() {
+  static const fourier_angles angles;
+  return angles;
+ }
+};
+
+template <class V>
+struct real_fourier {
+ using type = typename V::type;
+
+ TG_INLINE static int place(int i, int bits) {
+  int reversed = 0;
+  for (int bit = 0; bit < bits; ++bit) reversed |= (i >> bit & 1) << (bits - 1 - bit);
+  return reversed;
+ }
+
+ TG_INLINE static void forward(type* a, int n, const fourier_angles& angles) {
+  for (int at = 0; at < n; at += 4) {
+   type* const p = a + at;
+   const type even = p[0] + p[1], odd = p[2] + p[3], low = p[0] - p[1], high = p[3] - p[2];
+   p[0] = even + odd;
+   p[1] = low;
+   p[2] = even - odd;
+   p[3] = high;
+  }
+  for (int half = 4; half < n; half *= 2) {
+   const int step = fourier_angles::most / (2 * half);
+   for (int at = 0; at < n; at += 2 * half) {
+    type* const p = a + at;
+    const type sum = p[0] + p[half];
+    p[half] = p[0] - p[half];
+    p[0] = sum;
+    p[half + half / 2] = -p[half + half / 2];
+    for (int k = 1; k < half / 2; ++k) {
+     const float c = angles.cosine[static_cast<std::size_t>(k * step)];
+     const float s = angles.sine[static_cast<std::size_t>(k * step)];
+     const type real = p[half + k], imaginary = p[2 * half - k];
+     type turned_real = real * c, turned_imaginary = imaginary * c;
+     V::multiply_add(turned_real, imaginary, s);
+     V::multiply_add(turned_imaginary, real, -s);
+     const type even_real = p[k], even_imaginary = p[half - k];
+     p[k] = even_real + turned_real;
+     p[2 * half - k] = even_imaginary + turned_imaginary;
+     p[half - k] = even_real - turned_real;
+     p[half + k] = turned_imaginary - even_imaginary;
+    }
+   }
+  }
+ }
+
+ TG_INLINE static void backward(type* a, int n, const fourier_angles& angles) {
+  for (int half = n / 2; half >= 4; half /= 2) {
+   const int step = fourier_angles::most / (2 * half);
+   for (int at = 0; at < n; at += 2 * half) {
+    type* const p = a + at;
+    const type sum = p[0] + p[half];
+    p[half] = p[0] - p[half];
+    p[0] = sum;
+    p[half + half / 2] = -p[half + half / 2];
+    for (int k = 1; k < half / 2; ++k) {
+     const float c = angles.cosine[static_cast<std::size_t>(k * step)];
+     const float s = angles.sine[static_cast<std::size_t>(k * step)];
+     const type turned_real = p[k] - p[half - k], turned_imaginary = p[2 * half - k] + p[half + k];
+     p[k] += p[half - k];
+     p[half - k] = p[2 * half - k] - p[half + k];
+     type real = turned_real * c, imaginary = turned_imaginary * c;
+     V::multiply_add(real, turned_imaginary, -s);
+     V::multiply_add(imaginary, turned_real, s);
+     p[half + k] = real;
+     p[2 * half - k] = imaginary;
+    }
+   }
+  }
+  for (int at = 0; at < n; at += 4) {
+   type* const p = a + at;
+   const type even = p[0] + p[2], odd = p[0] - p[2], low = p[1], high = p[3];
+   p[0] = even + low;
+   p[1] = even - low;
+   p[2] = odd - high;
+   p[3] = odd + high;
+  }
+ }
+};
+
+}
+
+namespace tapegraph::cpu::detail {
+
+template <class V>
+struct line_numbers {
+ using type = typename V::type;
+ static constexpr int most = fourier_angles::most;
+
+ int n, bits = 0, half, places[most];
+ const fourier_angles& angles = fourier_angles::shared();
+ type a[most];
+
+ TG_INLINE explicit line_numbers(std::int64_t count) : n(static_cast<int>(count)), half(n / 2) {
+  while (1 << bits < n) ++bits;
+  for (int i = 0; i < n; ++i) places[i] = real_fourier<V>::place(i, bits);
+ }
+ TG_INLINE type& operator[](int i) { return a[places[i]]; }
+ TG_INLINE void forward() { real_fourier<V>::forward(a, n, angles); }
+ TG_INLINE void backward() { real_fourier<V>::backward(a, n, angles); }
+ TG_INLINE static void load(type& to, const float* from) { V::load(to, from); }
+
+ TG_INLINE void store_inputs(float* to, std::int64_t stride) const {
+  V::store(to, a[0]);
+  V::store(to + stride, a[half]);
+  for (int k = 1; k < half; ++k) {
+   float* const at = to + (3 * k - 1) * stride;
+   V::store(at, a[k] + a[n - k]);
+   V::store(at + stride, a[k]);
+   V::store(at + 2 * stride, a[n - k]);
+  }
+ }
+ TG_INLINE void load_inputs_back(const float* from, std::int64_t stride) {
+  type sum, real, imaginary;
+  load(a[0], from);
+  load(a[half], from + stride);
+  for (int k = 1; k < half; ++k) {
+   const float* const at = from + (3 * k - 1) * stride;
+   load(sum, at);
+   load(real, at + stride);
+   load(imaginary, at + 2 * stride);
+   a[k] = sum + real;
+   a[n - k] = sum + imaginary;
+  }
+ }
+ TG_INLINE void store_filters(float* to, std::int64_t stride) const {
+  const float one = 1.0f / static_cast<float>(n), two = 2.0f / static_cast<float>(n);
+  V::store(to, a[0] * one);
+  V::store(to + stride, a[half] * one);
+  for (int k = 1; k < half; ++k) {
+   float* const at = to + (3 * k - 1) * stride;
+   V::store(at, a[k] * two);
+   V::store(at + stride, (a[n - k] + a[k]) * -two);
+   V::store(at + 2 * stride, (a[k] - a[n - k]) * two);
+  }
+ }
+ TG_INLINE void load_filters_back(const float* from, std::int64_t stride) {
+  const float one = 1.0f / static_cast<float>(n), two = 2.0f / static_cast<float>(n);
+  type c, difference, sum;
+  load(a[0], from);
+  load(a[half], from + stride);
+  a[0] *= one;
+  a[half] *= one;
+  for (int k = 1; k < half; ++k) {
+   const float* const at = from + (3 * k - 1) * stride;
+   load(c, at);
+   load(difference, at + stride);
+   load(sum, at + 2 * stride);
+   a[k] = (c - difference + sum) * two;
+   a[n - k] = (difference + sum) * -two;
+  }
+ }
+ TG_INLINE void load_outputs(const float* from, std::int64_t stride) {
+  type first, second, third;
+  load(a[0], from);
+  load(a[half], from + stride);
+  for (int k = 1; k < half; ++k) {
+   const float* const at = from + (3 * k - 1) * stride;
+   load(first, at);
+   load(second, at + stride);
+   load(third, at + 2 * stride);
+   a[k] = first - third;
+   a[n - k] = first + second;
+  }
+ }
+ TG_INLINE void store_outputs_back(float* to, std::int64_t stride) const {
+  V::store(to, a[0]);
+  V::store(to + stride, a[half]);
+  for (int k = 1; k < half; ++k) {
+   float* const at = to + (3 * k - 1) * stride;
+   V::store(at, a[k] + a[n - k]);
+   V::store(at + stride, a[n - k]);
+   V::store(at + 2 * stride, -a[k]);
+  }
+ }
+};
+
+TG_INLINE std::int64_t channels_left(const fast_plan& plan, std::int64_t pixel, std::int64_t channel) {
+ if (pixel < 0 || pixel >= plan.g.in_width) return 0;
+ return std::min(plan.g.in_channels, plan.image - pixel * plan.g.in_channels) - channel;
+}
+
+template <>
+struct input_transform<0> {
+ template <class Isa>
+ TG_INLINE static void run(const input_job* job) {
+  using v = vector<float, Isa::vector_bytes>;
+  const fast_plan& plan = *job->plan;
+  line_numbers<v> numbers(plan.transform);
+  for (std::int64_t tile = job->first; tile < job->last; ++tile) {
+   const fast_tile at(plan, tile);
+   const std::int64_t pixel = at.column - plan.g.pad_left;
+   for (std::int64_t c = 0; c < plan.g.in_channels; c += v::lanes) {
+    for (int i = 0; i < numbers.n; ++i) {
+     const std::int64_t left = channels_left(plan, pixel + i, c);
+     load_channels<v>(numbers[i],
+         left > 0 ? job->x + at.image * plan.image + (pixel + i) * plan.g.in_channels + c
+           : nullptr,
+         left);
+    }
+    numbers.forward();
+    numbers.store_inputs(job->v + (tile - job->first) * plan.in_row + c, job->product_stride);
+   }
+  }
+ }
+};
+
+template <>
+struct gradient_transform<0> {
+ template <class Isa>
+ TG_INLINE static void run(const gradient_job* job) {
+  using v = vector<float, Isa::vector_bytes>;
+  const fast_plan& plan = *job->plan;
+  const panel_layout& layout = plan.filters;
+  const std::int64_t product_stride = job->size * (job->in_panels ? layout.size(1) : plan.out_row);
+  line_numbers<v> numbers(plan.transform);
+  for (std::int64_t tile = job->first; tile < job->last; ++tile) {
+   const fast_tile at(plan, tile);
+   const std::int64_t count = std::min(plan.outputs, plan.g.out_width - at.column);
+   const float* const from = job->dy + (at.image * plan.g.out_width + at.column) * plan.g.out_channels;
+   for (std::int64_t c = 0; c < plan.g.out_channels; c += v::lanes) {
+    const std::int64_t panel = c / (2 * v::lanes), row = tile - job->begin;
+    for (int i = 0; i < numbers.n; ++i)
+     load_channels<v>(numbers[i], i < count ? from + i * plan.g.out_channels + c : nullptr,
+         plan.g.out_channels - c);
+    numbers.forward();
+    numbers.store_outputs_back(job->w + (job->in_panels ? layout.offset(panel, job->size) +
+                  row * layout.width(panel) + c % (2 * v::lanes)
+                 : row * plan.out_row + c),
+          product_stride);
+   }
+  }
+ }
+};
+
+template <>
+struct filter_transform<0> {
+ template <class Isa>
+ TG_INLINE static void run(const filter_job* job) {
+  using v = vector<float, Isa::vector_bytes>;
+  const fast_plan& plan = *job->plan;
+  const panel_layout& layout = job->turned ? plan.turned : plan.filters;
+  const std::int64_t depth = job->turned ? plan.g.out_channels : plan.g.in_channels;
+  const std::int64_t in_channels = plan.g.in_channels, out_channels = plan.g.out_channels;
+  line_numbers<v> numbers(plan.transform);
+  alignas(64) float turned[line_numbers<v>::most][filter_job::most][v::lanes];
+  for (std::int64_t n = 0; n < layout.n; n += v::lanes) {
+   const std::int64_t panel = n / (2 * v::lanes), left = std::min<std::int64_t>(v::lanes, layout.n - n);
+   float* const to = job->u + layout.offset(panel, depth) + n % (2 * v::lanes);
+   for (int i = 0; job->turned && i < plan.g.kernel_width; ++i) {
+    const std::int64_t row = i * in_channels + n - plan.lead_rows;
+    const std::int64_t first = std::max<std::int64_t>(row, 0), last = std::min(row + left, plan.rows);
+    std::fill_n(&turned[i][0][0], filter_job::most * v::lanes, 0.0f);
+    if (first < last)
+     transpose(&turned[i][0][first - row], v::lanes, job->w + first * out_channels + job->first,
+       out_channels, last - first, job->last - job->first);
+   }
+   for (std::int64_t c = job->first; c < job->last; ++c) {
+    for (int i = 0; i < numbers.n; ++i) {
+     const std::int64_t row = i * in_channels + c - plan.lead_rows;
+     if (i >= plan.g.kernel_width)
+      numbers[i] = typename v::type{};
+     else if (job->turned)
+      v::load(numbers[i], turned[i][c - job->first]);
+     else
+      load_channels<v>(numbers[i],
+          row >= 0 && row < plan.rows ? job->w + row * out_channels + n : nullptr, left);
+    }
+    numbers.forward();
+    numbers.store_filters(to + c * layout.width(panel), job->product_stride);
+   }
+  }
+ }
+};
+
+template <>
+struct output_transform<0> {
+ template <class Isa>
+ TG_INLINE static void run(const output_job* job) {
+  using v = vector<float, Isa::vector_bytes>;
+  using type = typename v::type;
+  const fast_plan& plan = *job->plan;
+  const std::int64_t width = plan.filters.width(job->panel), first_channel = job->panel * 2 * v::lanes;
+  line_numbers<v> numbers(plan.transform);
+  type bias = {};
+  for (std::int64_t tile = job->first; tile < job->last; ++tile) {
+   const fast_tile at(plan, tile);
+   const std::int64_t count = std::min(plan.outputs, plan.g.out_width - at.column);
+   for (std::int64_t n = 0; n < width; n += v::lanes) {
+    const std::int64_t channel = first_channel + n, left = plan.g.out_channels - channel;
+    numbers.load_outputs(job->results + (tile - job->first) * width + n, plan.block * width);
+    numbers.backward();
+    if (job->epilogue.bias != nullptr) load_channels<v>(bias, job->epilogue.bias + channel, left);
+    float* const to = job->y + (at.image * plan.g.out_width + at.column) * plan.g.out_channels + channel;
+    for (int i = 0; i < count; ++i) {
+     type each = numbers[i] + bias;
+     if (job->epilogue.relu) each = each <= type{} ? type{} : each;
+     store_channels<v>(to + i * plan.g.out_channels, each, left);
+    }
+   }
+  }
+ }
+};
+
+template <>
+struct input_gradient_transform<0> {
+ template <class Isa>
+ TG_INLINE static void run(const input_gradient_job* job) {
+  using v = vector<float, Isa::vector_bytes>;
+  const fast_plan& plan = *job->plan;
+  const std::int64_t width = plan.turned.width(job->panel), first_channel = job->panel * 2 * v::lanes;
+  line_numbers<v> numbers(plan.transform);
+  typename v::type sum;
+  for (std::int64_t tile = job->first; tile < job->last; ++tile) {
+   const fast_tile at(plan, tile);
+   const std::int64_t pixel = at.column - plan.g.pad_left;
+   for (std::int64_t n = 0; n < width; n += v::lanes) {
+    const std::int64_t channel = first_channel + n;
+    numbers.load_inputs_back(job->results + (tile - job->first) * width + n, plan.block * width);
+    numbers.backward();
+    for (int i = 0; i < plan.outputs + plan.g.kernel_width - 1; ++i) {
+     const std::int64_t left = channels_left(plan, pixel + i, channel);
+     if (left <= 0) continue;
+     float* const to = job->dx + at.image * plan.image + (pixel + i) * plan.g.in_channels + channel;
+     load_channels<v>(sum, to, left);
+     sum += numbers[i];
+     store_channels<v>(to, sum, left);
+    }
+   }
+  }
+ }
+};
+
+template <>
+struct filter_gradient_transform<0> {
+ template <class Isa>
+ TG_INLINE static void run(const filter_gradient_job* job) {
+  using v = vector<float, Isa::vector_bytes>;
+  const fast_plan& plan = *job->plan;
+  const panel_layout& layout = plan.filters;
+  line_numbers<v> numbers(plan.transform);
+  for (std::int64_t n = 0; n < plan.g.out_channels; n += v::lanes) {
+   const std::int64_t panel = n / (2 * v::lanes);
+   const float* const from = job->sums + layout.offset(panel, plan.g.in_channels) + n % (2 * v::lanes);
+   for (std::int64_t c = job->first; c < job->last; ++c) {
+    numbers.load_filters_back(from + c * layout.width(panel), job->product_stride);
+    numbers.backward();
+    for (int i = 0; i < plan.g.kernel_width; ++i) {
+     const std::int64_t row = i * plan.g.in_channels + c - plan.lead_rows;
+     if (row >= 0 && row < plan.rows)
+      store_channels<v>(job->dw + row * plan.g.out_channels + n, numbers[i], plan.g.out_channels - n);
+    }
+   }
+  }
+ }
+};
+
+}
 
 namespace tapegraph::cpu {
 
@@ -47386,11 +49392,13 @@ inline constexpr convolution_algorithm_passes fast_convolution{&detail::takes_fa
 namespace detail {
 
 template <template <int> class Transform, class Job>
-void transform(std::int64_t taps, const Job& job) {
- if (taps == 3)
+void transform(const fast_plan& plan, const Job& job) {
+ if (plan.taps == 3)
   dispatch_fused<Transform<3>>(&job);
- else
+ else if (plan.taps == 5)
   dispatch_fused<Transform<5>>(&job);
+ else
+  dispatch_fused<Transform<0>>(&job);
 }
 
 template <class F>
@@ -47438,17 +49446,17 @@ inline std::int64_t panel_shares(std::int64_t tasks, std::int64_t panels) {
  return std::clamp<std::int64_t>(divide_up(2 * thread_count(), tasks), 1, panels);
 }
 
-TG_DEFINITION void fast_forward(const convolution_geometry& g, const float* x, const float* w, float* y,
+TG_DEFINITION void fast_forward(const convolution_geometry& given, const float* x, const float* w, float* y,
         void* workspace, const convolution_epilogue<float>& epilogue, bool pooled) {
- if (g.batch <= 0) return;
+ if (given.batch <= 0) return;
  const auto& kernels = active_tile_kernels<float>();
- const fast_plan plan(g, kernels.lanes);
+ const fast_plan plan(given, kernels.lanes);
+ const convolution_geometry& g = plan.g;
  workspace_cutter cut(workspace);
  const fast_forward_scratch scratch(cut, plan, thread_count(), false);
  const std::int64_t stride = plan.filter_stride(), panels = plan.filters.count();
  for_channels(g.in_channels, [&](std::int64_t first, std::int64_t last) {
-  transform<filter_transform>(g.kernel_width,
-         filter_job{g, &plan, w, scratch.filters, stride, first, last, false});
+  transform<filter_transform>(plan, filter_job{g, &plan, w, scratch.filters, stride, first, last, false});
  });
  const std::int64_t shares = panel_shares(plan.blocks, panels);
  for_tasks(plan.blocks * shares, true, [&](std::int64_t task, int thread) {
@@ -47456,47 +49464,47 @@ TG_DEFINITION void fast_forward(const convolution_geometry& g, const float* x, c
   const std::int64_t last = std::min(plan.tiles, first + fast_plan::block_tiles);
   float* const v = scratch.channels + thread * scratch.block;
   float* const results = scratch.results + thread * plan.result_block();
-  transform<input_transform>(g.kernel_width, input_job{g, &plan, x, v, first, last, plan.block * plan.in_row});
+  transform<input_transform>(plan, input_job{g, &plan, x, v, first, last, plan.block * plan.in_row});
   for (std::int64_t panel = panels * share / shares; panel < panels * (share + 1) / shares; ++panel) {
    multiply_panel(plan, kernels, v, plan.in_row, scratch.filters, stride, plan.filters, g.in_channels, panel,
       last - first, results);
-   transform<output_transform>(g.kernel_width,
-          output_job{g, &plan, results, y, epilogue, first, last, panel, pooled});
+   transform<output_transform>(plan, output_job{g, &plan, results, y, epilogue, first, last, panel, pooled});
   }
  });
 }
 
-TG_DEFINITION void fast_input_gradient(const convolution_geometry& g, const float* dy, const float* w, float* dx,
+TG_DEFINITION void fast_input_gradient(const convolution_geometry& given, const float* dy, const float* w, float* dx,
          void* workspace) {
- if (g.batch <= 0) return;
+ if (given.batch <= 0) return;
  const auto& kernels = active_tile_kernels<float>();
- const fast_plan plan(g, kernels.lanes);
+ const fast_plan plan(given, kernels.lanes);
+ const convolution_geometry& g = plan.g;
  workspace_cutter cut(workspace);
  const fast_forward_scratch scratch(cut, plan, thread_count(), true);
  const std::int64_t stride = plan.turned_stride(), panels = plan.turned.count(), width = 2 * plan.turned.lanes;
  for_channels(g.out_channels, [&](std::int64_t first, std::int64_t last) {
-  transform<filter_transform>(g.kernel_width,
-         filter_job{g, &plan, w, scratch.filters, stride, first, last, true});
+  transform<filter_transform>(plan, filter_job{g, &plan, w, scratch.filters, stride, first, last, true});
  });
  const std::int64_t tasks = divide_up(g.batch, plan.images), shares = panel_shares(tasks, panels);
  for_tasks(tasks * shares, true, [&](std::int64_t task, int thread) {
   const std::int64_t share = task % shares, image = task / shares * plan.images;
   const std::int64_t images = std::min(plan.images, g.batch - image), each = plan.down * plan.across;
   const std::int64_t from = panels * share / shares, to = panels * (share + 1) / shares;
-  const std::int64_t pixels = g.in_height * g.in_width, channel = from * width;
-  for (std::int64_t i = image * pixels; i < (image + images) * pixels; ++i)
-   std::fill_n(dx + i * g.in_channels + channel, std::min(g.in_channels, to * width) - channel, 0.0f);
+  const std::int64_t channel = from * width, channels = std::min(g.in_channels, to * width) - channel;
+  for (std::int64_t i = image; i < image + images; ++i)
+   for (std::int64_t at = channel; at < plan.image;
+    at += g.in_channels)
+    std::fill_n(dx + i * plan.image + at, std::min(channels, plan.image - at), 0.0f);
   float* const v = scratch.channels + thread * scratch.block;
   float* const results = scratch.results + thread * plan.result_block();
   const std::int64_t end = (image + images) * each;
   for (std::int64_t first = image * each; first < end; first += plan.block) {
    const std::int64_t last = std::min(end, first + plan.block);
-   transform<gradient_transform>(g.kernel_width,
-          gradient_job{g, &plan, dy, v, first, last, first, plan.block, false});
+   transform<gradient_transform>(plan, gradient_job{g, &plan, dy, v, first, last, first, plan.block, false});
    for (std::int64_t panel = from; panel < to; ++panel) {
     multiply_panel(plan, kernels, v, plan.out_row, scratch.filters, stride, plan.turned, g.out_channels,
        panel, last - first, results);
-    transform<input_gradient_transform>(g.kernel_width,
+    transform<input_gradient_transform>(plan,
              input_gradient_job{g, &plan, results, dx, first, last, panel});
    }
   }
@@ -47512,14 +49520,15 @@ struct fast_filter_scratch {
   sums(cut.take<float>(plan.products * plan.filter_stride())) {}
 };
 
-TG_DEFINITION void fast_filter_gradient(const convolution_geometry& g, const float* x, const float* dy, float* dw,
+TG_DEFINITION void fast_filter_gradient(const convolution_geometry& given, const float* x, const float* dy, float* dw,
           void* workspace) {
- if (g.batch <= 0) {
-  std::fill_n(dw, g.kernel_height * g.kernel_width * g.in_channels * g.out_channels, 0.0f);
+ if (given.batch <= 0) {
+  std::fill_n(dw, given.kernel_height * given.kernel_width * given.in_channels * given.out_channels, 0.0f);
   return;
  }
  const auto& kernels = active_tile_kernels<float>();
- const fast_plan plan(g, kernels.lanes);
+ const fast_plan plan(given, kernels.lanes);
+ const convolution_geometry& g = plan.g;
  workspace_cutter cut(workspace);
  const fast_filter_scratch scratch(cut, plan);
  const std::int64_t stride = plan.filter_stride(), panels = plan.filters.count();
@@ -47528,11 +49537,10 @@ TG_DEFINITION void fast_filter_gradient(const convolution_geometry& g, const flo
   const std::int64_t end = std::min(plan.tiles, begin + plan.group);
   for_tasks(divide_up(end - begin, part), true, [&](std::int64_t task, int) {
    const std::int64_t first = begin + task * part, last = std::min(end, first + part);
-   transform<input_transform>(g.kernel_width,
-         input_job{g, &plan, x, scratch.inputs + (first - begin) * plan.in_row, first,
-            last, plan.group * plan.in_row});
+   transform<input_transform>(plan, input_job{g, &plan, x, scratch.inputs + (first - begin) * plan.in_row,
+             first, last, plan.group * plan.in_row});
    transform<gradient_transform>(
-    g.kernel_width, gradient_job{g, &plan, dy, scratch.gradients, first, last, begin, plan.group, true});
+    plan, gradient_job{g, &plan, dy, scratch.gradients, first, last, begin, plan.group, true});
   });
   for_tasks(plan.products, true, [&](std::int64_t p, int) {
    tile_job<float> job{};
@@ -47557,7 +49565,7 @@ TG_DEFINITION void fast_filter_gradient(const convolution_geometry& g, const flo
   });
  }
  for_channels(g.in_channels, [&](std::int64_t first, std::int64_t last) {
-  transform<filter_gradient_transform>(g.kernel_width,
+  transform<filter_gradient_transform>(plan,
            filter_gradient_job{g, &plan, scratch.sums, dw, stride, first, last});
  });
 }
@@ -47587,9 +49595,11 @@ namespace tapegraph {
 ///     tg::set_convolution_algorithm(tg::convolution_algorithm::fast);
 ///
 /// `fast` takes kernels of 3 by 3 and 5 by 5 of stride 1 between at least 32 channels, with outputs of at least 16 tiles of 4 by 4 (13 by
-/// 13, say); everything else stays direct. Sums are rounded otherwise, with errors of a few 1e-6 of a tile's values where direct
-/// sums have 1e-6; a NaN or infinity reaches all outputs of its tiles; zeros become about 1e-6 of their neighbours. Choose before the
-/// first convolution: throws argument_error where memory has already been planned for another choice.
+/// 13, say), and undilated long kernels along one dimension, any stride as phases, where Fourier transforms spare two thirds of the
+/// products; everything else stays direct. Sums are rounded otherwise: in two dimensions with errors of a few 1e-6 of a tile's values
+/// where direct sums have 1e-6, along one with about as much as direct sums. A NaN or infinity reaches all outputs of its tiles; zeros
+/// become about 1e-6 of their neighbours. Choose before the first convolution: throws argument_error where memory has already been
+/// planned for another choice.
 inline void set_convolution_algorithm(convolution_algorithm algorithm) {
  cpu::detail::convolution_choice& choice = cpu::detail::chosen_convolution();
  const auto* const passes = algorithm == convolution_algorithm::fast ? &cpu::fast_convolution : nullptr;
