@@ -184,13 +184,13 @@ public:
     /// side, which host files cannot say; mpirun_line can.
     std::string host_file(bool mpich = false) const {
         std::string text;
-        const auto all = hosts();
-        for (std::size_t i = 0; i < all.size(); ++i) {
+        const auto machines = hosts();
+        for (std::size_t i = 0; i < machines.size(); ++i) {
             for (std::size_t k = 0; k < i; ++k)
-                if (all[k].first == all[i].first)
-                    throw argument_error("cluster_spec: the tasks of host '" + all[i].first +
+                if (machines[k].first == machines[i].first)
+                    throw argument_error("cluster_spec: the tasks of host '" + machines[i].first +
                                          "' do not stand side by side; mpirun_line says where each runs");
-            text += all[i].first + (mpich ? ":" : " slots=") + std::to_string(all[i].second) + "\n";
+            text += machines[i].first + (mpich ? ":" : " slots=") + std::to_string(machines[i].second) + "\n";
         }
         return text;
     }

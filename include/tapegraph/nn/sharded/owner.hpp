@@ -5,6 +5,7 @@
 #include <tapegraph/nn/sharded/options.hpp>
 #include <tapegraph/nn/sharded/rows.hpp>
 #include <tapegraph/nn/sharded/sums.hpp>
+#include <tapegraph/nn/trainer.hpp>
 
 #include <array>
 #include <memory>

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/component.hpp>
+#include <tapegraph/core/dtype.hpp>
 #include <tapegraph/cpu/parallel.hpp>
 #include <tapegraph/cpu/vector.hpp>
 #include <tapegraph/runtime/memory.hpp>
