@@ -1,6 +1,6 @@
 // expect: ill_formed_model<
 // expect: convolution: kernel larger than padded input
-// expect: {"conv1d_large.hpp:12"}
+// expect: {"conv1d_large.hpp:14"}
 // expect: {"f32[?,140,30]"}
 // expect: {"f32[400,30,64]"}
 // expect: {"entry/0"}
