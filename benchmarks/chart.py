@@ -18,7 +18,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "compare"))
 
 import report  # noqa: E402
 
-BAR, GAP, LEFT, RIGHT, TOP, WIDTH = 18, 8, 250, 210, 48, 420
+BAR, GAP, LEFT, RIGHT, TOP, WIDTH = 18, 8, 310, 240, 48, 420
 
 
 def title_of(row):
