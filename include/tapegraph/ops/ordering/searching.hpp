@@ -97,12 +97,13 @@ struct found_positions {
     Count count; ///< int32 []: of all that are not 0, also of those for which there was no room
 };
 
-/// Where x is not 0 (true; NaN is not 0): the first `size` places.
+/// Where x is not 0 (true; NaN is not 0): the first `size` places. A scalar is a line of one element.
 template <tensor_like A>
 constexpr auto nonzero(const A& x, std::int64_t size, std::source_location where = std::source_location::current()) {
     const auto value = eval(x, where);
-    const shape dims = shape_of(value);
-    const auto marks = eval(ravel(value, where) != 0, where);
+    const auto line_of_x = ravel(value, where);
+    const shape dims = shape_of(value).rank() > 0 ? shape_of(value) : shape_of(line_of_x);
+    const auto marks = eval(line_of_x != 0, where);
     const auto found = detail::marked_places(marks, size, where);
     // Coordinates are looked up where they are spread over x: a symbolic extent is no number that one could divide by.
     const auto coordinate = [&](int axis) {
