@@ -1,4 +1,6 @@
 #include "autodiff/by_hand.hpp"
+#include "autodiff/lstm.hpp"
+#include "autodiff/lstm_by_hand.hpp"
 #include "fma_peak.hpp"
 
 #include <tapegraph/tapegraph.hpp>
@@ -10,8 +12,8 @@
 #include <tuple>
 #include <vector>
 
-/// Values and gradients of Rosenbrock's function, a mixture of Gaussians (ADBench's objective) and a perceptron, in double on one
-/// thread: compiled, by a tape, and written by hand (autodiff/by_hand.hpp), in turns; medians of processor time. What is compared is
+/// Values and gradients of Rosenbrock's function, ADBench's mixture of Gaussians and LSTM, and a perceptron, in double on one
+/// thread: compiled, by a tape, and written by hand (autodiff/*by_hand.hpp), in turns; medians of processor time. What is compared is
 /// checked first: equal to 1e-10.
 /// Usage: autodiff [seconds a function]
 
@@ -148,6 +150,35 @@ void measure_mixture(double seconds) {
         [&] { mixture_gradient(a, m, q, l, below, x); });
 }
 
+void measure_lstm(double seconds) {
+    constexpr std::int64_t layers = 2, steps = 1023;
+    const auto w = random({layers * 4, lstm::width}, 1), v = random({layers * 4, lstm::width}, 2),
+               e = random({3, lstm::width}, 3), state = random({layers * 2, lstm::width}, 4),
+               all = random({steps + 1, lstm::width}, 5);
+    const tg::tensor<double> inputs = slice(all, {{0, steps}}), next = slice(all, {{1, steps + 1}});
+    const vector hw = values(w), hv = values(v), he = values(e), hs = values(state), ha = values(all);
+    vector dw(hw.size()), dv(hv.size()), de(he.size());
+    double value = 0;
+    by_hand::lstm by(layers, steps, lstm::width);
+    auto f = tg::function<tg::graph>(
+        lstm::gradient, tg::spec<double, layers * 4, lstm::width>{}, tg::spec<double, layers * 4, lstm::width>{},
+        tg::spec<double, 3, lstm::width>{}, tg::spec<double, layers * 2, lstm::width>{},
+        tg::spec<double, tg::dyn, lstm::width>{}, tg::spec<double, tg::dyn, lstm::width>{});
+    const auto hand = [&] { value = by(hw, hv, he, hs, ha, dw, dv, de); };
+    hand();
+    const auto check = [&](const auto& r) {
+        same("LSTM", r.value, {value});
+        same("LSTM, weights", std::get<0>(r.gradient), dw);
+        same("LSTM, biases", std::get<1>(r.gradient), dv);
+        same("LSTM, scales", std::get<2>(r.gradient), de);
+    };
+    check(f(w, v, e, state, inputs, next));
+    check(lstm::gradient(w, v, e, state, inputs, next));
+    measure(
+        "LSTM, 2 layers, 1024 steps of 14", seconds, hand, [&] { f(w, v, e, state, inputs, next); },
+        [&] { lstm::gradient(w, v, e, state, inputs, next); });
+}
+
 void measure_rosenbrock(const char* name, std::int64_t n, double seconds) {
     const auto x = random({n}, 1);
     const vector hx = values(x);
@@ -177,6 +208,7 @@ int main(int argc, char** argv) {
     measure_rosenbrock("Rosenbrock, 100 variables", 100, seconds);
     measure_rosenbrock("Rosenbrock, 10000 variables", 10000, seconds);
     measure_mixture(seconds);
+    measure_lstm(seconds);
     measure_perceptron("perceptron 64, 128, 10, batch 1", 1, seconds);
     measure_perceptron("the same, batch 128", 128, seconds);
 }

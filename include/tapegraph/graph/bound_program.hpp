@@ -140,8 +140,7 @@ public:
 
 protected:
     struct copy {
-        void* to;
-        const void* from;
+        void *to, *from;
         std::size_t bytes;
     };
 
@@ -350,6 +349,21 @@ protected:
         for (int i = 0; i < view_->outputs.size(); ++i) outputs_[i] = values_[view_->outputs[i].node];
         if (moved_) captured_.clear(); // they hold addresses
         pointers_changed_ = moved_ = false;
+    }
+
+    // All that holds the address of an input once it is connected. Who moves inputs between runs (a scan, in every step) writes there
+    // instead of connecting the whole program again.
+    void find_address(int input, numbered<void**>& found) {
+        const int from = view_->inputs[input].node;
+        found.clear();
+        for (int i = 0; i < view_->nodes.size(); ++i)
+            if (root(i) == from) found.push_back(&values_[i].data);
+        for (int k = 0; k < view_->values.size(); ++k)
+            if (root(view_->values[k]) == from) found.push_back(&operands_[k].data);
+        for (copy& update : copies_)
+            if (update.from == values_[from].data) found.push_back(&update.from);
+        for (int i = 0; i < view_->outputs.size(); ++i)
+            if (root(view_->outputs[i].node) == from) found.push_back(&outputs_[i].data);
     }
 
     const program_view* view_;
