@@ -47,6 +47,10 @@ TEST_CASE("LSTM: how a pass is run follows from shape and device") {
         CHECK(older.blocks() <= 108);
         CHECK(older.parts * older.split.rows >= 32);
         CHECK((older.parts - 1) * older.split.rows < 32); // no part is empty
+        // Sixteen waves of clusters would take longer than one grid.
+        const auto waves = chosen(1024, 128, 9, 132, 232448, pass);
+        CHECK(waves.stage == recurrent_stage::grid);
+        CHECK(waves.blocks() <= 132);
         CHECK(chosen(32, 4096, 9, 132, 232448, pass).stage == recurrent_stage::steps);
         CHECK(chosen(100000, 128, 9, 132, 232448, pass).stage == recurrent_stage::steps);
         CHECK(chosen(100000, 128, 9, 132, 232448, pass).large_tile);

@@ -103,10 +103,47 @@ __global__ void neighbours_in_halves(int* out) {
     const int kept = own[threadIdx.x];
     wait_for_cluster();
     const unsigned next = (simt::cluster_rank() + 1) % simt::cluster_size();
-    store_to_cluster(own + blockDim.x + threadIdx.x, next, kept);
+    static_cast<int*>(simt::cluster_shared(next))[blockDim.x + threadIdx.x] = kept;
     arrive_at_cluster();
     wait_for_cluster();
     out[blockIdx.x * blockDim.x + threadIdx.x] = own[blockDim.x + threadIdx.x];
+}
+/// Round after round every block sends its numbers to the next of its cluster, into one of two places in turn, and adds what it was
+/// sent. Dynamic shared memory: two barriers, two places.
+__global__ void rounds_of_a_ring(int rounds, float* out) {
+    auto* const arrived = static_cast<arrivals*>(simt::dynamic_shared());
+    auto* const places = reinterpret_cast<float*>(arrived + 2) + threadIdx.x;
+    if (threadIdx.x == 0) begin_arrivals(arrived), begin_arrivals(arrived + 1);
+    arrive_at_cluster();
+    wait_for_cluster();
+    const unsigned next = (cluster_rank() + 1) % simt::cluster_size();
+    auto value = static_cast<float>(blockIdx.x * 100 + threadIdx.x);
+    for (int round = 0; round < rounds; ++round) {
+        const int turn = round % 2;
+        send_to_cluster(places + turn * blockDim.x, next, value, arrived + turn);
+        if (threadIdx.x == 0) expect_bytes(arrived + turn, blockDim.x * 4);
+        wait_for_arrivals(arrived + turn, static_cast<unsigned>(round) / 2 % 2);
+        value += places[turn * blockDim.x];
+        __syncthreads(); // of one warp's numbers nobody may be two rounds ahead
+        arrive_at_cluster();
+        wait_for_cluster();
+    }
+    out[blockIdx.x * blockDim.x + threadIdx.x] = value;
+}
+__global__ void expects_twice(int*) {
+    auto* const arrived = static_cast<arrivals*>(simt::dynamic_shared());
+    begin_arrivals(arrived);
+    expect_bytes(arrived, 4);
+    expect_bytes(arrived, 4);
+}
+__global__ void sends_to_the_ended(unsigned* count) {
+    auto* const arrived = static_cast<arrivals*>(simt::dynamic_shared());
+    begin_arrivals(arrived);
+    arrive_at_cluster();
+    wait_for_cluster();
+    if (cluster_rank() == 0) return add_to_count(count);
+    wait_for_count(count, 1);
+    send_to_cluster(reinterpret_cast<float*>(arrived + 1), 0, 1.0f, arrived);
 }
 /// Blocks of a grid that hand a number on, each waiting for the one before it, the first one for the last.
 __global__ void relay(int* cell, unsigned* count) {
@@ -267,6 +304,16 @@ TEST_CASE("simt: a cluster's barrier in halves, and blocks that look at a counte
         simt::launch({8, 16, 32 * sizeof(int), 4}, kernels::neighbours_in_halves, out.data());
         for (int b = 0; b < 8; ++b)
             for (int t = 0; t < 16; ++t) CHECK(out[b * 16 + t] == (b / 4 * 4 + (b + 3) % 4) * 100 + t);
+        for (std::uint64_t seed : {1u, 2u}) {
+            const with_settings late(o, seed);
+            std::vector<float> sums(8 * 48), next(sums.size()), got(sums.size());
+            for (std::size_t i = 0; i < sums.size(); ++i) sums[i] = static_cast<float>(i / 48 * 100 + i % 48);
+            for (int round = 0; round < 5; ++round, sums = next)
+                for (std::size_t i = 0; i < sums.size(); ++i)
+                    next[i] = sums[i] + sums[(i / 192 * 4 + (i / 48 + 3) % 4) * 48 + i % 48];
+            simt::launch({8, 48, 16 + 2 * 48 * sizeof(float), 4}, kernels::rounds_of_a_ring, 5, got.data());
+            CHECK(got == sums);
+        }
         int cell = 0, want = 0;
         unsigned count = 0;
         simt::launch({5, 32, 0, 1, true}, kernels::relay, &cell, &count);
@@ -288,9 +335,16 @@ TEST_CASE("simt: shared memory starts as NaN") {
 #ifndef SIMT_TSAN
 TEST_CASE("simt: mistakes are named") {
     int unused = 0;
+    unsigned ended = 0;
     const std::string stuck = thrown([&] { simt::launch({1, 32}, kernels::half_waits, &unused); });
     CHECK(stuck.find("deadlock: 16 threads at a cluster barrier") != std::string::npos);
     CHECK(stuck.find("16 threads at __syncthreads (") != std::string::npos);
+    CHECK(thrown([&] {
+              simt::launch({1, 1, 64, 1}, kernels::expects_twice, &unused);
+          }).find("expected twice") != std::string::npos);
+    CHECK(thrown([&] {
+              simt::launch({2, 1, 64, 2}, kernels::sends_to_the_ended, &ended);
+          }).find("sent to that has ended") != std::string::npos);
     CHECK(thrown([&] {
               simt::launch({1, 32}, kernels::two_barriers, &unused);
           }).find("different barriers") != std::string::npos);

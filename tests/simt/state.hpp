@@ -107,6 +107,13 @@ struct block {
     std::vector<std::unique_ptr<thread>> threads; ///< may be more than `size`: kept for the next block
     std::vector<unsigned char> memory;
     unsigned char* dynamic = nullptr;
+    struct parcel {
+        const void* counted_by;
+        void* to;
+        unsigned char value[8];
+        std::size_t bytes;
+    };
+    std::vector<parcel> sent; ///< by other blocks of the cluster, and not yet arrived
 
     static constexpr std::size_t canary = 256;
     static constexpr unsigned char canary_byte = 0xA5;
@@ -116,6 +123,23 @@ struct block {
         const auto at = (reinterpret_cast<std::uintptr_t>(memory.data()) + 127) / 128 * 128;
         dynamic = reinterpret_cast<unsigned char*>(at);
         std::memset(dynamic, poison ? 0xFF : 0, bytes);
+        sent.clear();
+    }
+    bool ended() const {
+        for (int i = 0; i < size; ++i)
+            if (threads[static_cast<std::size_t>(i)]->waiting != waiting::done) return false;
+        return true;
+    }
+    /// Keeps what was sent to `to` until what it is counted by is complete, and then delivers it.
+    void keep(const void* counted_by, void* to, const void* value, std::size_t bytes) {
+        sent.push_back({counted_by, to, {}, bytes});
+        std::memcpy(sent.back().value, value, bytes);
+    }
+    void deliver(const void* counted_by) {
+        std::erase_if(sent, [&](const parcel& p) {
+            if (p.counted_by == counted_by) std::memcpy(p.to, p.value, p.bytes);
+            return p.counted_by == counted_by;
+        });
     }
     bool canary_intact(std::size_t bytes) const {
         for (std::size_t i = 0; i < canary; ++i)

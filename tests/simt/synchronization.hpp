@@ -3,6 +3,8 @@
 #include <simt/words.hpp>
 
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <source_location>
 
 /// Twins of the functions in cuda/kernels/synchronization.cuh. Every place that waits is a barrier that
@@ -34,10 +36,65 @@ inline void wait_for_count(const unsigned* count, unsigned target,
 }
 
 inline unsigned cluster_rank() { return simt::cluster_rank(); }
+// What is sent may arrive at once, or no sooner than all that the receiver waits for: every other seed the one or the other.
+using arrivals = std::uint64_t;
+namespace simt_detail {
+/// As in hardware, an arrivals is 64 bits of its own making.
+struct arrival_state {
+    std::int32_t missing;     ///< bytes that are expected and have not come; below 0 before they are expected
+    std::uint16_t unexpected; ///< 1 until the phase's expect_bytes
+    std::uint16_t phase;
+};
+inline arrival_state& state_of(arrivals* own) {
+    static_assert(sizeof(arrival_state) == sizeof(arrivals));
+    if (reinterpret_cast<std::uintptr_t>(own) % sizeof(arrivals) != 0)
+        throw simt::error("a barrier of arrivals that is not aligned to its 8 bytes");
+    return *reinterpret_cast<arrival_state*>(own);
+}
+inline void settle(simt::block& receiver, arrivals* at) {
+    const simt::unwatched scope;
+    arrival_state& state = state_of(at);
+    if (state.missing != 0 || state.unexpected != 0) return;
+    receiver.deliver(at);
+    state.unexpected = 1;
+    ++state.phase;
+    simt::executor::active()->give_turns();
+}
+} // namespace simt_detail
+inline void begin_arrivals(arrivals* own) { simt_detail::state_of(own) = {0, 1, 0}; }
+inline void expect_bytes(arrivals* own, unsigned bytes) {
+    simt_detail::arrival_state& state = simt_detail::state_of(own);
+    if (state.unexpected != 1) throw simt::error("bytes are expected twice in one phase, or of a barrier not begun");
+    state.missing += static_cast<std::int32_t>(bytes);
+    state.unexpected = 0;
+    simt_detail::settle(*simt::executor::running()->owner, own);
+}
 template <class T>
-void store_to_cluster(T* own, unsigned rank, T value) {
-    const auto offset = reinterpret_cast<unsigned char*>(own) - static_cast<unsigned char*>(simt::dynamic_shared());
-    *reinterpret_cast<T*>(static_cast<unsigned char*>(simt::cluster_shared(rank)) + offset) = value;
+void send_to_cluster(T* own, unsigned rank, T value, arrivals* arrived) {
+    simt::block& receiver = simt::executor::active()->peer(rank);
+    if (receiver.ended()) throw simt::error("a block of the cluster is sent to that has ended");
+    auto* const base = static_cast<unsigned char*>(simt::dynamic_shared());
+    auto* const to = receiver.dynamic + (reinterpret_cast<unsigned char*>(own) - base);
+    auto* const counted =
+        reinterpret_cast<arrivals*>(receiver.dynamic + (reinterpret_cast<unsigned char*>(arrived) - base));
+    if (simt::current_settings().seed % 2 == 0)
+        receiver.keep(counted, to, &value, sizeof value);
+    else
+        std::memcpy(to, &value, sizeof value);
+#ifdef SIMT_TSAN
+    __tsan_release(counted);
+#endif
+    simt_detail::state_of(counted).missing -= static_cast<std::int32_t>(sizeof value);
+    simt_detail::settle(receiver, counted);
+}
+inline void wait_for_arrivals(arrivals* own, unsigned parity,
+                              const std::source_location& where = std::source_location::current()) {
+    if (simt::detail::skips(simt_detail::site_of(where))) return;
+    while (simt_detail::state_of(own).phase % 2 == parity)
+        simt::executor::active()->wait(simt::waiting::turn, simt_detail::site_of(where));
+#ifdef SIMT_TSAN
+    __tsan_acquire(own);
+#endif
 }
 inline void arrive_at_cluster() { simt::executor::active()->arrive_at_cluster(); }
 inline void wait_for_cluster(const std::source_location& where = std::source_location::current()) {

@@ -13,16 +13,24 @@ inline constexpr int resident_most_threads = sizeof(T) == 4 ? 512 : 256;
 
 /// Where a block and a warp stand.
 struct resident_place {
-    int lane, warp, warps, rank, first_sample, tiles;
+    int lane, warp, warps, rank, first_sample;
 
-    __device__ resident_place(const recurrent_shape& s, const recurrent_split& split, bool one_tile)
+    __device__ explicit resident_place(const recurrent_split& split)
         : lane(static_cast<int>(threadIdx.x) % 32),
           warp(static_cast<int>(threadIdx.x) / 32),
           warps(static_cast<int>(blockDim.x) / 32),
           rank(static_cast<int>(blockIdx.x) % split.unit_blocks),
-          first_sample(static_cast<int>(blockIdx.x) / split.unit_blocks * split.rows) {
-        const int left = s.batch - first_sample, rows = left < split.rows ? left : split.rows;
-        tiles = one_tile ? 1 : (rows + resident_rows - 1) / resident_rows;
+          first_sample(static_cast<int>(blockIdx.x) / split.unit_blocks * split.rows) {}
+
+    /// The number of a part's last tile; computed where it is asked for, for want of registers.
+    __device__ int last_tile(const recurrent_shape& s, const recurrent_split& split) const {
+        const int left = s.batch - computed_here(first_sample), rows = left < split.rows ? left : split.rows;
+        return (rows - 1) / resident_rows;
+    }
+    /// Samples of a part of one tile.
+    __device__ int samples(const recurrent_shape& s) const {
+        const int left = s.batch - first_sample;
+        return left < resident_rows ? left : resident_rows;
     }
 };
 
@@ -34,11 +42,11 @@ struct resident_cell_place {
 /// A warp has 8 / slots units. Lane 8 r + slots u + slot ends with a column of sample r and of the warp's unit u; the lanes of
 /// a unit compute the cell together. xz of a step is fetched while the blocks wait for the step before.
 template <class Cell, class T, int Resident, class Exchange>
-__global__ void __launch_bounds__(resident_most_threads<T>)
+__global__ void __launch_bounds__(resident_most_threads<T>, 1)
     recurrent_forward_resident(recurrent_forward_operands<T> p, recurrent_shape s, recurrent_split split,
                                unsigned* counts) {
     TG_DYNAMIC_SHARED(T, shared);
-    const resident_place at(s, split, Exchange::one_tile);
+    const resident_place at(split);
     constexpr int slots = Cell::columns, warp_units = resident_columns / slots;
     const int first_unit = (at.rank * at.warps + at.warp) * warp_units;
     const auto here = [&](int tile) { // computed anew where it is used, for want of registers
@@ -56,12 +64,14 @@ __global__ void __launch_bounds__(resident_most_threads<T>)
                        ? p.recurrent[(static_cast<std::int64_t>(k) * Cell::gates + gate) * s.units + u]
                        : T(0);
         });
-    Exchange exchange(shared, s, split, counts);
+    const int block_units = at.warps * warp_units;
+    Exchange exchange(shared, s, split, (s.units + block_units - 1) / block_units, counts);
     exchange.begin(s.units, [&](int r, int, int u) {
         const int sample = at.first_sample + r;
         return sample < s.batch ? value_or_zero(p.h0, s.state(sample, u)) * value_or_one(p.dropped, s.state(sample, u))
                                 : T(0);
     });
+    if (Exchange::one_tile && first_unit >= s.units) return; // it has nothing to send
 
     T x = T(0), memory = T(0);
     bool counts_step = true;
@@ -78,22 +88,23 @@ __global__ void __launch_bounds__(resident_most_threads<T>)
     };
     fetch(0, 0);
     for (int step = 0; step < s.time; ++step) {
-        for (int tile = 0; tile < at.tiles; ++tile) {
+        for (int tile = 0, last = 0; tile <= last; ++tile) {
+            last = Exchange::one_tile ? 0 : at.last_tile(s, split);
             const int first = computed_here(at.first_sample) + tile * resident_rows;
-            const int turn = step * at.tiles + tile;
+            const int turn = step * (last + 1) + tile;
             const T* const operand = exchange.operand(turn, s.units, [&](int r, int, int u) {
-                const T* const at = first + r < s.batch ? s.before(p.h, p.h0, first + r, step, u) : nullptr;
-                return at == nullptr ? T(0) : load_from_others(at) * value_or_one(p.dropped, s.state(first + r, u));
+                const T* const h = first + r < s.batch ? s.before(p.h, p.h0, first + r, step, u) : nullptr;
+                return h == nullptr ? T(0) : load_from_others(h) * value_or_one(p.dropped, s.state(first + r, u));
             });
             T sums[32];
             weights.multiply(operand, resident_pitch(Exchange::one_tile, 1, split.padded), sums);
-            const T z = x + sum_across_lanes(sums, at.lane);
+            const T z = x + sum_across_lanes(sums, computed_here(static_cast<int>(threadIdx.x)) % 32);
             const resident_cell_place mine = here(tile);
             const int slot = mine.slot, unit = mine.unit, row = mine.row, sample = mine.sample;
             const bool live = unit < s.units && sample < s.batch;
             if (live && (!Exchange::one_tile || step == 0)) memory = memory_before<Cell>(s, p, sample, step, unit);
             const T y = Cell::column_value(s.activations, slot, z);
-            const int base = at.lane & ~(slots - 1);
+            const int base = computed_here(static_cast<int>(threadIdx.x)) % 32 & ~(slots - 1);
             typename Cell::template numbers<T> of_columns;
             TG_UNROLL
             for (int i = 0; i < slots; ++i) of_columns.v[i] = slots == 1 ? y : __shfl_sync(0xFFFFFFFFu, y, base + i);
@@ -108,14 +119,14 @@ __global__ void __launch_bounds__(resident_most_threads<T>)
                 if (!counts_step) next = {memory, h};
             }
             memory = next.memory;
-            const bool last_step = step == s.time - 1, last_tile = tile == at.tiles - 1;
+            const bool last_step = step == s.time - 1, last_tile = tile == last;
             // First what the others wait for; the rest while they do.
             const std::int64_t line = s.line(sample, step);
             if (live && !Exchange::one_tile && slot == 0) p.h.data[s.row(p.h, sample, step) + unit] = next.h;
             if (Exchange::one_tile && live && !last_step)
                 exchange.publish(turn, row, 0, unit, next.h * value_or_one(p.dropped, s.state(sample, unit)), slot,
                                  slots);
-            if (last_tile && !last_step) exchange.arrive();
+            if (last_tile && !last_step) exchange.arrive(turn, at.samples(s) * s.units);
             if (live) {
                 if (Exchange::one_tile && slot == 0) p.h.data[s.row(p.h, sample, step) + unit] = next.h;
                 if (Cell::states == 2 && slot == 1) p.c.data[s.row(p.c, sample, step) + unit] = next.memory;
@@ -126,7 +137,7 @@ __global__ void __launch_bounds__(resident_most_threads<T>)
             }
             fetch(last_tile ? step + 1 : step, last_tile ? 0 : tile + 1);
         }
-        if (step < s.time - 1) exchange.wait(step + 1);
+        if (step < s.time - 1) exchange.wait(step, step + 1);
     }
 }
 
@@ -135,19 +146,20 @@ __global__ void __launch_bounds__(resident_most_threads<T>)
 /// 32], where each brings its sum, what the cell kept for its column, and one of four numbers; and each computes the whole
 /// gradient of the cell and passes on its own column's dz. A step more than there are writes the first states' gradients.
 template <class Cell, class T, int Resident, class Exchange>
-__global__ void __launch_bounds__(resident_most_threads<T>)
+__global__ void __launch_bounds__(resident_most_threads<T>, 1)
     recurrent_backward_resident(recurrent_backward_operands<T> p, recurrent_shape s, recurrent_split split,
                                 unsigned* counts) {
     TG_DYNAMIC_SHARED(T, shared);
-    const resident_place at(s, split, Exchange::one_tile);
+    const resident_place at(split);
     constexpr int slots = Cell::columns, others = slots == 1 ? 3 : 1; // of four numbers, how many a thread fetches
     const int warp_slot = at.warp % slots, warp_gate = gate_of_slot<Cell>(warp_slot),
               first_unit = (at.rank * (at.warps / slots) + at.warp / slots) * resident_columns;
     const auto here = [&](int tile) { // computed anew where it is used, for want of registers
         const int thread = computed_here(static_cast<int>(threadIdx.x)), lane = thread % 32, warp = thread / 32;
         const int sample = computed_here(at.first_sample) + tile * resident_rows + lane / resident_columns;
+        const int rank = computed_here(static_cast<int>(blockIdx.x)) % split.unit_blocks;
         return resident_cell_place{
-            warp % slots, (at.rank * (at.warps / slots) + warp / slots) * resident_columns + lane % resident_columns,
+            warp % slots, (rank * (at.warps / slots) + warp / slots) * resident_columns + lane % resident_columns,
             lane / resident_columns, sample};
     };
     const int operand_size = resident_rows * resident_pitch(Exchange::one_tile, slots, split.padded);
@@ -159,8 +171,10 @@ __global__ void __launch_bounds__(resident_most_threads<T>)
                        ? p.recurrent[(static_cast<std::int64_t>(u) * Cell::gates + warp_gate) * s.units + k]
                        : T(0);
         });
-    Exchange exchange(shared, s, split, counts);
+    const int block_units = at.warps / slots * resident_columns;
+    Exchange exchange(shared, s, split, (s.units + block_units - 1) / block_units, counts);
     exchange.begin(s.units, [](int, int, int) { return T(0); });
+    if (Exchange::one_tile && first_unit >= s.units) return; // nor have the others of its group anything to send
 
     const auto met_of = [&](int turn, const resident_cell_place& mine) {
         const int lane = mine.row * resident_columns + mine.unit % resident_columns,
@@ -198,11 +212,12 @@ __global__ void __launch_bounds__(resident_most_threads<T>)
     };
     fetch(s.time - 1, 0);
     for (int step = s.time - 1; step >= -1; --step) {
-        for (int tile = 0; tile < at.tiles; ++tile) {
+        for (int tile = 0, last = 0; tile <= last; ++tile) {
+            last = Exchange::one_tile ? 0 : at.last_tile(s, split);
             const int first = computed_here(at.first_sample) + tile * resident_rows;
             const bool last_step = step == s.time - 1;
-            const bool last_tile = tile == at.tiles - 1;
-            const int turn = step * at.tiles + tile;
+            const bool last_tile = tile == last;
+            const int turn = step * (last + 1) + tile;
             if constexpr (slots > 1) {
                 const resident_cell_place mine = here(tile);
                 T* const met = met_of(turn, mine);
@@ -219,7 +234,7 @@ __global__ void __launch_bounds__(resident_most_threads<T>)
                     T sums[32];
                     weights.multiply(operand + here(tile).slot * split.padded,
                                      resident_pitch(Exchange::one_tile, slots, split.padded), sums);
-                    sum = sum_across_lanes(sums, at.lane);
+                    sum = sum_across_lanes(sums, computed_here(static_cast<int>(threadIdx.x)) % 32);
                 }
             }
             const resident_cell_place mine = here(tile);
@@ -271,7 +286,7 @@ __global__ void __launch_bounds__(resident_most_threads<T>)
                 p.dz.data + s.row(p.dz, sample, step, slots) + static_cast<std::int64_t>(slot) * s.units + unit;
             if (live && !Exchange::one_tile) *to = dz;
             if (live && has_product<Cell>(slot)) exchange.publish(turn, row, slot, unit, dz, 0, 1);
-            if (last_tile) exchange.arrive();
+            if (last_tile) exchange.arrive(turn, at.samples(s) * s.units * products<Cell>);
             if (live && Exchange::one_tile) *to = dz;
             if (live && !Exchange::one_tile && slot == 0) {
                 p.carried_dh[state] = dh_after;
@@ -279,7 +294,7 @@ __global__ void __launch_bounds__(resident_most_threads<T>)
             }
             fetch(last_tile ? step - 1 : step, last_tile ? 0 : tile + 1);
         }
-        if (step >= 0) exchange.wait(s.time - step);
+        if (step >= 0) exchange.wait(step, s.time - step);
     }
 }
 

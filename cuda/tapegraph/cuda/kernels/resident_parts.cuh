@@ -34,7 +34,14 @@ template <class Cell>
 __host__ __device__ constexpr bool has_product(int slot) {
     return Cell::columns == Cell::gates || gate_of_slot<Cell>(slot) >= 0;
 }
-/// Of a warp's eight columns forward, those of such slots: a bit each.
+/// The slots that have one.
+template <class Cell>
+inline constexpr int products = [] {
+    int count = 0;
+    for (int slot = 0; slot < Cell::columns; ++slot) count += has_product<Cell>(slot) ? 1 : 0;
+    return count;
+}();
+/// Of a warp's eight columns forward, those of slots without: a bit each.
 template <class Cell>
 inline constexpr unsigned columns_without_product = [] {
     unsigned bits = 0;
@@ -108,29 +115,30 @@ public:
     /// `weight(k, column)` is one of this warp's; `shared` has room for those of all warps.
     template <class F>
     __device__ recurrent_weights(T* shared, int padded, int warp, int lane, const F& weight)
-        : lane_(lane), rest_(padded / 32 - Resident) {
+        : rest_(padded / 32 - Resident) {
         in_shared_ = reinterpret_cast<packed*>(shared) + static_cast<std::size_t>(warp) * rest_ * packs * 32 + lane;
         TG_UNROLL
         for (int i = 0; i < Resident; ++i) TG_UNROLL
         for (int c = 0; c < resident_columns; ++c)
-            if (!zero(c)) in_registers_[i][c] = weight(place(i), c);
+            if (!zero(c)) in_registers_[i][c] = weight(place(i, lane), c);
         for (int i = 0; i < rest_; ++i) TG_UNROLL
         for (int q = 0; q < packs; ++q) {
             packed x;
             TG_UNROLL
-            for (int j = 0; j < pack; ++j) x.v[j] = weight(place_in_shared(i), q * pack + j);
+            for (int j = 0; j < pack; ++j) x.v[j] = weight(place_in_shared(i, lane), q * pack + j);
             in_shared_[(i * packs + q) * 32] = x; // read by this lane only: nothing to wait for
         }
     }
 
     /// sums[8 r + c] = sum over this lane's k of operand[r * pitch + k] * weight(k, c)
     __device__ void multiply(const T* operand, int pitch, T (&sums)[32]) const {
+        const int lane = computed_here(static_cast<int>(threadIdx.x)) % 32; // not kept, for want of registers
         TG_UNROLL
         for (T& sum : sums) sum = T(0);
         TG_UNROLL
         for (int i = 0; i < Resident; i += vector) {
             pair a[resident_rows];
-            fetch(operand, pitch, i, a);
+            fetch(operand, pitch, i, lane, a);
             TG_UNROLL
             for (int j = 0; j < vector; ++j) add(a, j, in_registers_[i + j], sums);
         }
@@ -138,7 +146,7 @@ public:
         for (int i = 0; i < rest_; ++i) { // one k at a time: beside the weights there are no registers for pairs
             T a[resident_rows];
             TG_UNROLL
-            for (int r = 0; r < resident_rows; ++r) a[r] = operand[r * pitch + place_in_shared(i)];
+            for (int r = 0; r < resident_rows; ++r) a[r] = operand[r * pitch + place_in_shared(i, lane)];
             TG_UNROLL
             for (int q = 0; q < packs; ++q) {
                 const packed x = in_shared_[(i * packs + q) * 32];
@@ -156,12 +164,13 @@ public:
 private:
     __device__ static constexpr bool zero(int column) { return (Zeros >> column & 1) != 0; }
     /// The k of this lane's i-th weight in registers: pairs of neighbours, lane by lane; and of that in shared memory.
-    __device__ int place(int i) const { return (i / vector * 32 + lane_) * vector + i % vector; }
-    __device__ int place_in_shared(int i) const { return (Resident + i) * 32 + lane_; }
+    __device__ static int place(int i, int lane) { return (i / vector * 32 + lane) * vector + i % vector; }
+    __device__ static int place_in_shared(int i, int lane) { return (Resident + i) * 32 + lane; }
 
-    __device__ void fetch(const T* operand, int pitch, int i, pair (&a)[resident_rows]) const {
+    __device__ static void fetch(const T* operand, int pitch, int i, int lane, pair (&a)[resident_rows]) {
         TG_UNROLL
-        for (int r = 0; r < resident_rows; ++r) a[r] = *reinterpret_cast<const pair*>(operand + r * pitch + place(i));
+        for (int r = 0; r < resident_rows; ++r)
+            a[r] = *reinterpret_cast<const pair*>(operand + r * pitch + place(i, lane));
     }
     __device__ static void add(const pair (&a)[resident_rows], int j, const T (&w)[resident_columns], T (&sums)[32]) {
         TG_UNROLL
@@ -171,7 +180,7 @@ private:
                 sums[r * resident_columns + c] = multiply_add(a[r].v[j], w[c], sums[r * resident_columns + c]);
     }
 
-    int lane_, rest_; ///< rest: this lane's k that are in shared memory
+    int rest_; ///< this lane's k that are in shared memory
     T in_registers_[Resident][resident_columns];
     packed* in_shared_;
 };
@@ -194,16 +203,20 @@ __device__ T sum_across_lanes(T (&v)[32], int lane) {
 // Exchanges keep nothing from step to step, for want of registers: what is even in one `turn` is odd in the next, and the
 // caller counts how many `times` it has waited.
 
-/// Blocks of a part are a cluster: what one computes it writes into every block's shared memory. A part has one tile.
+/// Blocks of a part are a cluster: what one computes it sends into every block's shared memory, where it is counted as it
+/// arrives. A part has one tile. Two operands in turn suffice: a block is sent the next but one only after all its warps have
+/// sent their part of the next, so after they have read this one. Hence warps that send nothing must not take part, and blocks
+/// that consist of such are sent nothing.
 template <class T, int Segments>
 class cluster_exchange {
 public:
     static constexpr bool one_tile = true;
 
-    __device__ cluster_exchange(T* shared, const recurrent_shape&, const recurrent_split& split, unsigned*)
-        : operands_(shared), padded_(split.padded), blocks_(split.unit_blocks) {}
+    /// `blocks`: those that have units.
+    __device__ cluster_exchange(T* shared, const recurrent_shape&, const recurrent_split& split, int blocks, unsigned*)
+        : operands_(shared), padded_(split.padded), blocks_(blocks) {}
 
-    /// The first operand: first(row, segment, unit). No block writes to another before that one is there.
+    /// The first operand: first(row, segment, unit). No block sends to another before that one is there.
     template <class F>
     __device__ void begin(int units, const F& first) {
         const int pitch = resident_pitch(one_tile, Segments, padded_);
@@ -213,6 +226,7 @@ public:
             operands_[r * pitch + i] = unit < units ? first(r, i / padded_, unit) : T(0);
             operands_[(resident_rows + r) * pitch + i] = T(0);
         }
+        if (threadIdx.x == 0) begin_arrivals(arrived(0)), begin_arrivals(arrived(1));
         arrive_at_cluster();
         wait_for_cluster();
     }
@@ -220,18 +234,27 @@ public:
     __device__ const T* operand(int turn, int, const F&) const {
         return buffer(turn);
     }
-    /// Part of the next operand. Of `roles` threads that have the same value each writes to its share of the blocks.
+    /// Part of the next operand. Of `roles` threads that have the same value each sends it to its share of the blocks.
     __device__ void publish(int turn, int row, int segment, int unit, T value, int role, int roles) const {
         T* const own = buffer(turn + 1) + row * resident_pitch(one_tile, Segments, padded_) + segment * padded_ + unit;
         for (int block = role; block < blocks_; block += roles)
-            store_to_cluster(own, static_cast<unsigned>(block), value);
+            send_to_cluster(own, static_cast<unsigned>(block), value, arrived(turn + 1));
     }
-    __device__ void arrive() const { arrive_at_cluster(); }
-    __device__ void wait(int) const { wait_for_cluster(); }
+    /// `elements`: of an operand that all blocks together send.
+    __device__ void arrive(int turn, int elements) const {
+        if (threadIdx.x == 0) expect_bytes(arrived(turn + 1), static_cast<unsigned>(elements * sizeof(T)));
+    }
+    __device__ void wait(int turn, int times) const {
+        wait_for_arrivals(arrived(turn + 1), static_cast<unsigned>(times - 1) / 2 % 2);
+    }
 
 private:
     __device__ T* buffer(int turn) const {
         return operands_ + (turn & 1) * resident_rows * resident_pitch(one_tile, Segments, padded_);
+    }
+    /// An operand's, in what lies between its first two samples.
+    __device__ arrivals* arrived(int turn) const {
+        return reinterpret_cast<arrivals*>(buffer(turn) + Segments * padded_);
     }
 
     T* operands_;
@@ -245,7 +268,7 @@ class grid_exchange {
 public:
     static constexpr bool one_tile = false;
 
-    __device__ grid_exchange(T* shared, const recurrent_shape&, const recurrent_split& split, unsigned* counts)
+    __device__ grid_exchange(T* shared, const recurrent_shape&, const recurrent_split& split, int, unsigned* counts)
         : operands_(shared),
           padded_(split.padded),
           blocks_(static_cast<unsigned>(split.unit_blocks)),
@@ -265,11 +288,11 @@ public:
         return to;
     }
     __device__ void publish(int, int, int, int, T, int, int) const {}
-    __device__ void arrive() const {
+    __device__ void arrive(int, int) const {
         __syncthreads();
         if (threadIdx.x == 0) add_to_count(count());
     }
-    __device__ void wait(int times) const {
+    __device__ void wait(int, int times) const {
         if (threadIdx.x == 0) wait_for_count(count(), static_cast<unsigned>(times) * blocks_);
         __syncthreads();
     }

@@ -2,6 +2,8 @@
 
 #include <tapegraph/cuda/kernels/platform.cuh>
 
+#include <cstdint>
+
 #ifdef TG_SIMT
 #include <simt/synchronization.hpp>
 #endif
@@ -43,18 +45,66 @@ __device__ __forceinline__ unsigned cluster_rank() {
 #endif
     return rank;
 }
-/// Writes to where `own`, an address in this block's shared memory, lies in that of block `rank` of the cluster.
-template <class T>
-__device__ __forceinline__ void store_to_cluster(T* own, unsigned rank, T value) {
-    static_assert(sizeof(T) == 4 || sizeof(T) == 8);
+/// What this block waits for when others of its cluster send it something: phases that end when as many bytes have come as
+/// expect_bytes said. In shared memory; begin_arrivals, by one thread, before a barrier of the cluster.
+using arrivals = std::uint64_t;
+__device__ __forceinline__ void begin_arrivals(arrivals* own) {
 #if __CUDA_ARCH__ >= 900
     const auto at = static_cast<std::uint32_t>(__cvta_generic_to_shared(own));
-    std::uint32_t there;
-    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(at), "r"(rank));
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(at) : "memory");
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+#else
+    __trap();
+#endif
+}
+/// Of one thread, once a phase, before or after the first bytes have come.
+__device__ __forceinline__ void expect_bytes(arrivals* own, unsigned bytes) {
+#if __CUDA_ARCH__ >= 900
+    const auto at = static_cast<std::uint32_t>(__cvta_generic_to_shared(own));
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(at), "r"(bytes) : "memory");
+#else
+    __trap();
+#endif
+}
+/// Sends a value to where `own`, an address in this block's shared memory, lies in that of block `rank` of the cluster, and
+/// counts its bytes among the arrivals there. Who has waited for these sees it; nothing else is ordered by it, and so it costs no
+/// fence of all memory, which a barrier of the cluster does (MEMBAR.ALL.GPU).
+template <class T>
+__device__ __forceinline__ void send_to_cluster(T* own, unsigned rank, T value, arrivals* arrived) {
+    static_assert(sizeof(T) == 4 || sizeof(T) == 8);
+#if __CUDA_ARCH__ >= 900
+    std::uint32_t there, counted;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;"
+        : "=r"(there)
+        : "r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(own))), "r"(rank));
+    asm("mapa.shared::cluster.u32 %0, %1, %2;"
+        : "=r"(counted)
+        : "r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(arrived))), "r"(rank));
     if constexpr (sizeof(T) == 4)
-        asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(there), "f"(value) : "memory");
+        asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.f32 [%0], %1, [%2];" ::"r"(there),
+                     "f"(value), "r"(counted)
+                     : "memory");
     else
-        asm volatile("st.shared::cluster.f64 [%0], %1;" ::"r"(there), "d"(value) : "memory");
+        asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.f64 [%0], %1, [%2];" ::"r"(there),
+                     "d"(value), "r"(counted)
+                     : "memory");
+#else
+    __trap();
+#endif
+}
+/// Waits for the end of a phase: `parity` is 0 for the first, then 1, 0, ... Nobody may be two phases behind.
+__device__ __forceinline__ void wait_for_arrivals(arrivals* own, unsigned parity) {
+#if __CUDA_ARCH__ >= 900
+    const auto at = static_cast<std::uint32_t>(__cvta_generic_to_shared(own));
+    unsigned ended;
+    do {
+        asm volatile("{\n\t.reg .pred p;\n\t"
+                     "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n\t"
+                     "selp.u32 %0, 1, 0, p;\n\t}"
+                     : "=r"(ended)
+                     : "r"(at), "r"(parity)
+                     : "memory");
+    } while (ended == 0);
 #else
     __trap();
 #endif

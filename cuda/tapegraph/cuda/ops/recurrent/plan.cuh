@@ -110,15 +110,42 @@ bool plan_recurrent_grid(recurrent_plan& plan, const recurrent_geometry& g, std:
     return true;
 }
 
+/// Cycles of a step of one launch for all steps. Blocks that find no room wait until others have done all their steps: clusters
+/// go in waves, a grid is one. A tile costs its multiply-adds, 128 of floats a cycle, and its cell; the blocks then wait for each
+/// other: a value takes some 200 cycles into another block of the cluster, and a counter in the second cache two ways of 260
+/// (HPMLL/NVIDIA-Hopper-Benchmark), beside what each takes to begin and to see it.
+template <class Cell, class T>
+double resident_cycles(const recurrent_plan& plan, const driver::device_properties& device, recurrent_pass pass) {
+    const int per_cycle = sizeof(T) == 4 ? 128 : 64;
+    const double columns = plan.warps * kernels::resident_columns;
+    const double sums = kernels::resident_rows * columns * plan.split.padded / per_cycle;
+    const double cell = 150 + (pass == recurrent_pass::backward ? 50 : 0);
+    const bool cluster = plan.stage == recurrent_stage::cluster;
+    const int at_once = cluster ? device.multiprocessors / plan.split.unit_blocks : plan.parts;
+    const int waves = recurrent_detail::quotient_up(plan.parts, at_once > 0 ? at_once : 1);
+    // A grid's tiles come from the second cache: a block reads its samples' whole operand.
+    const double loads = cluster ? 0 : 300;
+    const int tiles = cluster ? 1 : plan.split.rows / kernels::resident_rows;
+    return waves * (tiles * (sums + cell + loads) + (cluster ? 400 : 1400));
+}
+
 /// The way for a shape on a device, none beyond `most`. Depends on nothing else; whether the device can really hold the
 /// grid or cluster at once is asked at the launch.
 template <class Cell, class T>
 recurrent_plan choose_recurrence(const recurrent_geometry& g, const driver::device_properties& device,
                                  recurrent_pass pass, recurrent_stage most = recurrent_stage::cluster) {
-    recurrent_plan plan;
+    recurrent_plan plan, grid;
     // A step's product with tiles of 64 samples has enough work for everyone: nothing is gained by keeping R.
     constexpr int many_tiles = 8;
     if constexpr (!kernels::runs_resident<Cell>) most = recurrent_stage::steps;
+    if (most >= recurrent_stage::grid)
+        for (const int block_units : {16, 8, 32})
+            if (grid.stage != recurrent_stage::grid &&
+                (!plan_recurrent_grid<Cell, T>(grid, g, device.shared_per_block, pass, block_units,
+                                               device.multiprocessors) ||
+                 grid.split.rows > many_tiles * kernels::resident_rows))
+                grid = {};
+    const bool has_grid = grid.stage == recurrent_stage::grid;
     if (most >= recurrent_stage::cluster && device.major >= 9) {
         // As few blocks as do with two warps a scheduler; else as few as it takes. Sixteen is more than every device has.
         int size = 0;
@@ -129,15 +156,11 @@ recurrent_plan choose_recurrence(const recurrent_geometry& g, const driver::devi
         for (const int c : {1, 2, 4, 8, 16})
             if (size == 0 && plan_recurrent_clusters<Cell, T>(plan, g, device.shared_per_block, pass, c)) size = c;
         if (size != 0 && plan_recurrent_clusters<Cell, T>(plan, g, device.shared_per_block, pass, size) &&
-            static_cast<int>(plan.blocks()) <= many_tiles * device.multiprocessors)
+            static_cast<int>(plan.blocks()) <= many_tiles * device.multiprocessors &&
+            (!has_grid || resident_cycles<Cell, T>(plan, device, pass) <= resident_cycles<Cell, T>(grid, device, pass)))
             return plan;
     }
-    if (most >= recurrent_stage::grid)
-        for (const int block_units : {16, 8, 32})
-            if (plan_recurrent_grid<Cell, T>(plan, g, device.shared_per_block, pass, block_units,
-                                             device.multiprocessors) &&
-                plan.split.rows <= many_tiles * kernels::resident_rows)
-                return plan;
+    if (has_grid) return grid;
     plan = {};
     constexpr int gates = kernels::phase_gates<Cell, 0>::count;
     using large = recurrent_detail::step_tile_of<gates, true>;

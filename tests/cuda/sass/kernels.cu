@@ -1,0 +1,32 @@
+#include <tapegraph/cuda/kernels/convolution.cuh>
+#include <tapegraph/cuda/kernels/implicit_gemm.cuh>
+#include <tapegraph/cuda/kernels/recurrent_resident.cuh>
+#include <tapegraph/cuda/kernels/tensor_gemm.cuh>
+#include <tapegraph/cuda/ops/recurrent/plan.cuh>
+
+#include <tapegraph/ops/recurrent/cpu_lstm_cell.hpp>
+
+/// The kernels whose machine code tools/sass_gate.py reads: those with a main loop that is counted, or steps that must not wait.
+/// Host code is not made of this file.
+
+namespace tapegraph::cuda::kernels {
+
+#define TG_RESIDENT(CELL, T, RESIDENT, EXCHANGE)                                                                       \
+    template __global__ void recurrent_forward_resident<CELL, T, RESIDENT, EXCHANGE<T, 1>>(                            \
+        recurrent_forward_operands<T>, recurrent_shape, recurrent_split, unsigned*);                                   \
+    template __global__ void recurrent_backward_resident<CELL, T, RESIDENT, EXCHANGE<T, CELL::columns>>(               \
+        recurrent_backward_operands<T>, recurrent_shape, recurrent_split, unsigned*);
+TG_RESIDENT(cpu::lstm_cell, float, 8, grid_exchange)
+#if __CUDA_ARCH__ >= 900
+TG_RESIDENT(cpu::lstm_cell, float, 8, cluster_exchange)
+#endif
+
+#define TG_MULTIPLY_ADDS(PROBLEM)                                                                                      \
+    template __global__ void implicit_gemm<PROBLEM<float>, tile_shape<64, 160, 8, 8, 8>, 2>(PROBLEM<float>);
+TG_MULTIPLY_ADDS(forward_problem)
+#if __CUDA_ARCH__ == 900
+TG_MULTIPLY_ADDS(input_gradient_problem)
+TG_MULTIPLY_ADDS(filter_gradient_problem)
+#endif
+
+} // namespace tapegraph::cuda::kernels

@@ -1,0 +1,236 @@
+#!/usr/bin/env python3
+"""Reads the machine code of GPU kernels and refuses what would be slow, or wait, on any device.
+
+  sass_gate.py SOURCE.cu [--architectures 75,80,...] [--nvcc NVCC] [--nvdisasm NVDISASM] [--keep FOLDER] -- FLAG...
+
+Compiles the device half of SOURCE for each architecture, as many at once as there are processors, and looks at every kernel:
+
+  spills     none: nothing is read from or written to a thread's local memory
+  share      of the issue slots of its main loop that multiply: of the instructions of the innermost loop with most of them. On
+             tensor cores an instruction takes them for several cycles, so theirs is compared with what these can do
+  fences     MEMBAR inside any loop: at most as many as the table says
+  width      bytes of a warp's shared memory reads in the main loop, on the mean, for a lane
+
+TABLE below has what is demanded of which kernel. A kernel that no line matches is held to "no spills" alone; a line that
+matches nothing is an error. Without nvdisasm (nvidia-cuda-nvdisasm of PyPI, or the toolkit) it says so and ends with 77.
+"""
+
+import argparse
+import concurrent.futures
+import dataclasses
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+
+import kernel_report
+
+SKIPPED = 77
+
+
+@dataclasses.dataclass
+class Demand:
+    """What kernels whose readable name matches must keep to, on `architectures` (a first and a last one)."""
+
+    kernel: str
+    unit: str = ""  # what multiplies: FFMA or HMMA
+    share: float = 0.0  # of the main loop's issue slots, or of the tensor cores' time
+    fences: int = 0
+    width: float = 0.0
+    architectures: tuple = (75, 999)
+
+
+TABLE = [
+    # A release of the whole device is what blocks of a grid meet by: one fence a step. A cluster needs none.
+    Demand(r"recurrent_\w+_resident<.*grid_exchange", "FFMA", 0.0, fences=1),
+    Demand(r"recurrent_\w+_resident<.*cluster_exchange", "FFMA", 0.0, fences=0, architectures=(90, 999)),
+    Demand(r"implicit_gemm<.*forward_problem", "FFMA", 0.58, width=12),
+]
+
+# Cycles that the tensor cores of a quarter of a multiprocessor are busy with an instruction, by architecture and shape: NVIDIA's
+# peaks of dense products divided by multiprocessors and clock (A100, GA102, AD102, H100; 10.0 and 12.0 taken as those before).
+HMMA_CYCLES = {
+    "1688.F32.TF32": {80: 8, 86: 16, 89: 16, 90: 4, 100: 4, 120: 16},
+    "16816.F32": {80: 8, 86: 16, 89: 16, 90: 4, 100: 4, 120: 16},
+}
+
+INSTRUCTION = re.compile(r"^\s+(?:/\*[0-9a-f]+\*/)?\s*(?:\{\s*)?(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_.]*)\b(.*)")
+LABEL = re.compile(r"^(\.L_\w+):")
+TARGET = re.compile(r"`\((\.L_\w+)\)")
+READ_WIDTH = {"8": 1, "16": 2, "32": 4, "64": 8, "128": 16}
+
+
+def find_tool(name, given):
+    """A program by its path, in PATH, or in a Python package of NVIDIA's."""
+    if given:
+        return given if pathlib.Path(given).is_file() else None
+    if found := shutil.which(name):
+        return found
+    for root in {sysconfig.get_paths()["purelib"], *sys.path}:
+        for candidate in sorted(pathlib.Path(root).glob(f"nvidia/*/bin/{name}")) if root else []:
+            if os.access(candidate, os.X_OK):
+                return str(candidate)
+    return None
+
+
+def functions_of(listing):
+    """{mangled name: [(opcode, rest of the line) or label]}, from what nvdisasm -c prints."""
+    functions, current = {}, None
+    for line in listing.splitlines():
+        if line.startswith(".text."):
+            current = functions.setdefault(line[6:].split(":")[0], [])
+        elif line.startswith("\t.section"):
+            current = None
+        elif current is not None:
+            if label := LABEL.match(line):
+                current.append(label[1])
+            elif instruction := INSTRUCTION.match(line):
+                current.append((instruction[1], instruction[2]))
+    return functions
+
+
+def loops_of(code):
+    """(first, last) positions of what lies between a label and a later branch back to it."""
+    places, loops = {}, set()
+    for at, entry in enumerate(code):
+        if isinstance(entry, str):
+            places[entry] = at
+        elif entry[0].startswith("BRA") and (target := TARGET.search(entry[1])) and target[1] in places:
+            loops.add((places[target[1]], at))
+    # One that branches back twice is one loop.
+    return [loop for loop in loops if not any(o[0] == loop[0] and o[1] > loop[1] for o in loops)]
+
+
+def opcodes(code, loop):
+    return [entry[0] for entry in code[loop[0] : loop[1] + 1] if not isinstance(entry, str) and entry[0] != "NOP"]
+
+
+def main_loop(code, unit):
+    """The innermost loop with most instructions of a kind."""
+    best, most = None, 0
+    for loop in loops_of(code):
+        inside = sum(op.startswith(unit) for op in opcodes(code, loop))
+        inner = any(o != loop and loop[0] <= o[0] and o[1] <= loop[1] and
+                    2 * sum(op.startswith(unit) for op in opcodes(code, o)) > inside for o in loops_of(code))
+        if inside > most and not inner:
+            best, most = loop, inside
+    return best
+
+
+def share_of(ops, unit, architecture):
+    """The part of the issue slots, or of the tensor cores' time, that multiplies."""
+    count = sum(op.startswith(unit) for op in ops)
+    if unit != "HMMA":
+        return count / len(ops)
+    cycles = 0
+    for op in ops:
+        if op.startswith("HMMA"):
+            shape = next((s for s in HMMA_CYCLES if s in op), None)
+            if shape is None:
+                raise SystemExit(f"sass_gate.py: no cycles are known of {op}")
+            cycles += HMMA_CYCLES[shape].get(architecture, 4)
+    return cycles / max(cycles, len(ops))
+
+
+def width_of(ops):
+    """Bytes a lane reads from shared memory at once, on the mean; ldmatrix reads 4 for each of its matrices."""
+    widths = []
+    for op in ops:
+        if op.startswith("LDSM"):
+            widths.append(4 * int(op.rsplit(".", 1)[-1]) if op[-1].isdigit() and not op.endswith("88") else 4)
+        elif op.startswith("LDS"):
+            parts = [p for p in op.split(".") if p.lstrip("US") in READ_WIDTH]
+            widths.append(READ_WIDTH[parts[0].lstrip("US")] if parts else 4)
+    return sum(widths) / len(widths) if widths else 0.0
+
+
+def look_at(name, code, architecture):
+    """A line for the report, and what is wrong."""
+    errors = []
+    ops = [entry[0] for entry in code if not isinstance(entry, str)]
+    spills = sum(op.startswith(("STL", "LDL")) for op in ops)
+    if spills:
+        errors.append(f"{spills} accesses to local memory: it spills registers")
+    fences = max((sum(op.startswith("MEMBAR") for op in opcodes(code, loop)) for loop in loops_of(code)), default=0)
+    demands = [d for d in TABLE if re.search(d.kernel, name) and d.architectures[0] <= architecture <= d.architectures[1]]
+    line = ""
+    for demand in demands:
+        if fences > demand.fences:
+            errors.append(f"{fences} MEMBAR in a loop, at most {demand.fences} may be there")
+        loop = main_loop(code, demand.unit)
+        if loop is None:
+            errors.append(f"no loop with {demand.unit}")
+            continue
+        inside = opcodes(code, loop)
+        share, width = share_of(inside, demand.unit, architecture), width_of(inside)
+        line = f"{sum(op.startswith(demand.unit) for op in inside):5} {demand.unit} of {len(inside):5} {share:5.0%} {width:5.1f}"
+        if share < demand.share:
+            errors.append(f"{share:.0%} of the main loop multiplies, {demand.share:.0%} is demanded")
+        if width < demand.width:
+            errors.append(f"its main loop reads {width:.1f} bytes of shared memory at once, {demand.width:g} are demanded")
+    return f"{line:31} {fences:6} {spills:6}", [d.kernel for d in demands], errors
+
+
+def compile_one(arguments, architecture, folder):
+    """The machine code for an architecture, or what went wrong."""
+    cubin = pathlib.Path(folder) / f"sm_{architecture}.cubin"
+    made = subprocess.run([arguments.nvcc, "-cubin", f"-arch=sm_{architecture}", *arguments.flags, arguments.source,
+                           "-o", str(cubin)], capture_output=True, text=True)
+    if made.returncode != 0:
+        return None, made.stderr
+    read = subprocess.run([arguments.nvdisasm, "-c", str(cubin)], capture_output=True, text=True)
+    return (read.stdout, "") if read.returncode == 0 else (None, read.stderr)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("source")
+    parser.add_argument("--architectures", default="75,80,86,89,90,100,120")
+    parser.add_argument("--nvcc", default="nvcc")
+    parser.add_argument("--nvdisasm")
+    parser.add_argument("--keep", help="a folder for the machine code as text")
+    before, _, flags = sys.argv[1:], None, []
+    if "--" in before:
+        flags = before[before.index("--") + 1 :]
+        before = before[: before.index("--")]
+    arguments = parser.parse_args(before)
+    arguments.flags = flags
+    arguments.nvdisasm = find_tool("nvdisasm", arguments.nvdisasm)
+    if arguments.nvdisasm is None:
+        print("sass_gate.py: skipped, there is no nvdisasm (pip install nvidia-cuda-nvdisasm)")
+        return SKIPPED
+    architectures = [int(a) for a in arguments.architectures.split(",")]
+    errors, matched = [], set()
+    print(f"{'device':7} {'multiplying':18} {'share':>5} {'width':>6} {'fences':>6} {'spills':>6}  kernel")
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        results = pool.map(lambda a: compile_one(arguments, a, folder), architectures)
+        for architecture, (listing, problem) in zip(architectures, results):
+            if listing is None:
+                errors.append(f"sm_{architecture}: {problem.strip()}")
+                continue
+            if arguments.keep:
+                pathlib.Path(arguments.keep).mkdir(parents=True, exist_ok=True)
+                (pathlib.Path(arguments.keep) / f"sm_{architecture}.sass").write_text(listing, encoding="utf-8")
+            functions = functions_of(listing)
+            names = kernel_report.readable(sorted(functions))
+            if not functions:
+                errors.append(f"sm_{architecture}: no kernels")
+            for mangled, code in sorted(functions.items(), key=lambda f: names[f[0]]):
+                line, demands, wrong = look_at(names[mangled], code, architecture)
+                matched.update(demands)
+                print(f"sm_{architecture:<4} {line}  {names[mangled]}")
+                errors += [f"{names[mangled]} for sm_{architecture}: {w}" for w in wrong]
+    reached = [d for d in TABLE if any(d.architectures[0] <= a <= d.architectures[1] for a in architectures)]
+    errors += [f"no kernel matches '{d.kernel}'" for d in reached if d.kernel not in matched]
+    for error in errors:
+        print(f"error: {error}")
+    print(f"sass_gate.py: {len(architectures)} architectures, {len(errors)} errors")
+    return 1 if errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
