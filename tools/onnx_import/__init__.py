@@ -1,0 +1,1 @@
+"""The parts of tools/onnx_to_model.py."""
