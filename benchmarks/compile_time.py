@@ -5,6 +5,8 @@ seconds (user and system, of the compiler and what it starts), peak memory and t
     benchmarks/compile_time.py [--compiler g++] [--rounds 3] [--only REGEX] [--list]
     benchmarks/compile_time.py --define TG_COMPONENT=1 --include DIR       header-only and, in turns, with these
     benchmarks/compile_time.py --precompiled                            and with a precompiled umbrella header
+    benchmarks/compile_time.py --headers [--rounds 5] [--only REGEX]    what each header beyond the umbrella adds to a source
+
 
 Whatever is compared is compiled in turns, round by round, and medians are printed: processor seconds hardly depend on how long
 others keep the processor busy, but they do depend on what these do to its caches and clock.
@@ -50,6 +52,19 @@ def first_program():
     return re.search(r"^```cpp\n(.*?)^```$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)[1]
 
 
+# Headers that all.hpp names besides the library itself: the umbrella header's own are not beyond it, and what these headers
+# include comes with them. More that no list names: users include these by name.
+LISTS = ["nn.hpp", "data.hpp", "io.hpp"]
+MORE = ["nn.hpp", "data.hpp", "io.hpp", "distributed.hpp", "interop.hpp"]
+
+
+def user_headers():
+    named = [name for file in LISTS
+             for name in re.findall(r"^#include <tapegraph/(\S+)>", (INCLUDE / "tapegraph" / file).read_text(encoding="utf-8"), re.MULTILINE)]
+    inside = {"core/shown_errors.hpp", "tapegraph.hpp", "tensor.hpp"}
+    return sorted(set(named) - inside, key=lambda name: (name.count("/") == 0, name)) + [n for n in MORE if n not in named]
+
+
 def processor():
     for line in pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
         if line.startswith("model name"):
@@ -77,7 +92,15 @@ class Compiler:
         if process.returncode:
             errors = [line for line in text.splitlines() if "error" in line]
             sys.exit(" ".join(command) + "\n" + "\n".join(errors[:5] or text.splitlines()[:5]))
-        return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, os.path.getsize(output) / 1024
+        size = os.path.getsize(output) / 1024 if os.path.exists(output) else 0
+        return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, size
+
+    def user_seconds(self, source, flags):
+        """Of the user alone, without an object; none where the compiler fails."""
+        process = subprocess.Popen([self.command, *self.flags, *flags, str(source)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        return usage.ru_utime if process.returncode == 0 else None
 
     def precompile(self, flags):
         """Flags that use a precompiled umbrella header, compiled with `flags`. The folder is as the header is named, so that
@@ -93,6 +116,38 @@ class Compiler:
         return ["-include-pch", str(gch)] if "clang" in self.version else ["-include", str(header), "-Werror=invalid-pch"]
 
 
+def headers_table(compiler, folder, options):
+    """User seconds of a source with the umbrella header and one more, less those of the umbrella header alone: the least of the
+    rounds of each. g++ collects garbage when its heap has grown to a bound, and the umbrella header ends a little below one:
+    whatever comes next pays for a collection of it all. So there is a column with collections put off."""
+    names = [name for name in user_headers() if re.search(options.only, name)]
+    if not names:
+        sys.exit("no header of that name")
+    if options.list:
+        print("\n".join(names))
+        return
+    forms = [("`-fsyntax-only`", ["-fsyntax-only"]), ("`-O2 -c`", ["-O2", "-c", "-o", str(folder / "object.o")])]
+    if "clang" not in compiler.version:
+        forms.insert(1, ("the same, no collection", ["-fsyntax-only", "--param", "ggc-min-heapsize=2000000"]))
+    third_party = [flag for path in ("/usr/include/hdf5/serial",) if os.path.isdir(path) for flag in ("-isystem", path)]
+    umbrella = "#include <tapegraph/tapegraph.hpp>\n"
+    best = {}
+    for _ in range(options.rounds):
+        for name in ["", *names]:
+            source = folder / "header.cpp"
+            source.write_text(umbrella + (f"#include <tapegraph/{name}>\n" if name else ""), encoding="utf-8")
+            for form, flags in forms:
+                seconds = compiler.user_seconds(source, [*flags, *third_party])
+                best[name, form] = min(best.get((name, form), seconds), seconds) if seconds is not None else None
+    print(f"{compiler.version}; {processor()}; least of {options.rounds}; load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores\n")
+    print("| header beyond the umbrella | " + " | ".join(form for form, _ in forms) + " |")
+    print("| --- |" + " ---: |" * len(forms))
+    print("| (the umbrella alone) | " + " | ".join(f"{best['', form]:.2f}" for form, _ in forms) + " |")
+    for name in names:
+        cells = ["-" if best[name, form] is None else f"{best[name, form] - best['', form]:.2f}" for form, _ in forms]
+        print(f"| `{name}` | " + " | ".join(cells) + " |")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--compiler", default="g++", help="a g++ or clang++")
@@ -101,9 +156,14 @@ def main():
     parser.add_argument("--list", action="store_true", help="names the rows and compiles nothing")
     parser.add_argument("--define", action="append", default=[], metavar="NAME[=VALUE]", help="a macro of the other form")
     parser.add_argument("--include", action="append", default=[], metavar="DIR", help="a folder of headers of the other form")
+    parser.add_argument("--headers", action="store_true", help="a table of the headers beyond the umbrella")
     parser.add_argument("--precompiled", action="store_true", help="also with a precompiled umbrella header")
     options = parser.parse_args()
 
+    if options.headers:
+        with tempfile.TemporaryDirectory(prefix="compile_time_") as name:
+            headers_table(Compiler(options.compiler, pathlib.Path(name)), pathlib.Path(name), options)
+        return
     rows = [row for row in ROWS if re.search(options.only, row[0])]
     if not rows:
         sys.exit("no row of that name; see --list")
