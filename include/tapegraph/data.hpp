@@ -55,6 +55,7 @@
 #include <tapegraph/data/readers/idx.hpp>
 #include <tapegraph/data/readers/npz.hpp>
 #include <tapegraph/data/readers/record_file.hpp>
+#include <tapegraph/data/readers/record_stream.hpp>
 #endif
 #if __has_include(<stb/stb_image.h>) || __has_include(<stb_image.h>)
 #include <tapegraph/data/readers/image_folder.hpp>

@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <fstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -39,14 +38,55 @@ inline std::uint64_t file_size_of(const files::path& path) {
 
 } // namespace detail
 
+/// A file that is open to be read, at any place and from any thread. <fstream> costs a program more than the rest of this header.
+class input_file {
+public:
+    /// Throws data_error naming the file where it is missing, is not a regular file or cannot be opened.
+    explicit input_file(const files::path& path) : name_(path.string()), size_(detail::file_size_of(path)) {
+        descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+        if (descriptor_ < 0) throw data_error(detail::quoted(path) + ": cannot be opened: " + std::strerror(errno));
+    }
+    input_file(input_file&& other) noexcept
+        : name_(std::move(other.name_)), size_(other.size_), descriptor_(std::exchange(other.descriptor_, -1)) {}
+    input_file& operator=(input_file&& other) noexcept {
+        std::swap(name_, other.name_);
+        std::swap(size_, other.size_);
+        std::swap(descriptor_, other.descriptor_);
+        return *this;
+    }
+    ~input_file() {
+        if (descriptor_ >= 0) ::close(descriptor_);
+    }
+
+    /// As it was when the file was opened.
+    std::uint64_t size() const { return size_; }
+    const std::string& name() const { return name_; }
+    /// Fills `to` with the bytes from `at` on. Throws data_error naming the place where they are not all there.
+    void read(void* to, std::size_t bytes, std::uint64_t at) const {
+        auto* place = static_cast<char*>(to);
+        while (bytes > 0) {
+            const auto done = ::pread(descriptor_, place, bytes, static_cast<off_t>(at));
+            if (done < 0 && errno == EINTR) continue;
+            if (done <= 0)
+                throw data_error("'" + name_ + "': cannot be read at byte " + std::to_string(at) + ": " +
+                                 (done < 0 ? std::strerror(errno) : "the file became shorter"));
+            place += done;
+            at += static_cast<std::uint64_t>(done);
+            bytes -= static_cast<std::size_t>(done);
+        }
+    }
+
+private:
+    std::string name_;
+    std::uint64_t size_ = 0;
+    int descriptor_ = -1;
+};
+
 /// All bytes of a file. Throws data_error naming it where it is missing or cannot be read.
 inline std::vector<std::uint8_t> read_file(const files::path& path) {
-    const auto size = detail::file_size_of(path);
-    std::ifstream in(path.c_str(), std::ios::binary);
-    if (!in) throw data_error(detail::quoted(path) + ": cannot be opened: " + std::strerror(errno));
-    std::vector<std::uint8_t> bytes(size);
-    in.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size));
-    if (static_cast<std::uint64_t>(in.gcount()) != size) throw data_error(detail::quoted(path) + ": cannot be read");
+    const input_file in(path);
+    std::vector<std::uint8_t> bytes(static_cast<std::size_t>(in.size()));
+    in.read(bytes.data(), bytes.size(), 0);
     return bytes;
 }
 

@@ -6,7 +6,6 @@
 #include <tapegraph/io/zip.hpp>
 
 #include <algorithm>
-#include <fstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -159,10 +158,8 @@ std::vector<foreign_layer> layers_of_hdf5(const hdf5_file& file) {
 template <class = void>
 std::vector<foreign_layer> layers_of_keras(const files::path& path) {
     const std::string what = quoted(path);
-    static_cast<void>(file_size_of(path));
-    std::ifstream in(path.c_str(), std::ios::binary);
-    char begin[4] = {};
-    in.read(begin, 4);
+    char begin[2] = {};
+    if (const input_file in(path); in.size() >= sizeof begin) in.read(begin, sizeof begin, 0);
     if (std::string_view(begin, 2) != "PK") return layers_of_hdf5<>(hdf5_file(path));
     const zip_reader archive(path);
     if (archive.find("model.weights.h5") == nullptr)

@@ -7,7 +7,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <fstream>
 #include <span>
 #include <string>
 #include <utility>
@@ -41,20 +40,14 @@ std::vector<std::byte> npy_to_bytes(const host_array& array) {
 template <class = void>
 host_array read_npy_array(const files::path& path) {
     const std::string what = detail::quoted(path);
-    const std::uint64_t bytes = detail::file_size_of(path);
-    std::ifstream in(path.c_str(), std::ios::binary);
-    if (!in) throw data_error(what + ": cannot be opened");
-    const auto read = [&](std::uint64_t offset, std::vector<std::byte>& to) {
-        in.seekg(static_cast<std::streamoff>(offset));
-        in.read(reinterpret_cast<char*>(to.data()), static_cast<std::streamsize>(to.size()));
-        if (static_cast<std::uint64_t>(in.gcount()) != to.size()) throw data_error(what + ": cannot be read");
-    };
+    const input_file in(path);
+    const std::uint64_t bytes = in.size();
     constexpr std::uint64_t longest = 1 << 20; // of a header; numpy itself stops at 10,000 bytes
     std::vector<std::byte> begin(static_cast<std::size_t>(std::min(bytes, longest)));
-    read(0, begin);
+    in.read(begin.data(), begin.size(), 0);
     auto header = detail::parse_npy_header(begin, bytes, what);
     std::vector<std::byte> values(static_cast<std::size_t>(bytes - header.bytes));
-    read(header.bytes, values);
+    in.read(values.data(), values.size(), header.bytes);
     return detail::npy_array(std::move(header), std::move(values), what);
 }
 

@@ -10,7 +10,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <fstream>
 #include <map>
 #include <span>
 #include <string>
@@ -204,11 +203,12 @@ void check_pytorch_view(const pytorch_view& view, std::int64_t& size, const std:
 template <class = void>
 void check_pytorch_kind(const files::path& path) {
     const std::string what = quoted(path);
-    if (file_size_of(path) < 4) throw data_error(what + ": no file of torch.save");
-    std::ifstream in(path.c_str(), std::ios::binary);
+    const input_file in(path);
+    if (in.size() < 4) throw data_error(what + ": no file of torch.save");
     std::array<char, 16> begin{};
-    in.read(begin.data(), begin.size());
-    const std::string_view head(begin.data(), static_cast<std::size_t>(in.gcount()));
+    const auto known = static_cast<std::size_t>(std::min<std::uint64_t>(in.size(), begin.size()));
+    in.read(begin.data(), known, 0);
+    const std::string_view head(begin.data(), known);
     using namespace std::string_view_literals;
     if (head.starts_with("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"sv))
         throw data_error(what + ": the format that torch.save had before 1.6; in Python: torch.save(torch.load(path, "

@@ -7,7 +7,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <fstream>
 #include <set>
 #include <span>
 #include <string>
@@ -26,12 +25,9 @@ template <class = void>
 class basic_zip_reader {
 public:
     /// Reads the directory. Throws data_error naming the file where it is missing, no zip archive, truncated or corrupt.
-    explicit basic_zip_reader(const files::path& path) : name_(detail::quoted(path)) {
-        const std::uint64_t bytes = detail::file_size_of(path);
-        in_.open(path.c_str(), std::ios::binary);
-        if (!in_) throw data_error(name_ + ": cannot be opened");
-        const auto read = [&](std::uint64_t offset, std::uint64_t count) { return range(offset, count, name_); };
-        const auto place = detail::find_zip_directory(read, bytes, name_);
+    explicit basic_zip_reader(const files::path& path) : name_(detail::quoted(path)), in_(path) {
+        const auto read = [&](std::uint64_t offset, std::uint64_t count) { return range(offset, count); };
+        const auto place = detail::find_zip_directory(read, in_.size(), name_);
         members_ = detail::parse_zip_directory(read(place.offset, place.bytes), place, name_);
     }
 
@@ -64,7 +60,7 @@ public:
             throw data_error(what + ": " + std::to_string(member.compressed) + " bytes cannot inflate to " +
                              std::to_string(member.size));
         const std::uint64_t begin = data_of(member, what);
-        std::vector<std::byte> bytes = range(begin, member.compressed, what);
+        std::vector<std::byte> bytes = range(begin, member.compressed);
         if (member.method == 8) bytes = inflate_bytes(bytes, deflate_frame::raw, member.size, what);
         if (bytes.size() != member.size)
             throw data_error(what + ": inflates to " + std::to_string(bytes.size()) + " bytes, the directory says " +
@@ -77,18 +73,15 @@ public:
     }
 
 private:
-    std::vector<std::byte> range(std::uint64_t offset, std::uint64_t bytes, const std::string& what) const {
+    std::vector<std::byte> range(std::uint64_t offset, std::uint64_t bytes) const {
         std::vector<std::byte> result(bytes);
-        in_.clear();
-        in_.seekg(static_cast<std::streamoff>(offset));
-        in_.read(reinterpret_cast<char*>(result.data()), static_cast<std::streamsize>(bytes));
-        if (static_cast<std::uint64_t>(in_.gcount()) != bytes) throw data_error(what + ": cannot be read");
+        in_.read(result.data(), result.size(), offset);
         return result;
     }
     // Where its data begin: the local header has a name and fields of its own.
     std::uint64_t data_of(const zip_member& member, const std::string& what) const {
         constexpr std::uint64_t fixed = 30;
-        const std::vector<std::byte> head = range(member.offset, fixed + member.name.size(), what);
+        const std::vector<std::byte> head = range(member.offset, fixed + member.name.size());
         const std::string_view name(reinterpret_cast<const char*>(head.data()) + fixed, member.name.size());
         const std::uint64_t begin =
             member.offset + fixed + member.name.size() + detail::little_endian<std::uint16_t>(head.data() + 28);
@@ -103,7 +96,7 @@ private:
     }
 
     std::string name_;
-    mutable std::ifstream in_;
+    input_file in_;
     std::vector<zip_member> members_;
 };
 using zip_reader = basic_zip_reader<>;

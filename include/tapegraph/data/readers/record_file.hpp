@@ -5,7 +5,6 @@
 #include <tapegraph/io/path.hpp>
 #include <tapegraph/io/record_framing.hpp>
 
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -15,9 +14,6 @@
 #include <string_view>
 #include <utility>
 #include <vector>
-
-#include <fcntl.h>
-#include <unistd.h>
 
 /// TFRecord files, read in any order and written. Opening one hops from length to length, so record n is one read away and a shuffle
 /// is a real one:
@@ -33,7 +29,7 @@
 namespace tapegraph::data {
 
 struct record_file_options {
-    /// Told by the content unless given. Compressed files are held in memory, inflated.
+    /// Told by the content unless given. Compressed files are held in memory, inflated; record_stream.hpp reads them piece by piece.
     record_compression compression = record_compression::automatic;
     bool check = true; ///< compare each record's data with its checksum; lengths are always compared with theirs
 };
@@ -44,14 +40,8 @@ class basic_record_file {
 public:
     /// Finds where each record begins. Throws data_error naming file, record and byte of what is damaged or not all there.
     explicit basic_record_file(const files::path& path, const record_file_options& options = {})
-        : name_(path.string()), check_(options.check) {
-        const std::uint64_t size = io::detail::file_size_of(path);
-        descriptor_ =
-            std::shared_ptr<const int>(new int(::open(path.c_str(), O_RDONLY | O_CLOEXEC)), [](const int* held) {
-                if (*held >= 0) ::close(*held);
-                delete held;
-            });
-        if (*descriptor_ < 0) throw data_error("'" + name_ + "': cannot be opened: " + std::strerror(errno));
+        : file_(std::make_shared<const io::input_file>(path)), check_(options.check) {
+        const std::uint64_t size = file_->size();
         char start[io::record_head_bytes] = {};
         const std::size_t known = size < sizeof start ? static_cast<std::size_t>(size) : sizeof start;
         read_at(start, known, 0);
@@ -64,7 +54,7 @@ public:
             inflated_ = std::make_shared<const std::vector<std::byte>>(
                 io::inflate_bytes(std::as_bytes(std::span(bytes)),
                                   found == record_compression::gzip ? io::deflate_frame::gzip : io::deflate_frame::zlib,
-                                  io::detail::most_inflated(bytes.size()), "'" + name_ + "'"));
+                                  io::detail::most_inflated(bytes.size()), io::detail::quoted(path)));
             end = inflated_->size();
         }
         for (std::uint64_t at = 0; at < end;) {
@@ -78,18 +68,18 @@ public:
     }
 
     std::int64_t size() const { return static_cast<std::int64_t>(starts_.size()) - 1; }
-    const std::string& path() const { return name_; }
+    const std::string& path() const { return file_->name(); }
     /// Where record n stands, for errors.
     io::record_place place(std::int64_t record) const {
-        return {name_, static_cast<std::uint64_t>(record), starts_[static_cast<std::size_t>(record)]};
+        return {path(), static_cast<std::uint64_t>(record), starts_[static_cast<std::size_t>(record)]};
     }
 
     /// The data of a record, in memory that the next call uses again. Throws range_error for one that does not exist, data_error for a
     /// wrong checksum.
     void read(std::int64_t record, std::string& data) const {
         if (record < 0 || record >= size())
-            throw range_error("record_file.read: record " + std::to_string(record) + " of '" + name_ + "', which has " +
-                              std::to_string(size()));
+            throw range_error("record_file.read: record " + std::to_string(record) + " of '" + path() +
+                              "', which has " + std::to_string(size()));
         const auto r = static_cast<std::size_t>(record);
         const auto bytes = static_cast<std::size_t>(starts_[r + 1] - starts_[r] - io::record_head_bytes);
         data.resize(bytes); // with the checksum behind it, cut off below
@@ -111,21 +101,11 @@ private:
             std::memcpy(to, inflated_->data() + at, bytes);
             return;
         }
-        while (bytes > 0) {
-            const auto done = ::pread(*descriptor_, to, bytes, static_cast<off_t>(at));
-            if (done < 0 && errno == EINTR) continue;
-            if (done <= 0)
-                throw data_error("'" + name_ + "': cannot be read at byte " + std::to_string(at) + ": " +
-                                 (done < 0 ? std::strerror(errno) : "the file became shorter"));
-            to += done;
-            at += static_cast<std::uint64_t>(done);
-            bytes -= static_cast<std::size_t>(done);
-        }
+        file_->read(to, bytes, at);
     }
 
-    std::string name_;
+    std::shared_ptr<const io::input_file> file_; ///< copies share it
     bool check_ = true;
-    std::shared_ptr<const int> descriptor_;
     std::shared_ptr<const std::vector<std::byte>> inflated_;
     std::vector<std::uint64_t> starts_; ///< of each record, and the end
 };
