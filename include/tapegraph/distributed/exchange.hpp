@@ -77,6 +77,15 @@ public:
 
     int rank() const { return rank_; }
     int size() const { return size_; }
+    /// The rank that writes files: checkpoints, logs, events. 0, unless a tg::server says another.
+    int chief() const { return chief_; }
+    bool is_chief() const { return rank_ == chief_; }
+    void set_chief(int rank) {
+        if (rank < 0 || rank >= size_)
+            throw range_error("exchange: no rank " + std::to_string(rank) + " among " + std::to_string(size_) +
+                              " that could be chief");
+        chief_ = rank;
+    }
 
     /// The channel of what waits until it is done (barrier, broadcast, ...), one after the other.
     static constexpr int waiting_channel = 0;
@@ -224,7 +233,7 @@ private:
                              std::to_string(which.receive) + " to receive)");
     }
 
-    int rank_, size_, channels_ = 1;
+    int rank_, size_, chief_ = 0, channels_ = 1;
     bool advancing_ = false;
     double deadline_;
     std::int64_t step_ = 0, messages_ = 0, bytes_sent_ = 0;

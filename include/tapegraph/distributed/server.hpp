@@ -30,6 +30,7 @@ public:
         if (told != expected)
             throw exchange_error("server: rank " + std::to_string(rank) + " is " + expected + ", not " + told);
         task_ = spec_.task_of(rank);
+        ranks.set_chief(spec_.rank_of(chief()));
     }
 
     const cluster_spec& cluster() const { return spec_; }

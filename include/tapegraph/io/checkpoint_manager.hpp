@@ -29,6 +29,8 @@ struct checkpoint_manager_options {
     bool background = true;
     std::uint64_t max_shard_bytes = 0;     ///< above 0: files of at most so many bytes, with an index
     save_options save{.everything = true}; ///< what is kept; the default resumes exactly
+    bool writes =
+        true; ///< false: reads alone, as ranks do that are not the chief; save does nothing, no folder is made
 };
 
 namespace detail {
@@ -95,6 +97,7 @@ public:
         };
         if (options_.max_to_keep < 0) refuse("max_to_keep", options_.max_to_keep);
         if (options_.keep_every_steps < 0) refuse("keep_every_steps", options_.keep_every_steps);
+        if (!options_.writes) return;
         io::detail::make_folder(folder_);
         io::remove_unfinished(folder_);
     }
@@ -113,6 +116,9 @@ public:
     template <class Model>
     void save(const Model& model, checkpoint_state state = {}) {
         wait();
+        if constexpr (requires { model.writes_files(); })
+            if (!model.writes_files()) return; // of ranks that train together the chief alone
+        if (!options_.writes) return;
         if (state.step < 0) state.step = model.step();
         if (!options_.best.empty() && state.metrics.find(options_.best) == state.metrics.end())
             throw argument_error("checkpoint_manager: the state has no metric '" + options_.best +
@@ -141,7 +147,11 @@ public:
     }
 
     /// Steps of the checkpoints, ascending.
-    std::vector<std::int64_t> steps() const { return io::detail::numbered_entries(folder_, "step-", ""); }
+    std::vector<std::int64_t> steps() const {
+        std::error_code missing;
+        if (!options_.writes && !files::exists(folder_, missing)) return {};
+        return io::detail::numbered_entries(folder_, "step-", "");
+    }
     /// The folder of a step, whether it is there or not.
     files::path path_of(std::int64_t step) const {
         const std::string digits = std::to_string(step);

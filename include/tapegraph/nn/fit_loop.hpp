@@ -34,7 +34,7 @@ history basic_trainer<X>::fit_with(const mode_calls& calls, const data::dataset&
     }
     constexpr io::progress_style styles[]{io::progress_style::quiet, io::progress_style::automatic,
                                           io::progress_style::per_epoch};
-    io::progress_line progress(std::cerr, styles[options.verbose]);
+    io::progress_line progress(std::cerr, styles[writes_files_ ? options.verbose : 0]);
     training_state state(*this, hooks.rate, calls.metrics);
     fit_run run{calls,
                 options,

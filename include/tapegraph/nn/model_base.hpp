@@ -115,7 +115,7 @@ class model_base {
 public:
     /// Writes the model's variables by path as safetensors; an older file is replaced only by a complete new one. Needs
     /// #include <tapegraph/io/weights.hpp>. Throws data_error where writing fails, and argument_error for {.everything = true} in a
-    /// hook of fit other than on_checkpoint.
+    /// hook of fit other than on_checkpoint. Of ranks that train together the chief alone writes: the others' calls do nothing.
     template <class Path>
     void save(const Path& path, const save_options& options = {}) const {
         static_assert(weight_files_known<Path>(), "model.save needs #include <tapegraph/io/weights.hpp>");
@@ -123,6 +123,7 @@ public:
             if (options.everything && fitting_)
                 throw argument_error("save: in the middle of fit, what resumes it is saved in on_checkpoint, which "
                                      "request_checkpoint() asks for");
+            if (!writes_files_) return;
             weight_file<Path>::save(path, model_to_save{variables_, step_, options_.seed, run_, trains_}, options);
         }
     }
@@ -139,6 +140,9 @@ public:
         else
             return {};
     }
+
+    /// Whether `save` and the callbacks of fit write: of ranks that train together the chief alone does.
+    bool writes_files() const { return writes_files_; }
 
     /// The model's variables and, behind them, the optimizer's.
     variable_list& variables() { return variables_; }
@@ -203,7 +207,8 @@ protected:
     std::int64_t step_ = 0;
     state_entries run_;    // where the last fit stopped, or the one of the file that was loaded
     bool fitting_ = false; // and `run_` is not where it stands
-    bool trains_ = true; // false: made for prediction alone
+    bool trains_ = true;   // false: made for prediction alone
+    bool writes_files_ = true;
 };
 
 template <class>

@@ -52,6 +52,8 @@ public:
 
     /// Variables, save, summary.
     detail::model_base& model() const { return model_; }
+    /// Whether callbacks write files here: of ranks that train together the chief alone does.
+    bool writes_files() const { return model_.writes_files(); }
 
     /// The model's metrics over this epoch so far, put into `logs`: for hooks of steps, in which a GPU is waited for.
     void read_metrics() {

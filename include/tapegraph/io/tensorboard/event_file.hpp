@@ -33,6 +33,8 @@ struct event_options {
     std::size_t buffer_bytes = 64 * 1024; ///< of events before they are written
     double flush_seconds = 1;             ///< and the longest that an event waits for the next one, that writes it
     double (*clock)() = nullptr;          ///< seconds since 1970; null: the system's. For tests
+    bool writes =
+        true; ///< false: a writer that makes no file and drops what it is given, as that of a rank which is not the chief
 };
 
 namespace detail {
@@ -56,6 +58,7 @@ public:
     /// options.resume, where it holds events.
     basic_event_file(const files::path& folder, const event_options& options)
         : options_(options), last_flush_(tapegraph::detail::steady_seconds()) {
+        if (!options.writes) return;
         std::error_code failure;
         files::create_directories(folder, failure);
         if (failure) throw data_error(quoted(folder) + ": cannot be made: " + failure.message());
@@ -91,6 +94,7 @@ public:
     /// Adds a record that `write(std::string&)` appends the data of. Where that throws, nothing is added.
     template <class Write>
     void add(const Write& write) {
+        if (!options_.writes) return;
         const std::size_t at = open_record(buffer_);
         try {
             write(buffer_);

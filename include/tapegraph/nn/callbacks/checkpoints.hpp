@@ -37,6 +37,7 @@ struct basic_keep_checkpoints {
         detail::check_at_least("keep_checkpoints", "every_epochs", every_epochs, 1);
         detail::check_at_least("keep_checkpoints", "every_steps", every_steps, 0);
         due = false;
+        options.writes = s.writes_files();
         manager = std::make_shared<checkpoint_manager>(folder, options);
         if (restore && manager->restore_latest(s.model())) s.resume();
     }

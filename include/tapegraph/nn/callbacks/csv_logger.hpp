@@ -38,6 +38,7 @@ struct csv_logger {
 
 template <class>
 void csv_logger::add_line(const training_state& s) {
+    if (!s.writes_files()) return;
     const bool first = columns.empty();
     if (first) {
         std::string more;

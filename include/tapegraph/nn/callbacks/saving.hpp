@@ -60,7 +60,7 @@ struct model_checkpoint {
         due.clear();
         std::error_code ignored; // gone, or not to be removed: neither is a reason to end training
         for (; !surplus.empty(); surplus.erase(0, surplus.find('\n') + 1))
-            files::remove(surplus.substr(0, surplus.find('\n')), ignored);
+            if (s.writes_files()) files::remove(surplus.substr(0, surplus.find('\n')), ignored);
     }
     void on_state(state_archive& a) {
         a("best", best);
@@ -110,7 +110,7 @@ struct backup_and_restore {
     void on_checkpoint(training_state& s) const { s.model().save(path, {.everything = true}); }
     void on_train_end(training_state& s) const {
         std::error_code ignored;
-        if (delete_checkpoint && !s.history.interrupted) files::remove(path, ignored);
+        if (delete_checkpoint && !s.history.interrupted && s.writes_files()) files::remove(path, ignored);
     }
 };
 

@@ -33,7 +33,7 @@ struct tensorboard {
     bool resume = false; ///< goes on in a folder that has events though `fit` does not resume
 
     /// What it remembers: whether the folder is its own, the steps written, and when an epoch began.
-    bool began = false;
+    bool began = false, writes = true;
     double epoch_start = 0, epoch_seconds = -1;
     std::int64_t first_batch = 0;
     std::shared_ptr<io::event_writer> train_writer{}, validation_writer{}, session_writer{};
@@ -83,7 +83,8 @@ private:
     template <class = void>
     io::event_writer& open(std::shared_ptr<io::event_writer>& writer, const char* below) {
         if (writer == nullptr)
-            writer = std::make_shared<io::event_writer>(folder + below, io::event_options{.resume = resume || began});
+            writer = std::make_shared<io::event_writer>(folder + below,
+                                                        io::event_options{.resume = resume || began, .writes = writes});
         return *writer;
     }
     const std::string& tag_of(const char* prefix, std::string_view name) {
@@ -99,6 +100,7 @@ void tensorboard::begin(training_state& s) {
     first_batch = s.batch;
     if (train_writer != nullptr) return;
     const bool goes_on = began;
+    writes = s.writes_files();
     open(train_writer, "/train");
     if (s.validates)
         open(validation_writer, "/validation"); // a folder that is another run's is told before anything is trained

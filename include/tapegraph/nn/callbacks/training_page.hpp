@@ -68,6 +68,7 @@ void training_page::add_epoch(training_state& s) {
 
 template <class>
 void training_page::write(const training_state& s, const history& h, bool running) const {
+    if (!s.writes_files()) return;
     const auto duration = [](double seconds) {
         char text[40];
         const auto whole = static_cast<long long>(seconds + 0.5);

@@ -68,6 +68,9 @@ public:
             throw argument_error("fit: batch_size is " + std::to_string(batch_size) + ", less than the " +
                                  std::to_string(asked) + " shards that it is cut into");
         shards_ = asked;
+        if (ranks_ == nullptr) return;
+        this->writes_files_ = ranks_->is_chief();
+        distributed::barrier(*ranks_, "begin of fit"); // what the chief wrote before is there when others look for it
     }
     /// Bytes of the sums over shards.
     std::size_t shard_sum_bytes() const { return sums_.memory(); }
@@ -77,17 +80,20 @@ protected:
         check_shards(shards_, rank_count());
         if (this->device_ != nullptr)
             throw argument_error("shards: models that are cut into shards compute on the CPU");
-        if (ranks_ != nullptr) over_ranks_.emplace(*ranks_);
+        if (ranks_ == nullptr) return;
+        over_ranks_.emplace(*ranks_);
+        this->writes_files_ = ranks_->is_chief();
     }
 
     /// This rank's shards.
     int first_shard() const { return ranks_ == nullptr ? 0 : shards_ / rank_count() * ranks_->rank(); }
     int own_shards() const { return shards_ / rank_count(); }
 
-    /// The records of a batch, of which each rank is given all. Before the first step ranks compare what they must have alike.
-    std::int64_t begin_step(batch_columns columns, std::size_t count) {
-        const bool known = ranks_ == nullptr || over_ranks_->known(); // where every rank knows what it adds up
-        const std::int64_t records = records_to_cut(columns, count, shards_, this->fitting_ && known);
+    /// The records of a batch, of which each rank is given all. Before the first step ranks compare what they must have alike. A rank
+    /// may be without records once it knows what it adds up: `planned` says that it does before it has run a shard.
+    std::int64_t begin_step(batch_columns columns, std::size_t count, bool planned = false) {
+        const bool known = ranks_ == nullptr || over_ranks_->known();
+        const std::int64_t records = records_to_cut(columns, count, shards_, this->fitting_ && (known || planned));
         if (ranks_ == nullptr) return records;
         ranks_->set_step(this->step_);
         if (!known) agree_at_start(columns, count);

@@ -83,7 +83,7 @@ step_result basic_sharded_trainer<X>::add_shards(ir::program& p, batch_columns c
     buffer_view cut[column_match::most];
     std::size_t count = 0;
     for (const ir::input_entry& input : p.view().inputs) count += input.scalar_parameter ? 0 : 1;
-    const std::int64_t records = begin_step(columns, count);
+    const std::int64_t records = begin_step(columns, count, p.view().outputs.size() < 2); // no rows
     sums_.begin(own_shards());
     rows_.begin();
     for (int s = first_shard(); s < first_shard() + own_shards(); ++s) {

@@ -1,0 +1,63 @@
+// A model trained by processes of MPI: mpirun -n 4 training FOLDER [KILL]. Goes on from the newest checkpoint in FOLDER and prints a hash
+// of the weights; with KILL, rank 1 kills itself behind that step. tests/mpi/kill.sh compares.
+
+#include <tapegraph/mpi.hpp>
+
+#include <tapegraph/nn.hpp>
+
+#include <tapegraph/distributed.hpp>
+#include <tapegraph/nn/callbacks.hpp>
+#include <tapegraph/nn/callbacks/checkpoints.hpp>
+
+#include <cinttypes>
+#include <cstdlib>
+
+#include <signal.h>
+
+namespace tg = tapegraph;
+namespace td = tapegraph::distributed;
+
+namespace {
+
+struct network {
+    constexpr auto operator()(auto scope, auto x) const {
+        auto h = tg::dropout(scope / "drop", tanh(tg::dense(scope / "hidden", x, {.units = 40})), {.rate = 0.3});
+        return tg::dense(scope / "out", h, {.units = 3});
+    }
+};
+
+tg::data::dataset points(int count) {
+    std::vector<float> x;
+    std::vector<std::int32_t> y;
+    for (int i = 0; i < count; ++i) {
+        for (std::uint64_t k = 0; k < 6; ++k)
+            x.push_back(tg::random::uniform_at<float>(7, 0, 0, static_cast<std::uint64_t>(i) * 6 + k) - 0.5f);
+        y.push_back(i % 3);
+    }
+    tg::data::dataset set;
+    set.add("x", std::move(x), {6}).add("label", std::move(y));
+    return set;
+}
+
+void train(td::exchange& ranks, const std::string& folder, std::int64_t kill_behind) {
+    auto model = tg::compile<tg::graph>(network{}, tg::spec<float, tg::dyn, 6>{}, tg::sparse_softmax_cross_entropy{},
+                                        tg::adam{}, tg::sharded{.shards = 8, .options = {.seed = 1}, .ranks = &ranks});
+    if (kill_behind > 0) ranks.set_deadline(2);
+    model.fit(points(150), {.epochs = 2, .batch_size = 16, .verbose = 0},
+              tg::keep_checkpoints{.folder = folder, .every_steps = 2}, tg::on_batch_end([&](tg::training_state& s) {
+                  if (s.step == kill_behind && ranks.rank() == 1) ::raise(SIGKILL);
+              }));
+    if (!ranks.is_chief()) return;
+    std::uint64_t hash = 0;
+    for (const tg::variable& v : model.variables())
+        hash = td::hash_values({static_cast<const std::byte*>(v.data().read()), v.data().outline_view().bytes()}, hash);
+    std::printf("step %d, weights %016" PRIx64 "\n", static_cast<int>(model.step()), hash);
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    if (argc < 2) return 2;
+    return tg::mpi_run(argc, argv,
+                       [&](td::exchange& ranks) { train(ranks, argv[1], argc > 2 ? std::atoi(argv[2]) : 0); });
+}
