@@ -32,6 +32,7 @@ inline void copy_run(std::byte* to, const std::byte* from, std::int64_t stride, 
     const Word* const source = reinterpret_cast<const Word*>(from);
     if (stride == 0) {
         const Word value = *source;
+#pragma omp simd
         for (std::int64_t i = 0; i < count; ++i) target[i] = value;
     } else {
         std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(Word));

@@ -72,7 +72,7 @@ public:
         }
         if (device_ == nullptr) {
             target.data = value.data;
-            pointers_changed_ = true;
+            if (!bound_ || pointers_changed_ || !move_input(index, value.data)) pointers_changed_ = true;
             return;
         }
         fed_input& fed = fed_[index];
@@ -140,7 +140,8 @@ public:
 
 protected:
     struct copy {
-        void *to, *from;
+        void* to;
+        const void* from;
         std::size_t bytes;
     };
 
@@ -348,22 +349,32 @@ protected:
         outputs_.resize(static_cast<std::size_t>(view_->outputs.size()));
         for (int i = 0; i < view_->outputs.size(); ++i) outputs_[i] = values_[view_->outputs[i].node];
         if (moved_) captured_.clear(); // they hold addresses
+        if (holders_.empty() && device_ == nullptr) find_holders();
         pointers_changed_ = moved_ = false;
     }
 
-    // All that holds the address of an input once it is connected. Who moves inputs between runs (a scan, in every step) writes there
-    // instead of connecting the whole program again.
-    void find_address(int input, numbered<void**>& found) {
-        const int from = view_->inputs[input].node;
-        found.clear();
-        for (int i = 0; i < view_->nodes.size(); ++i)
-            if (root(i) == from) found.push_back(&values_[i].data);
-        for (int k = 0; k < view_->values.size(); ++k)
-            if (root(view_->values[k]) == from) found.push_back(&operands_[k].data);
-        for (copy& update : copies_)
-            if (update.from == values_[from].data) found.push_back(&update.from);
-        for (int i = 0; i < view_->outputs.size(); ++i)
-            if (root(view_->outputs[i].node) == from) found.push_back(&outputs_[i].data);
+    // All that holds the address of an input, none for an input that is assigned to a variable as it is. They stay where they are.
+    void find_holders() {
+        holders_.resize(static_cast<std::size_t>(view_->inputs.size()));
+        for (int input = 0; input < view_->inputs.size(); ++input) {
+            const int of = view_->inputs[input].node;
+            bool assigned = false;
+            for (const assignment_entry& update : view_->assignments) assigned = assigned || root(update.node) == of;
+            if (assigned) continue;
+            numbered<void**>& holders = holders_[input];
+            for (int i = 0; i < view_->nodes.size(); ++i)
+                if (root(i) == of) holders.push_back(&values_[i].data);
+            for (int k = 0; k < view_->values.size(); ++k)
+                if (root(view_->values[k]) == of) holders.push_back(&operands_[k].data);
+            for (int i = 0; i < view_->outputs.size(); ++i)
+                if (root(view_->outputs[i].node) == of) holders.push_back(&outputs_[i].data);
+        }
+    }
+
+    // Moves an input alone, where that can be done: connecting would cost a small function, or a step of a scan, more than a kernel.
+    bool move_input(int input, void* data) {
+        for (void** const holder : holders_[input]) *holder = data;
+        return !holders_[input].empty();
     }
 
     const program_view* view_;
@@ -373,6 +384,7 @@ protected:
     numbered<buffer_view> values_, operands_, outputs_;
     numbered<kernel_step> steps_;
     numbered<copy> copies_;
+    numbered<numbered<void**>> holders_; // of each input's address
     lifetimes live_;
     numbered<std::int64_t> offsets_, scratch_offsets_;
     numbered<std::size_t> planned_bytes_, scratch_bytes_, needed_scratch_, sizes_;

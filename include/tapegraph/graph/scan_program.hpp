@@ -103,7 +103,7 @@ public:
         for (std::int64_t s = 0; s < time; ++s) {
             const std::int64_t t = table_->backwards ? time - 1 - s : s;
             feed(c, memory, t, time);
-            if (s == 0) find_addresses();
+            this->bind();
             for (const kernel_step& step : base::steps_) step.run(step.call);
             // No copy reads what another one writes; graph/passes/snapshot_variables.hpp sees to it.
             for (const copy& update : base::copies_) moves_.add(c, update.to, update.from, update.bytes);
@@ -121,7 +121,6 @@ private:
         bool read = false, copied = false;
         std::size_t memory = 0;          // in the scratch memory: of a carry, or of what is copied
         const std::byte* from = nullptr; // the operand's part
-        numbered<void**> addresses;      // of a sequence that is read where it lies: who must know the step's part
     };
 
     bool has_symbol(int atom) const { return (table_->attributes.symbols >> atom & 1) != 0; }
@@ -198,21 +197,10 @@ private:
             if (p.copied)
                 moves_.add(c, {memory + p.memory, from, p.rows, p.row_bytes, p.row_bytes,
                                p.row_bytes * static_cast<std::size_t>(time)});
-            else if (base::pointers_changed_)
-                set_source(slot, p, from);
             else
-                for (void** const address : p.addresses) *address = const_cast<std::byte*>(from);
+                set_source(slot, p, from);
         }
         moves_.launch(c);
-    }
-    // Connects the program, with the first step's inputs.
-    void find_addresses() {
-        this->bind();
-        for (int i = 0; i < table_->inputs.count; ++i) {
-            const scan_slot& slot = table_->inputs.at[i];
-            source& p = inputs_[static_cast<std::size_t>(i)];
-            if (slot.role == scan_role::sequence && p.read && !p.copied) base::find_address(slot.index, p.addresses);
-        }
     }
     void set_source(const scan_slot& slot, const source& p, const std::byte* from) {
         buffer_view v = p.view;
