@@ -43,6 +43,7 @@ inline void wait(stream s) {
     imitation& i = imitation::instance();
     const std::lock_guard lock(i.guard);
     i.not_in_capture("the host waits");
+    if (i.recording != nullptr && s == i.captured) i.spoil("another thread waits for the stream");
     ++i.waits;
     i.finish(s);
 }

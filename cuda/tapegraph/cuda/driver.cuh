@@ -157,10 +157,15 @@ void launch(stream s, const char* operation, const launch_shape& shape, void (*k
         values);
 }
 
-/// How many blocks of a kernel one multiprocessor holds at once.
+/// Whether a device takes a kernel of such a shape at all: some refuse clusters of more than 8 blocks, or so much shared memory.
+template <class... P>
+bool takes(void (*kernel)(P...), const launch_shape& shape) {
+    return cuda::detail::is_granted([&] { allow("a question of what fits", shape, kernel); });
+}
+/// How many blocks of a kernel one multiprocessor holds at once; 0 where the device does not take it.
 template <class... P>
 int resident_blocks(void (*kernel)(P...), const launch_shape& shape) {
-    allow("cudaOccupancyMaxActiveBlocksPerMultiprocessor", shape, kernel);
+    if (!takes(kernel, shape)) return 0;
     int blocks = 0;
     check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, static_cast<int>(shape.block.x), shape.shared),
           "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
@@ -173,7 +178,7 @@ int resident_clusters(void (*kernel)(P...), const launch_shape& shape) {
     cudaFuncAttributes compiled{};
     check(cudaFuncGetAttributes(&compiled, reinterpret_cast<const void*>(kernel)), "cudaFuncGetAttributes");
     if (compiled.ptxVersion < 90) return 0;
-    allow("cudaOccupancyMaxActiveClusters", shape, kernel);
+    if (!takes(kernel, shape)) return 0;
     cudaLaunchConfig_t config{};
     cudaLaunchAttribute attribute{};
     attribute.id = cudaLaunchAttributeClusterDimension;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <tapegraph/core/error.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -67,6 +69,17 @@ private:
     std::mutex guard_;
     std::map<std::pair<int, std::uintptr_t>, allowance> allowed_;
 };
+
+/// Whether a device grants what `ask` wants of it; plans that it refuses are for other devices, and not an error.
+template <class Ask>
+bool is_granted(const Ask& ask) {
+    try {
+        ask();
+        return true;
+    } catch (const device_error&) {
+        return false;
+    }
+}
 
 /// Of this process; never destroyed, since kernels may be launched while static objects are.
 inline residency_answers& known_residency() {

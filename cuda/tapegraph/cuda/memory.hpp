@@ -199,10 +199,11 @@ public:
         const std::lock_guard lock(guard_);
         peak_ = in_use_;
     }
-    /// Gives what the pool keeps, beyond `keep` bytes, back to the device.
+    /// Gives what the pool keeps, beyond `keep` bytes, back to the device. Does nothing while a step is recorded, which waiting for
+    /// the device would spoil.
     void trim(std::size_t keep = 0) {
         const std::lock_guard lock(guard_);
-        if (!pool_) return;
+        if (!pool_ || recording_) return;
         give_back();
         driver::wait(*stream_);
         driver::trim(*pool_, keep);

@@ -133,11 +133,19 @@ public:
     }
 
     void begin_capture() override {
-        driver::begin_capture(context_->stream());
-        context_->memory().recording(true);
+        context_->memory().recording(true); // before: another thread's trim() waits for the stream
+        try {
+            driver::begin_capture(context_->stream());
+        } catch (...) {
+            context_->memory().recording(false);
+            throw;
+        }
     }
     void* end_capture() override {
-        context_->memory().recording(false);
+        struct behind {
+            memory_pool& memory;
+            ~behind() { memory.recording(false); }
+        } const recorded{context_->memory()};
         numbers_.forget(); // what was sent meanwhile comes when the graph is replayed
         return driver::end_capture(context_->stream());
     }

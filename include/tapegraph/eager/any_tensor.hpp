@@ -40,13 +40,14 @@ public:
         dims_.attach(nullptr);
     }
 
-    /// Over elements of somebody else, row by row, which `owner` keeps; see eager/borrow.hpp.
+    /// Over elements of somebody else, row by row, which `owner` keeps, in the CPU's memory or in that of `where`; see
+    /// eager/borrow.hpp and cuda/device_elements.hpp.
     static any_tensor over(dtype type, const tapegraph::shape& dims, void* elements, std::shared_ptr<const void> owner,
-                           bool read_only) {
+                           bool read_only, runtime::device_runtime* where = nullptr) {
         any_tensor t = outline_of(type, dims);
         const auto bytes = static_cast<std::size_t>(dims.elements()) * size_of(type);
         t.storage_ = detail::storage_reference::over(elements, bytes, static_cast<std::shared_ptr<const void>&&>(owner),
-                                                     read_only);
+                                                     read_only, where);
         return t;
     }
 

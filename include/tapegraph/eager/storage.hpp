@@ -54,11 +54,18 @@ public:
           host_good_(true),
           read_only_(read_only),
           owner_(static_cast<std::shared_ptr<const void>&&>(owner)) {}
+    /// The same in a device's memory.
+    copies(runtime::device_runtime& d, void* remote, std::size_t bytes, std::shared_ptr<const void> owner,
+           bool read_only)
+        : copies(nullptr, bytes, static_cast<std::shared_ptr<const void>&&>(owner), read_only) {
+        device_ = &d;
+        remote_ = remote;
+        host_good_ = false;
+        remote_good_ = remote_is_foreign_ = true;
+    }
     copies(const copies&) = delete;
     copies& operator=(const copies&) = delete;
-    ~copies() {
-        if (remote_ != nullptr) device_->release(remote_);
-    }
+    ~copies() { drop_remote(); }
 
     /// For the CPU to read, or to write (`change`).
     std::byte* host(bool change) {
@@ -89,9 +96,16 @@ private:
     void move_to(runtime::device_runtime& d) {
         host(true);
         const std::lock_guard lock(mutex_);
-        if (remote_ != nullptr) device_->release(remote_);
-        remote_ = nullptr;
+        drop_remote();
         device_ = &d;
+    }
+    void drop_remote() {
+        if (remote_is_foreign_)
+            owner_ = nullptr;
+        else if (remote_ != nullptr)
+            device_->release(remote_);
+        remote_ = nullptr;
+        remote_good_ = remote_is_foreign_ = false;
     }
 
     std::mutex mutex_; // tensors are shared between threads that read
@@ -99,7 +113,7 @@ private:
     void* remote_ = nullptr;
     std::byte* host_;
     std::size_t bytes_;
-    bool host_good_, remote_good_ = false, read_only_ = false;
+    bool host_good_, remote_good_ = false, read_only_ = false, remote_is_foreign_ = false;
     runtime::arena own_;                // of the CPU's elements, unless they stand behind the header
     std::shared_ptr<const void> owner_; // of those that are somebody else's
 };
@@ -229,15 +243,19 @@ public:
     explicit storage_reference(std::size_t bytes)
         : storage_(runtime::current_runtime() == nullptr ? buffer_pool::instance().allocate(bytes)
                                                          : storage::make_on(*runtime::current_runtime(), bytes)) {}
-    /// Over elements of somebody else. Those that are read-only are shared as long as they are there: writing copies them first.
-    static storage_reference over(void* elements, std::size_t bytes, std::shared_ptr<const void> owner,
-                                  bool read_only) {
+    /// Over elements of somebody else, in the CPU's memory or in that of `where`. Those that are read-only are shared as long as
+    /// they are there: writing copies them first.
+    static storage_reference over(void* elements, std::size_t bytes, std::shared_ptr<const void> owner, bool read_only,
+                                  runtime::device_runtime* where = nullptr) {
         storage_reference r;
         r.storage_ = new storage;
         r.storage_->size_class = storage::on_device;
         r.storage_->bytes = bytes;
-        r.storage_->elsewhere = new copies(static_cast<std::byte*>(elements), bytes,
-                                           static_cast<std::shared_ptr<const void>&&>(owner), read_only);
+        r.storage_->elsewhere =
+            where == nullptr
+                ? new copies(static_cast<std::byte*>(elements), bytes,
+                             static_cast<std::shared_ptr<const void>&&>(owner), read_only)
+                : new copies(*where, elements, bytes, static_cast<std::shared_ptr<const void>&&>(owner), read_only);
         return r;
     }
     storage_reference(const storage_reference& other) : storage_(other.storage_) {
