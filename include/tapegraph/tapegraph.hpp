@@ -9,6 +9,7 @@
 #include <tapegraph/graph/derivatives.hpp>
 #include <tapegraph/graph/transforms.hpp>
 #include <tapegraph/nn/compile.hpp>
+#include <tapegraph/nn/compiled_training.hpp>
 #include <tapegraph/nn/function.hpp>
 #include <tapegraph/nn/layers/convolution.hpp>
 #include <tapegraph/nn/layers/dense.hpp>

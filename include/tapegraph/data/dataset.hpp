@@ -35,7 +35,7 @@ class basic_dataset {
     using dataset = basic_dataset;
 
 public:
-    basic_dataset() : source_(std::make_shared<array_source>()) {}
+    basic_dataset();
     explicit basic_dataset(std::shared_ptr<const source> records) : source_(std::move(records)) {
         if (!source_) throw argument_error("data set: null source");
     }
@@ -158,16 +158,7 @@ private:
             throw argument_error(std::string("dataset.") + what +
                                  ": the set is a pipeline, whose records have no numbers; say it in the pipeline");
     }
-    dataset& add_column(column_spec column, std::shared_ptr<const std::byte> data, std::int64_t values) {
-        const auto* arrays = dynamic_cast<const array_source*>(source_.get());
-        if (arrays == nullptr || indices_ || batches_)
-            throw argument_error("dataset.add: column '" + column.name +
-                                 "': columns are added to arrays only, before subset, take and split");
-        auto grown = std::make_shared<array_source>(*arrays); // copies share the columns, so the old one stays as it is
-        grown->add(std::move(column), std::move(data), values);
-        source_ = std::move(grown);
-        return *this;
-    }
+    dataset& add_column(column_spec column, std::shared_ptr<const std::byte> data, std::int64_t values);
 
     std::shared_ptr<const source> source_;
     std::shared_ptr<const batch_source> batches_; ///< in place of the records
@@ -200,6 +191,22 @@ split_datasets train_validation_split(const dataset& all, std::uint64_t seed, do
     const std::span<const std::int64_t> numbers(order);
     return {all.subset(numbers.subspan(static_cast<std::size_t>(held))),
             all.subset(numbers.first(static_cast<std::size_t>(held)))};
+}
+
+template <class X>
+basic_dataset<X>::basic_dataset() : source_(std::make_shared<array_source>()) {}
+
+template <class X>
+basic_dataset<X>& basic_dataset<X>::add_column(column_spec column, std::shared_ptr<const std::byte> data,
+                                               std::int64_t values) {
+    const auto* arrays = dynamic_cast<const array_source*>(source_.get());
+    if (arrays == nullptr || indices_ || batches_)
+        throw argument_error("dataset.add: column '" + column.name +
+                             "': columns are added to arrays only, before subset, take and split");
+    auto grown = std::make_shared<array_source>(*arrays); // copies share the columns, so the old one stays as it is
+    grown->add(std::move(column), std::move(data), values);
+    source_ = std::move(grown);
+    return *this;
 }
 
 TG_COMPILED(data, class basic_dataset<void>)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/dtype.hpp>
 #include <tapegraph/core/error.hpp>
 
@@ -68,6 +69,9 @@ void check_column_type(const column_spec& column) {
         throw dtype_error("data set: column '" + column.name + "' holds " + name_of(column.type) + ", asked for " +
                           name_of(dtype_of<T>));
 }
+
+TG_COMPILED(data, std::string text_of<void>(const std::vector<std::int64_t>&))
+TG_COMPILED(data, void check_record_shape<void>(const column_spec&))
 
 } // namespace detail
 
@@ -145,6 +149,8 @@ private:
     std::vector<std::size_t> bytes_;
     std::int64_t size_ = 0;
 };
+
+TG_COMPILED(data, void array_source::add<void>(column_spec, std::shared_ptr<const std::byte>, std::int64_t))
 
 /// Records made on demand by `generate(std::int64_t record, const record_writer& out)`.
 template <class Generate>

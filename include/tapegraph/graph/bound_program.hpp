@@ -58,6 +58,9 @@ public:
         live_ = lifetimes(view);
     }
 
+    // Not in the class, where every program that links the component would compile it.
+    ~basic_bound_program();
+
     const program_view& view() const { return *view_; }
     runtime::device_runtime* device() const { return runs_on_; }
     std::size_t arena_bytes() const { return arena_.size(); }
@@ -401,6 +404,9 @@ protected:
     const variable_entry* missing_variable_ = nullptr;
     bool bound_ = false, pointers_changed_ = true, moved_ = true;
 };
+
+template <class X>
+basic_bound_program<X>::~basic_bound_program() = default;
 
 TG_COMPILED(graph, class basic_bound_program<void>)
 

@@ -33,6 +33,8 @@ tensor<T> batch_tensor(const buffer_view& v) {
     return t;
 }
 
+TG_COMPILED(nn, tensor<float> batch_tensor<float>(const buffer_view&))
+
 /// What eager mode does, but for the step: the model runs statement by statement and a tape records it.
 template <class Derived, class Trainer, class Model, class Spec, class Loss, class Optimizer>
 class basic_eager_model : public trainable_model<Derived, Spec, Loss, Trainer> {

@@ -18,6 +18,9 @@ template <class = void>
 class basic_graph_trainer : public basic_trainer<> {
 protected:
     using basic_trainer<>::basic_trainer;
+    basic_graph_trainer(basic_graph_trainer&&) = default;
+    basic_graph_trainer& operator=(basic_graph_trainer&&) = default;
+    ~basic_graph_trainer(); // not in the class, where programs that link the component would compile it
 
     /// Refreshes the numbers that the program calls `name`, "loss" or "optimizer".
     static void set_numbers(ir::program& p, std::string_view name, std::span<const double> numbers);
@@ -220,6 +223,9 @@ void basic_graph_trainer<X>::predict_with(const prediction_calls& calls, std::ve
         }
     });
 }
+
+template <class X>
+basic_graph_trainer<X>::~basic_graph_trainer() = default;
 
 TG_COMPILED(nn, class basic_graph_trainer<void>)
 

@@ -13,6 +13,8 @@
 /// type and shape of the labels for an output of this type and shape; and, where it has a meaning, `accuracy(output, labels)`,
 /// the share of records that are right. `per_record(output, labels)` is what is left after the last axis was reduced, [batch] of an output
 /// [batch, n]: what weights of records multiply. More losses: nn/losses_all.hpp.
+///
+/// Calls that the component holds (nn/compiled_training.hpp) are not inlined: their callers would be compiled with all of them.
 
 namespace tapegraph {
 
@@ -48,12 +50,12 @@ constexpr auto mean_of_record(const A& values) {
 /// max(x, 0) - x z + log(1 + exp(-|x|)), which does not overflow.
 struct sigmoid_cross_entropy {
     static constexpr std::string_view name = "sigmoid_cross_entropy";
-    constexpr auto operator()(auto x, auto z) const { return mean(each(x, z)); }
+    [[gnu::noinline]] constexpr auto operator()(auto x, auto z) const { return mean(each(x, z)); }
     static constexpr auto per_record(auto x, auto z) { return detail::mean_of_record(each(x, z)); }
     static constexpr auto each(auto x, auto z) { return maximum(x, 0) - x * z + log1p(exp(-abs(x))); }
     static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
     static constexpr auto right(auto x, auto z) { return cast<float>((x > 0) == (z > 0.5)); }
-    static constexpr auto accuracy(auto x, auto z) { return mean(right(x, z)); }
+    [[gnu::noinline]] static constexpr auto accuracy(auto x, auto z) { return mean(right(x, z)); }
 };
 
 /// Binary cross-entropy of probabilities p, clipped to [1e-7, 1 - 1e-7] as Keras does.
@@ -73,17 +75,17 @@ struct binary_cross_entropy {
 /// Cross-entropy of logits [batch..., classes] against a distribution of the same shape (one-hot rows, say).
 struct softmax_cross_entropy {
     static constexpr std::string_view name = "softmax_cross_entropy";
-    constexpr auto operator()(auto x, auto z) const { return mean(-sum(z * log_softmax(x), -1)); }
+    [[gnu::noinline]] constexpr auto operator()(auto x, auto z) const { return mean(-sum(z * log_softmax(x), -1)); }
     static constexpr auto per_record(auto x, auto z) { return eval(-sum(z * log_softmax(x), -1)); }
     static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
     static constexpr auto right(auto x, auto z) { return cast<float>(argmax(x, -1) == argmax(z, -1)); }
-    static constexpr auto accuracy(auto x, auto z) { return mean(right(x, z)); }
+    [[gnu::noinline]] static constexpr auto accuracy(auto x, auto z) { return mean(right(x, z)); }
 };
 
 /// Cross-entropy of logits [batch..., classes] against int32 class numbers [batch...].
 struct sparse_softmax_cross_entropy {
     static constexpr std::string_view name = "sparse_softmax_cross_entropy";
-    constexpr auto operator()(auto x, auto z) const {
+    [[gnu::noinline]] constexpr auto operator()(auto x, auto z) const {
         const auto chosen = take_along(log_softmax(x), expand_dims(z, -1));
         return mean(-chosen);
     }
@@ -94,13 +96,13 @@ struct sparse_softmax_cross_entropy {
         return {dtype::i32, detail::dims_without_last(output)};
     }
     static constexpr auto right(auto x, auto z) { return cast<float>(argmax(x, -1) == z); }
-    static constexpr auto accuracy(auto x, auto z) { return mean(right(x, z)); }
+    [[gnu::noinline]] static constexpr auto accuracy(auto x, auto z) { return mean(right(x, z)); }
 };
 
 /// The mean of squared differences.
 struct mean_squared_error {
     static constexpr std::string_view name = "mean_squared_error";
-    constexpr auto operator()(auto x, auto z) const { return mean(each(x, z)); }
+    [[gnu::noinline]] constexpr auto operator()(auto x, auto z) const { return mean(each(x, z)); }
     static constexpr auto per_record(auto x, auto z) { return detail::mean_of_record(each(x, z)); }
     static constexpr auto each(auto x, auto z) { return square(x - z); }
     static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }

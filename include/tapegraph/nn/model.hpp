@@ -25,8 +25,8 @@ struct input_rows {
     static constexpr int count = sizeof...(Inputs);
     // What is asked of batches; the last one is none.
     static inline const input_spec rows[count + 1]{{Inputs::name, dtype_of<typename Inputs::spec_type::element_type>,
-                                                 Inputs::spec_type::rank, Inputs::spec_type::extents,
-                                                 &Inputs::spec_type::text}...};
+                                                    Inputs::spec_type::rank, Inputs::spec_type::extents,
+                                                    &Inputs::spec_type::text}...};
 };
 template <class Spec>
 struct only_input {
@@ -242,17 +242,7 @@ private:
         try {
             return f();
         } catch (const index_error& e) {
-            constexpr int inputs = sizeof...(Elements);
-            for (int k = 0; k < inputs + objective::columns; ++k) {
-                if (!detail::holds_index(columns[k], e)) continue;
-                std::string called(k < inputs ? batch_calls().inputs[static_cast<std::size_t>(k)].name
-                                              : objective::column_names[static_cast<std::size_t>(k - inputs)]);
-                if (!called.empty())
-                    called = (k < inputs ? "input '" : "labels '") + called + "'";
-                else
-                    called = k < inputs ? "input" : ir::labels_name<Loss>(k - inputs);
-                throw range_error(called + ": " + e.what());
-            }
+            detail::name_column(batch_calls(), columns, &ir::labels_name<Loss>, e);
             throw;
         }
     }

@@ -150,6 +150,7 @@ public:
     /// Steps trained so far.
     std::int64_t step() const { return step_; }
     /// The layer table as text: type, output shape and parameters of each layer, and totals.
+    template <class = void>
     std::string summary() const {
         model_summary s = summary_;
         s.trainable = trainable_parameter_count();
@@ -166,9 +167,10 @@ public:
     }
 
 protected:
-    explicit model_base(const compile_options& options) : options_(options), device_(runtime::current_runtime()) {
-        if (options.device) device_ = runtime::runtime_for(*options.device);
-    }
+    explicit model_base(const compile_options& options);
+    model_base(model_base&&) = default;
+    model_base& operator=(model_base&&) = default;
+    ~model_base();
 
     // Variables and the layer table come from traces made by the compiler, so both modes hold the same variables in the
     // same order with the same first values. `all` also has the optimizer's state behind the model's variables.
@@ -210,6 +212,14 @@ protected:
     bool trains_ = true;   // false: made for prediction alone
     bool writes_files_ = true;
 };
+
+#if TG_DEFINES_FOR_HOST(nn)
+TG_DEFINITION model_base::model_base(const compile_options& options)
+    : options_(options), device_(runtime::current_runtime()) {
+    if (options.device) device_ = runtime::runtime_for(*options.device);
+}
+TG_DEFINITION model_base::~model_base() = default;
+#endif
 
 template <class>
 void model_base::read_traces(model_base& m, const ir::program_view& model, const ir::program_view& all,

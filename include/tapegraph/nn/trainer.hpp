@@ -63,6 +63,23 @@ bool holds_index(const buffer_view& column, const index_error& e) {
                                                  : static_cast<const std::int64_t*>(column.data)[e.position]);
 }
 
+/// Throws range_error that names the column which an index was refused in, if it is one of these; a column without a name is called
+/// `labels(its number)`.
+template <class = void>
+void name_column(const mode_calls& calls, batch_columns columns, std::string_view (*labels)(int),
+                 const index_error& e) {
+    const std::size_t inputs = calls.inputs.size();
+    for (std::size_t k = 0; k < inputs + calls.labels.size(); ++k) {
+        if (!holds_index(columns[k], e)) continue;
+        std::string called(k < inputs ? calls.inputs[k].name : calls.labels[k - inputs]);
+        if (!called.empty())
+            called = (k < inputs ? "input '" : "labels '") + called + "'";
+        else
+            called = k < inputs ? "input" : labels(static_cast<int>(k - inputs));
+        throw range_error(called + ": " + e.what());
+    }
+}
+
 /// Which columns of a data set are a model's, and their views in a batch.
 class column_match {
 public:
@@ -245,6 +262,7 @@ void basic_trainer<X>::reset_metrics() {
 }
 
 TG_COMPILED(nn, bool holds_index<void>(const buffer_view&, const index_error&))
+TG_COMPILED(nn, void name_column<void>(const mode_calls&, batch_columns, std::string_view (*)(int), const index_error&))
 TG_COMPILED(nn, void stored_metric::find<void>(const variable_list&, std::string_view))
 TG_COMPILED(nn, void column_match::find<void>(const mode_calls&, const std::vector<data::column_spec>&, bool))
 

@@ -20,16 +20,21 @@ struct dense_options {
 template <class Scope, tensor_like X>
 constexpr auto dense(const Scope& scope, const X& x, const dense_options& options,
                      std::source_location where = std::source_location::current()) {
-    const auto input = scope.operand(x, where);
-    const auto mark = scope.enter();
-    const shape dims = shape_of(input);
-    const std::int64_t features = detail::features_of(scope, dims, "dense: input needs an axis of features");
-    const std::int64_t units = scope.require(options.units > 0, "dense: units must be positive") ? options.units : 1;
-    const auto kernel = scope.variable_like(input, "kernel", {features, units}, detail::kernel_options(options));
-    const auto product = matmul(input, kernel, {}, where);
-    if (!options.use_bias) return scope.leave("dense", mark, product);
-    const auto bias = scope.variable_like(input, "bias", {units}, detail::bias_options(options));
-    return scope.leave("dense", mark, eval(product + bias, where));
+    if constexpr (!handle<X>) { // one layer for a tensor and for a formula
+        return dense(scope, scope.operand(x, where), options, where);
+    } else {
+        const auto input = scope.operand(x, where);
+        const auto mark = scope.enter();
+        const shape dims = shape_of(input);
+        const std::int64_t features = detail::features_of(scope, dims, "dense: input needs an axis of features");
+        const std::int64_t units =
+            scope.require(options.units > 0, "dense: units must be positive") ? options.units : 1;
+        const auto kernel = scope.variable_like(input, "kernel", {features, units}, detail::kernel_options(options));
+        const auto product = matmul(input, kernel, {}, where);
+        if (!options.use_bias) return scope.leave("dense", mark, product);
+        const auto bias = scope.variable_like(input, "bias", {units}, detail::bias_options(options));
+        return scope.leave("dense", mark, eval(product + bias, where));
+    }
 }
 
 } // namespace tapegraph
