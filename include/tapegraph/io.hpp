@@ -15,6 +15,7 @@
 #include <tapegraph/io/csv.hpp>
 #include <tapegraph/io/csv_reader.hpp>
 #include <tapegraph/io/dlpack.hpp>
+#include <tapegraph/io/eager_picture.hpp>
 #include <tapegraph/io/graph_boxes.hpp>
 #include <tapegraph/io/graph_nodes.hpp>
 #include <tapegraph/io/graph_picture.hpp>

@@ -1,6 +1,7 @@
 #include <tapegraph/tapegraph.hpp>
 
 #include <tapegraph/io/confusion_chart.hpp>
+#include <tapegraph/io/eager_picture.hpp>
 #include <tapegraph/io/graph_picture.hpp>
 #include <tapegraph/io/history_chart.hpp>
 #include <tapegraph/nn/callbacks.hpp>
@@ -120,6 +121,25 @@ TEST_CASE("confusion matrices: counts, shares, names") {
     CHECK(message([] {
               tg::io::confusion_counts(std::vector<int>{0, 1}, std::vector<int>{0, 2}, 2);
           }) == "confusion_counts: index 2 at position 1 is outside [0, 2)");
+}
+
+TEST_CASE("an eager model is drawn as the same model in graph mode") {
+    const auto compared = [](const auto& drawn, const auto& expected) {
+        const tg::io::graph_picture options{.title = "net", .depth = 2};
+        CHECK(tg::io::graph_svg(drawn, options) == tg::io::graph_svg(expected, options));
+        CHECK(tg::to_dot(drawn) == tg::to_dot(expected));
+        const support::temporary_folder folder;
+        tg::io::write_graph_svg(folder.path() / "g.svg", drawn, options);
+        CHECK(support::read_text(folder.path() / "g.svg") == tg::io::graph_svg(expected, options));
+    };
+    using spec = tg::spec<float, tg::dyn, 5>;
+    compared(tg::compile<tg::eager>(net{}, spec{}, tg::softmax_cross_entropy{}, tg::adam{}),
+             tg::compile<tg::graph>(net{}, spec{}, tg::softmax_cross_entropy{}, tg::adam{}));
+    // Of a model that only predicts, the outputs alone.
+    const std::string prediction = tg::io::graph_svg(tg::compile<tg::eager>(net{}, spec{}), {.depth = 2});
+    CHECK(well_formed(prediction));
+    CHECK(support::contains(prediction, ">block/1<"));
+    CHECK(!support::contains(prediction, ">loss<"));
 }
 
 TEST_CASE("a graph as boxes: scopes folded at a depth, layers downwards") {

@@ -254,8 +254,8 @@ TEST_CASE("padded and ragged batches, buckets") {
     REQUIRE(wide.size() == 1);
     CHECK(std::get<0>(wide[0]).shape() == tg::shape{3, 4});
     CHECK_THROWS_WITH_AS(elements_of(uneven.padded_batch(3, {.record_shapes = {{2}, {}}})),
-                         "data pipeline: epoch 0, element 0 (batch from range record 0 on): padded_batch: column 0 has "
-                         "records up to [3], to be padded to [2]",
+                         "data pipeline: epoch 0, element 2 (range record 2): padded_batch: column 0 has a record of shape "
+                         "[3], to be padded to [2]",
                          data::record_error);
     const auto images = data::range(1, 3).map([](std::int64_t i) { return tg::full<float>({i, 3 - i}, float(i)); });
     CHECK(elements_of(images.padded_batch(2))[0].to_vector() == std::vector<float>{1, 1, 0, 0, 2, 0, 2, 0});

@@ -2,6 +2,7 @@
 
 #include <tapegraph/data/pipeline/column.hpp>
 #include <tapegraph/data/pipeline/order.hpp>
+#include <tapegraph/data/pipeline/padded.hpp>
 #include <tapegraph/data/pipeline/stream.hpp>
 
 #include <memory>
@@ -14,10 +15,10 @@
 
 namespace tapegraph::data::detail {
 
-template <class Up>
+template <class Up, class Layout = plain_rows<typename Up::element>>
 struct batch_stage {
     using record = typename Up::element;
-    using rows_type = batch_rows<record>;
+    using rows_type = typename Layout::rows;
     using element = typename rows_type::batched;
     using ticket = std::vector<typename Up::ticket>;
     static constexpr int stages = Up::stages + 1;
@@ -40,6 +41,7 @@ struct batch_stage {
     // Where the batches go through further stages; batch_stream makes those that are handed out.
     element make(ticket& t, const walk_context& c) const {
         rows_type to;
+        layout.configure(to);
         record_shapes known = shapes;
         const auto count = static_cast<std::int64_t>(t.size());
         for (std::int64_t i = 0; i < count; ++i) {
@@ -51,6 +53,7 @@ struct batch_stage {
             }
             to.put(i, std::move(r));
         }
+        layout.finish(to, count);
         return to.get(count);
     }
     std::string origin(const ticket& t) const {
@@ -66,12 +69,13 @@ struct batch_stage {
     std::int64_t rows;
     bool drop;
     record_shapes shapes; ///< of records; empty: as the first one
+    Layout layout{};
 };
 
-template <class Up>
+template <class Up, class Layout>
 class batch_stream final : pool_work {
 public:
-    using stage_type = batch_stage<Up>;
+    using stage_type = batch_stage<Up, Layout>;
     using element = typename stage_type::element;
     using rows_type = typename stage_type::rows_type;
 
@@ -88,7 +92,10 @@ public:
         if (plan_.depth > 0) plan_.threads = std::max(plan_.threads, 1);
         if (shapes_.empty() && rows_type::fixed) rows_type::add_fixed_shapes(shapes_);
         ring_.resize(static_cast<std::size_t>(plan_.depth) + 1);
-        for (slot& s : ring_) s.tickets.resize(static_cast<std::size_t>(stage.rows));
+        for (slot& s : ring_) {
+            s.tickets.resize(static_cast<std::size_t>(stage.rows));
+            stage.layout.configure(s.rows);
+        }
         pool_ = std::make_unique<worker_pool>(static_cast<pool_work&>(*this),
                                               pool_options{plan_.threads, ring_.size(), stage.rows, stage.drop, true});
     }
@@ -210,6 +217,16 @@ private:
         }
     }
 
+    void finish(std::size_t at, std::int64_t count) override {
+        try {
+            const busy_scope busy(counters_);
+            stage_.layout.finish(ring_[at].rows, count);
+        } catch (...) {
+            rethrow_with_origin(context_.epoch, ring_[at].number,
+                                "batch from " + stage_.up.origin(ring_[at].tickets.front().ticket) + " on");
+        }
+    }
+
     const stage_type& stage_;
     walk_context context_;
     work_plan plan_;
@@ -225,9 +242,9 @@ private:
     std::unique_ptr<worker_pool> pool_; // last
 };
 
-template <class Up>
-struct stream_of<batch_stage<Up>> {
-    using type = batch_stream<Up>;
+template <class Up, class Layout>
+struct stream_of<batch_stage<Up, Layout>> {
+    using type = batch_stream<Up, Layout>;
 };
 
 } // namespace tapegraph::data::detail

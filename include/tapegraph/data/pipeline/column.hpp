@@ -194,10 +194,10 @@ struct column_rows<E> {
     value* to = nullptr;
 };
 
-/// Rows of records: of their fields, if they have some.
-template <class E>
+/// Rows of records: of their fields, if they have some; `Column` is what holds one of them.
+template <class E, template <class> class Column = column_rows>
 struct batch_rows {
-    using rows = column_rows<E>;
+    using rows = Column<E>;
     using batched = typename rows::batched;
     static constexpr bool fixed = rows::fixed;
     static void add_shapes(const E& first, record_shapes& shapes) { rows::add_shape(first, shapes); }
@@ -210,23 +210,28 @@ struct batch_rows {
     }
     void put(std::int64_t row, E&& e) { values.put(row, std::move(e)); }
     batched get(std::int64_t count) { return values.get(count); }
+    /// Calls f with each column, in order.
+    template <class F>
+    void each(const F& f) {
+        f(values);
+    }
     rows values;
 };
 
-template <class E>
+template <class E, template <class> class Column>
     requires has_fields<E>
-struct batch_rows<E> {
+struct batch_rows<E, Column> {
     template <class Tuple>
     struct of;
     template <class... Fields>
     struct of<std::tuple<Fields...>> {
-        using parts = std::tuple<batch_rows<Fields>...>;
-        using batched = std::tuple<typename batch_rows<Fields>::batched...>;
-        static constexpr bool fixed = (batch_rows<Fields>::fixed && ...);
-        static void add_fixed(record_shapes& shapes) { (batch_rows<Fields>::add_fixed_shapes(shapes), ...); }
+        using parts = std::tuple<batch_rows<Fields, Column>...>;
+        using batched = std::tuple<typename batch_rows<Fields, Column>::batched...>;
+        static constexpr bool fixed = (batch_rows<Fields, Column>::fixed && ...);
+        static void add_fixed(record_shapes& shapes) { (batch_rows<Fields, Column>::add_fixed_shapes(shapes), ...); }
         static std::int64_t bytes(std::int64_t count, const record_shapes& shapes, std::size_t& column) {
             std::int64_t sum = 0;
-            ((sum += batch_rows<Fields>::bytes(count, shapes, column)), ...);
+            ((sum += batch_rows<Fields, Column>::bytes(count, shapes, column)), ...);
             return sum;
         }
     };
@@ -236,7 +241,9 @@ struct batch_rows<E> {
 
     static void add_shapes(const E& first, record_shapes& shapes) {
         std::apply(
-            [&](const auto&... f) { (batch_rows<std::remove_cvref_t<decltype(f)>>::add_shapes(f, shapes), ...); },
+            [&](const auto&... f) {
+                (batch_rows<std::remove_cvref_t<decltype(f)>, Column>::add_shapes(f, shapes), ...);
+            },
             fields_of(first));
     }
     static void add_fixed_shapes(record_shapes& shapes) { fields::add_fixed(shapes); }
@@ -255,6 +262,10 @@ struct batch_rows<E> {
     }
     batched get(std::int64_t count) {
         return std::apply([count](auto&... p) { return batched{p.get(count)...}; }, parts);
+    }
+    template <class F>
+    void each(const F& f) {
+        std::apply([&](auto&... p) { (p.each(f), ...); }, parts);
     }
     typename fields::parts parts;
 };

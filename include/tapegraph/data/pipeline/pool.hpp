@@ -29,6 +29,8 @@ public:
     virtual bool draw(std::size_t slot, std::int64_t row) = 0;
     /// Makes a row that was drawn. Any thread.
     virtual void make(std::size_t slot, std::int64_t row) = 0;
+    /// All `count` rows of a slot are made. Any thread, once.
+    virtual void finish(std::size_t, std::int64_t) {}
 
 protected:
     ~pool_work() = default;
@@ -97,6 +99,8 @@ public:
         slot& s = slots_[found];
         if (s.failure) std::rethrow_exception(s.failure);
         if (s.count == 0) return false;
+        finish(lock, found); // where a failure elsewhere ended it early
+        if (s.failure) std::rethrow_exception(s.failure);
         held_ = which = found;
         count = s.count;
         ++taken_;
@@ -107,7 +111,7 @@ private:
     static constexpr std::size_t none = ~std::size_t{0};
     struct slot {
         std::int64_t number = 0, count = 0, pending = 0, failed_row = 0;
-        bool used = false, sealed = false;
+        bool used = false, sealed = false, finished = false;
         std::exception_ptr failure;
     };
 
@@ -175,6 +179,25 @@ private:
         filled_ = 0;
     }
 
+    // What is left to do for a slot when its last row is made, whoever made that.
+    void finish(std::unique_lock<std::mutex>& lock, std::size_t at) {
+        slot& s = slots_[at];
+        if (!ready(s) || s.finished || s.failure || s.count == 0 || stop_) return;
+        s.finished = true;
+        s.pending = 1;
+        const std::int64_t count = s.count;
+        lock.unlock();
+        std::exception_ptr failure;
+        try {
+            work_.finish(at, count);
+        } catch (...) {
+            failure = std::current_exception();
+        }
+        lock.lock();
+        s.pending = 0;
+        if (failure) note(s, count, std::move(failure));
+    }
+
     // Draws some rows and makes them.
     void turn(std::unique_lock<std::mutex>& lock) {
         const bool fresh = current_ == none;
@@ -222,6 +245,7 @@ private:
         }
         lock.lock();
         s.pending -= drawn;
+        finish(lock, at);
         if (s.sealed && s.pending == 0) ready_.notify_one();
     }
 

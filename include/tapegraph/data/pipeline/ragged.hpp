@@ -2,6 +2,7 @@
 
 #include <tapegraph/data/pipeline/column.hpp>
 #include <tapegraph/data/pipeline/order.hpp>
+#include <tapegraph/data/pipeline/padded.hpp>
 #include <tapegraph/data/pipeline/stream.hpp>
 
 #include <algorithm>
@@ -34,13 +35,6 @@ namespace detail {
 template <class T>
 inline constexpr bool is_record<ragged<T>> = false;
 }
-
-struct padded_options {
-    std::vector<double> padding{}; ///< of each column; empty: 0
-    std::vector<std::vector<std::int64_t>>
-        record_shapes{}; ///< of each column, 0 where the longest decides; empty: all of them
-    bool drop_remainder = false;
-};
 
 namespace detail {
 
@@ -78,19 +72,6 @@ auto stack_plain(std::vector<E>& column) {
     return to.get(rows);
 }
 
-/// Copies `from` of shape `small` into the corner of `to`, of shape `large`.
-template <class T>
-void copy_block(const T* from, T* to, const std::int64_t* small, const std::int64_t* large, std::size_t rank) {
-    if (rank == 0) {
-        *to = *from;
-        return;
-    }
-    std::int64_t from_step = 1, to_step = 1;
-    for (std::size_t i = 1; i < rank; ++i) from_step *= small[i], to_step *= large[i];
-    for (std::int64_t i = 0; i < small[0]; ++i)
-        copy_block(from + i * from_step, to + i * to_step, small + 1, large + 1, rank - 1);
-}
-
 struct padded_stack {
     padded_options options;
 
@@ -105,51 +86,18 @@ struct padded_stack {
         if constexpr (!leaf_traits<E>::numbers) {
             return std::move(column);
         } else {
-            using traits = leaf_traits<E>;
-            using T = typename traits::value;
-            std::vector<std::int64_t> large = traits::extents(column.front());
-            const std::size_t rank = large.size();
-            for (const E& e : column) {
-                const auto small = traits::extents(e);
-                if (small.size() != rank)
-                    throw shape_error("padded_batch: column " + std::to_string(number) + " has records of shapes " +
-                                      text_of(large) + " and " + text_of(small) + ", of different rank");
-                for (std::size_t i = 0; i < rank; ++i) large[i] = std::max(large[i], small[i]);
-            }
-            fix(large, number);
-            if (first_extent != nullptr && rank > 0 && !traits::fixed)
-                large[0] = std::max(large[0], first_extent->front());
+            padded_column<E> to;
+            to.configure(options, number, first_extent != nullptr ? first_extent->front() : 0);
+            const record_shapes wanted = padded_layout<batch_rows<E, padded_column>>(
+                {{},
+                 number < options.record_shapes.size() ? record_shapes{options.record_shapes[number]}
+                                                       : record_shapes{}});
             const auto rows = static_cast<std::int64_t>(column.size());
-            const device_scope here(nullptr);
-            const double padding = number < options.padding.size() ? options.padding[number] : 0;
-            auto all = full<T>(batch_shape(rows, large), static_cast<T>(static_cast<arithmetic_type_t<T>>(padding)));
-            T* to = all.mutable_data();
-            std::vector<T> scratch;
-            for (const E& e : column) {
-                const auto small = traits::extents(e);
-                scratch.resize(static_cast<std::size_t>(values_in(small)));
-                if constexpr (!std::is_same_v<T, bool>) {
-                    traits::write(e, scratch.data(), values_in(small));
-                    copy_block<T>(scratch.data(), to, small.data(), large.data(), rank);
-                } else {
-                    static_assert(traits::fixed, "padded_batch: bool columns are single values");
-                    traits::write(e, to, values_in(small));
-                }
-                to += values_in(large);
-            }
-            return all;
+            to.open(rows, wanted.front());
+            for (std::int64_t i = 0; i < rows; ++i) to.put(i, std::move(column[static_cast<std::size_t>(i)]));
+            to.finish(rows);
+            return to.get(rows);
         }
-    }
-    void fix(std::vector<std::int64_t>& large, std::size_t number) const {
-        if (number >= options.record_shapes.size() || options.record_shapes[number].empty()) return;
-        const auto& wanted = options.record_shapes[number];
-        bool fits = wanted.size() == large.size();
-        for (std::size_t i = 0; fits && i < large.size(); ++i) fits = wanted[i] == 0 || large[i] <= wanted[i];
-        if (!fits)
-            throw shape_error("padded_batch: column " + std::to_string(number) + " has records up to " +
-                              text_of(large) + ", to be padded to " + text_of(wanted));
-        for (std::size_t i = 0; i < large.size(); ++i)
-            if (wanted[i] != 0) large[i] = wanted[i];
     }
 };
 

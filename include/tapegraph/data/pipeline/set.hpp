@@ -134,10 +134,13 @@ public:
         return over(detail::batch_stage<Stage>{stage_, rows, layout.drop_remainder,
                                                detail::checked_layout<element>(layout.record_shapes)});
     }
-    /// The same of records whose vectors and tensors differ in extents: each batch as its largest, the rest is padding.
+    /// The same of records whose vectors and tensors differ in extents: each batch as its largest, the rest is padding. Where
+    /// `record_shapes` has all extents, records are written straight into the batch, as batch() does, and the ring is all the memory.
     auto padded_batch(std::int64_t rows, const padded_options& options = {}) const {
         if (rows < 1) refuse("padded_batch", rows, "records");
-        return over(detail::group_stage<Stage, detail::padded_stack>{stage_, {options}, rows, options.drop_remainder});
+        using layout = detail::padded_rows<element>;
+        return over(detail::batch_stage<Stage, layout>{
+            stage_, rows, options.drop_remainder, detail::padded_layout<typename layout::rows>(options), {options}});
     }
     /// The same where std::vectors of numbers become data::ragged: values one behind the other, and where rows begin.
     auto ragged_batch(std::int64_t rows, bool drop_remainder = false) const {
