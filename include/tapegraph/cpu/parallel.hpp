@@ -42,6 +42,23 @@ namespace cpu {
 
 namespace detail {
 
+/// Who is called between the tasks of a thread: an exchange that would stand still while a kernel runs.
+struct task_listener {
+    void (*call)(void* of) noexcept = nullptr;
+    void* of = nullptr;
+};
+inline std::atomic<int> task_listeners{0}; // in all threads
+inline constinit thread_local task_listener listener_of_thread{};
+
+[[gnu::noinline]] inline void tell_listener() {
+    if (listener_of_thread.call != nullptr) listener_of_thread.call(listener_of_thread.of);
+}
+/// While nobody listens, one load.
+inline void task_done() {
+    if (task_listeners.load(std::memory_order_relaxed) != 0) [[unlikely]]
+        tell_listener();
+}
+
 #if defined(_OPENMP)
 inline bool may_divide() { return !in_team && !omp_in_parallel(); }
 
@@ -54,6 +71,24 @@ team_work work_of(const F& f) {
 
 } // namespace detail
 
+/// While it lives, call(of) runs on this thread between the tasks that it has of parallel_for and its like.
+class listen_between_tasks {
+public:
+    listen_between_tasks(void (*call)(void*) noexcept, void* of) : before_(detail::listener_of_thread) {
+        detail::listener_of_thread = {call, of};
+        detail::task_listeners.fetch_add(1, std::memory_order_relaxed);
+    }
+    listen_between_tasks(const listen_between_tasks&) = delete;
+    listen_between_tasks& operator=(const listen_between_tasks&) = delete;
+    ~listen_between_tasks() {
+        detail::task_listeners.fetch_sub(1, std::memory_order_relaxed);
+        detail::listener_of_thread = before_;
+    }
+
+private:
+    detail::task_listener before_;
+};
+
 /// Calls f(task, thread) for every task in [0, tasks), on several threads when `parallel` holds; `thread`, below thread_count(), picks
 /// scratch. Threads take the next task when they are done with one, and who gets no processor takes none: which thread runs a task
 /// is open, so a task's result must depend on its number alone.
@@ -65,14 +100,20 @@ void for_tasks(std::int64_t tasks, [[maybe_unused]] bool parallel, const F& f) {
         if (most > 1) {
             std::atomic<std::int64_t> next{0};
             const auto take = [&](int thread, int) {
-                for (std::int64_t task; (task = next.fetch_add(1, std::memory_order_relaxed)) < tasks;) f(task, thread);
+                for (std::int64_t task; (task = next.fetch_add(1, std::memory_order_relaxed)) < tasks;) {
+                    f(task, thread);
+                    detail::task_done();
+                }
             };
             detail::run_team(tasks < most ? static_cast<int>(tasks) : most, false, detail::work_of(take));
             return;
         }
     }
 #endif
-    for (std::int64_t task = 0; task < tasks; ++task) f(task, 0);
+    for (std::int64_t task = 0; task < tasks; ++task) {
+        f(task, 0);
+        detail::task_done();
+    }
 }
 
 /// The same for tasks without scratch: f(task).

@@ -75,9 +75,12 @@ public:
             for (int r = 1; r <= rounds_; ++r)
                 labels_.push_back(label_ + phase + std::to_string(r) + " of " + std::to_string(rounds_));
     }
-    ~basic_tree_sum() override {
+    ~basic_tree_sum() override { abandon(); }
+    /// Gives up what is under way, behind an error.
+    void abandon() noexcept {
         if (state_ != state::idle) ranks_->dismiss(*this);
         ranks_->cancel(request_);
+        state_ = state::idle;
     }
 
     std::size_t count() const { return count_; }

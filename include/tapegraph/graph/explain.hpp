@@ -247,11 +247,13 @@ inline std::string explain(const ir::program_view& view, const explain_options& 
     return explain(p, options);
 }
 
-/// The plan of a graph model's training step.
+/// The plan of a graph model's training step; behind the first step of a sharded model that several ranks train also its exchanges.
 template <class Model>
     requires requires(const Model& m) { m.training_view(); }
 std::string explain(const Model& model, const explain_options& options = {}) {
-    return explain(model.training_view(), options);
+    std::string text = explain(model.training_view(), options);
+    if constexpr (requires { model.exchanges_text(); }) text += model.exchanges_text();
+    return text;
 }
 
 } // namespace tapegraph

@@ -147,7 +147,7 @@ void describe_eager_call(const runtime::observed_call& c, call& to, bool& is_hal
     for (int i = 0; i < k.inputs; ++i) to.bytes += static_cast<double>(k.in[i].bytes());
     for (int i = 0; i < k.outputs; ++i)
         if (k.out[i].data != nullptr) to.bytes += static_cast<double>(k.out[i].bytes());
-    if (c.part == call_part::operation) {
+    if (c.part == call_part::operation || c.part == call_part::exchange) {
         to.operation = std::string(c.label.operation);
         if (c.label.flops != nullptr) to.flops = c.label.flops(k);
         if (c.label.bytes != nullptr) to.bytes = c.label.bytes(k);
@@ -176,6 +176,10 @@ public:
     void begin_call() { walked_ = walked_ || tapegraph::detail::tape_storage::instance().visited() >= 0; }
     void place(const runtime::observed_call& c, call& to) {
         begin_call();
+        if (c.part == runtime::call_part::exchange) {
+            to.phase = phase::update;
+            return;
+        }
         const tapegraph::detail::tape_storage& tape = tapegraph::detail::tape_storage::instance();
         if (const int from = tape.visited(); from >= 0) {
             to.phase = phase::backward;

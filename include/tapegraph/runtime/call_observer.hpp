@@ -21,8 +21,9 @@ struct call_label {
     std::source_location where;
 };
 
-/// What a call computes: an operation, a formula's value, its leaves' adjoints, their sums over axes, or a call of a program.
-enum class call_part : unsigned char { operation, value, adjoints, summed_adjoints, program };
+/// What a call computes: an operation, a formula's value, its leaves' adjoints, their sums over axes, a call of a program, or
+/// waiting for other ranks.
+enum class call_part : unsigned char { operation, value, adjoints, summed_adjoints, program, exchange };
 
 /// One kernel call, as an observer is told of it.
 struct observed_call {
@@ -30,7 +31,7 @@ struct observed_call {
     const kernel_call* call;
     /// The detail::formula_view or ir::program; null for operations.
     const void* source = nullptr;
-    int number = 0;     ///< of a program's call; behind the last one: the copies that apply updates
+    int number = 0;     ///< of a program's call or an exchange; behind the last one: the copies that apply updates
     call_label label{}; ///< its name is empty for formulas and programs
 };
 

@@ -115,6 +115,7 @@ protected:
         if (!begun_) sums_.begin(own_shards()); // none has any
         while (skipped-- > 0) sums_.skip();
         sum_over_ranks();
+        wait_for_ranks();
     }
 
 private:

@@ -28,30 +28,36 @@ public:
         return (this->training_ ? this->training_->arena_bytes() : 0) +
                (this->update_ ? this->update_->arena_bytes() : 0) + this->shard_sum_bytes();
     }
-    const ir::program_view& training_view() const { return ir::compile_program<shard>(); }
+    const ir::program_view& training_view() const { return program_of<shard>(); }
     const ir::program_view& update_view() const { return ir::compile_program<update>(); }
 
 private:
     template <class, class, class, class, class>
     friend class trainable_model;
 
+    template <class Trace>
+    static const ir::program_view& program_of() {
+        static const detail::reordered_view view(ir::compile_program<Trace>(),
+                                                 detail::gradients_first(ir::compile_program<Trace>()));
+        return view.view();
+    }
+
     step_result step_once(detail::batch_columns columns) {
         const auto numbers = this->optimizer_.numbers(this->step_);
-        ir::program& p = this->training_program_of(ir::compile_program<shard>());
+        ir::program& p = this->training_program_of(program_of<shard>());
         base::set_numbers(p, "loss", this->numbers_of_loss());
-        const step_result measured = this->add_shards(p, columns);
+        this->add_shards(p, columns);
         ir::program& u = this->update_program_of(ir::compile_program<update>());
         base::set_numbers(u, "optimizer", numbers);
-        this->update_with(u);
-        return measured;
+        return this->update_with(u);
     }
     gradient_list gradients_once(detail::batch_columns columns) {
         static_assert(!std::is_same_v<Optimizer, none>, "gradients: this model has no loss");
-        ir::program& p = std::is_same_v<shard, unscaled> ? this->training_program_of(ir::compile_program<unscaled>())
-                                                         : this->gradient_program_of(ir::compile_program<unscaled>());
+        ir::program& p = std::is_same_v<shard, unscaled> ? this->training_program_of(program_of<unscaled>())
+                                                         : this->gradient_program_of(program_of<unscaled>());
         base::set_numbers(p, "loss", this->numbers_of_loss());
-        const step_result measured = this->add_shards(p, columns);
-        return this->summed_gradients(p, measured);
+        this->add_shards(p, columns);
+        return this->summed_gradients(p);
     }
 };
 

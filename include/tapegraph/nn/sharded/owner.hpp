@@ -2,43 +2,31 @@
 
 #include <tapegraph/distributed/agreement.hpp>
 #include <tapegraph/distributed/tree_sum.hpp>
+#include <tapegraph/nn/sharded/buckets.hpp>
 #include <tapegraph/nn/sharded/options.hpp>
 #include <tapegraph/nn/sharded/rows.hpp>
 #include <tapegraph/nn/sharded/sums.hpp>
 #include <tapegraph/nn/trainer.hpp>
 
 #include <array>
+#include <cstdio>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 /// What models of both modes keep of their shards, and of the ranks that share them.
 
 namespace tapegraph::detail {
 
-/// The upper levels of the tree: sums over ranks, of doubles and floats, and rows in order of ranks.
+/// Rows of sparse gradients over ranks.
 template <class = void>
-class basic_rank_sums {
+class basic_rank_rows {
 public:
-    explicit basic_rank_sums(distributed::exchange& ranks) : ranks_(&ranks) {}
-
-    /// In place of this rank's sums come those of all. Waits until they are there.
-    void sum(shard_sums& sums) {
-        if (!doubles_) {
-            const std::size_t count = sums.bytes_of_doubles() / sizeof(double);
-            doubles_.emplace(*ranks_, count, distributed::sum_of<double>, "sums of doubles over shards");
-            floats_.emplace(*ranks_, (sums.bytes() - sums.bytes_of_doubles()) / sizeof(float),
-                            distributed::sum_of<float>, "sums of floats over shards");
-        }
-        doubles_->start_all_reduce(sums.sum());
-        floats_->start_all_reduce(sums.sum() + sums.bytes_of_doubles());
-        doubles_->wait();
-        floats_->wait();
-    }
     /// All ranks' rows of each gradient, those of rank 0 first.
-    void gather(row_sums& rows) {
-        if (rows.size() > 0 && !blocks_) blocks_.emplace(*ranks_, "rows of sparse gradients");
+    void gather(distributed::exchange& ranks, row_sums& rows) {
+        if (rows.size() > 0 && !blocks_) blocks_.emplace(ranks, "rows of sparse gradients");
         for (std::size_t k = 0; k < rows.size(); ++k)
             for (const bool of_rows : {true, false}) {
                 blocks_->start(rows.bytes(k, of_rows));
@@ -46,11 +34,8 @@ public:
                 rows.replace(k, of_rows, blocks_->blocks());
             }
     }
-    bool known() const { return doubles_.has_value(); }
 
 private:
-    distributed::exchange* ranks_;
-    std::optional<distributed::tree_sum> doubles_, floats_;
     std::optional<distributed::block_gather> blocks_;
 };
 
@@ -71,6 +56,23 @@ public:
         if (ranks_ == nullptr) return;
         this->writes_files_ = ranks_->is_chief();
         distributed::barrier(*ranks_, "begin of fit"); // what the chief wrote before is there when others look for it
+    }
+    /// The sums over ranks of a step, in the order in which they start; none before the first step, and on one process.
+    std::vector<exchange_report> exchanges() const {
+        return ranks_ == nullptr ? std::vector<exchange_report>() : over_ranks_->reports(sums_);
+    }
+    /// The same as a table, behind the plan that tg::explain prints.
+    std::string exchanges_text() const {
+        const std::vector<exchange_report> all = exchanges();
+        std::string text;
+        if (!all.empty()) text = "exchanges: bytes, call behind which they start, ms of a step that wait for them\n";
+        for (const exchange_report& e : all) {
+            char line[80];
+            std::snprintf(line, sizeof line, "  %9zu  %5d  %8.3f  ", e.bytes, e.after_step,
+                          e.steps > 0 ? 1e3 * e.exposed / static_cast<double>(e.steps) : 0.0);
+            text += line + e.name + "\n";
+        }
+        return text;
     }
     /// Bytes of the sums over shards.
     std::size_t shard_sum_bytes() const { return sums_.memory(); }
@@ -96,18 +98,24 @@ protected:
         const std::int64_t records = records_to_cut(columns, count, shards_, this->fitting_ && (known || planned));
         if (ranks_ == nullptr) return records;
         ranks_->set_step(this->step_);
+        over_ranks_->begin();
         if (!known) agree_at_start(columns, count);
         return records;
     }
-    /// Over the shards of all ranks.
+    /// Starts the sums over the shards of all ranks that have not started, and takes all ranks' rows. They are awaited by wait_for_ranks.
     void sum_over_ranks() {
         if (ranks_ == nullptr) return;
-        over_ranks_->sum(sums_);
-        over_ranks_->gather(rows_);
+        over_ranks_->open(sums_);
+        over_ranks_->start_all(sums_);
+        rows_over_ranks_.gather(*ranks_, rows_);
+    }
+    void wait_for_ranks() {
+        if (ranks_ != nullptr) over_ranks_->wait_all(sums_);
     }
 
     distributed::exchange* ranks_;
     std::optional<basic_rank_sums<>> over_ranks_;
+    basic_rank_rows<> rows_over_ranks_;
     shard_sums sums_;
     row_sums rows_;
     int shards_;

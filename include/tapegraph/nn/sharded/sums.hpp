@@ -11,6 +11,8 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <string>
+#include <utility>
 #include <vector>
 
 /// Sums over shards by one balanced binary tree, which depends on the number of shards alone.
@@ -43,14 +45,28 @@ void add_levels(T* to, const T* last, const T* const* parts, int levels, std::in
     });
 }
 
+/// A range of the sums that goes to other ranks by itself: some values, or a piece of one.
+struct sum_part {
+    dtype type;
+    std::size_t begin, end; ///< bytes
+    int ready;              ///< the last step of a shard's schedule that touches it
+    std::string name;
+};
+
+/// What is smaller goes together with the next: at 10 Gb/s so many bytes take as long as a message's way.
+inline constexpr std::size_t least_part = 64 * 1024;
+/// What is larger goes in pieces, of which one moves while another is added.
+inline constexpr std::size_t most_part = 1 << 20;
+
 /// What the shards of a process add up, one after another: values that lie side by side, doubles first, in log2(shards) partial sums
 /// and the memory of the shard at work. The sum of shards [0, 8) is ((0+1)+(2+3))+((4+5)+(6+7)).
 template <class = void>
 class basic_shard_sums {
 public:
-    /// A value of so many elements, f64 or f32; returns its number. Before the first shard.
-    int add(dtype type, std::int64_t elements) {
-        values_.push_back({type, 0, elements});
+    /// A value of so many elements, f64 or f32; returns its number. Before the first shard. `ready`: the step of the shard's schedule
+    /// behind which nothing touches it, by which values lie in order.
+    int add(dtype type, std::int64_t elements, int ready = 0, std::string name = {}) {
+        values_.push_back({type, 0, elements, ready, std::move(name)});
         return static_cast<int>(values_.size()) - 1;
     }
     /// Before the first of `shards` shards, a power of two. Makes room for them, where there is none yet.
@@ -79,6 +95,25 @@ public:
         add_region<double>(to, levels, 0, doubles_);
         add_region<float>(to, levels, doubles_, bytes_);
     }
+    /// What `next` does behind the last shard, for a part alone.
+    void fold(const sum_part& p) const {
+        const int levels = std::countr_one(static_cast<unsigned>(shard_));
+        if (levels == 0) return;
+        if (p.type == dtype::f64)
+            add_region<double>(partial(0), levels, p.begin, p.end);
+        else
+            add_region<float>(partial(0), levels, p.begin, p.end);
+    }
+    /// The last shard is done, whose parts were folded one by one.
+    void folded() { ++shard_; }
+    bool at_last_shard() const { return shard_ + 1 == shards_; }
+    /// In the order in which they are ready; known from `begin` on, and the same wherever the same values were added.
+    const std::vector<sum_part>& parts() const { return parts_; }
+    bool touches(int number, const sum_part& p) const {
+        const value& v = values_[static_cast<std::size_t>(number)];
+        return v.elements > 0 && v.offset < p.end &&
+               p.begin < v.offset + static_cast<std::size_t>(v.elements) * size_of(v.type);
+    }
     /// The sum, behind the last shard.
     std::byte* sum() const { return partial(0); }
     std::byte* sum(int number) const { return partial(0) + values_[static_cast<std::size_t>(number)].offset; }
@@ -92,19 +127,56 @@ private:
         dtype type;
         std::size_t offset;
         std::int64_t elements;
+        int ready;
+        std::string name;
     };
     std::byte* partial(int level) const { return buffers_[static_cast<std::size_t>(level)].data(); }
     // Every second shard is the first partial sum as it is.
     std::byte* leaf() const { return shard_ % 2 == 0 ? partial(0) : buffers_.back().data(); }
 
     void place() {
+        std::vector<value*> order;
+        for (value& v : values_) order.push_back(&v);
+        std::stable_sort(order.begin(), order.end(),
+                         [](const value* a, const value* b) { return a->ready < b->ready; });
         for (const dtype type : {dtype::f64, dtype::f32}) {
-            for (value& v : values_) {
-                if (v.type != type) continue;
-                v.offset = bytes_;
-                bytes_ += runtime::aligned(static_cast<std::size_t>(v.elements) * size_of(type));
+            const value* first = nullptr; // of the open part
+            std::size_t begin = bytes_;
+            int others = 0, ready = 0;
+            const auto close = [&] {
+                if (first != nullptr) cut({type, begin, bytes_, ready, first->name}, others);
+                first = nullptr;
+                begin = bytes_;
+            };
+            for (value* v : order) {
+                if (v->type != type) continue;
+                v->offset = bytes_;
+                bytes_ += runtime::aligned(static_cast<std::size_t>(v->elements) * size_of(type));
+                others = first == nullptr ? 0 : others + 1;
+                if (first == nullptr || v->elements > first->elements) first = v; // the largest gives its name
+                ready = v->ready;
+                if (bytes_ - begin >= least_part) close();
             }
+            close();
             if (type == dtype::f64) doubles_ = bytes_;
+        }
+        std::stable_sort(parts_.begin(), parts_.end(),
+                         [](const sum_part& a, const sum_part& b) { return a.ready < b.ready; });
+        int number = 0;
+        for (sum_part& p : parts_) p.name = "bucket " + std::to_string(number++) + " (" + p.name;
+    }
+    void cut(const sum_part& whole, int others) {
+        const std::size_t bytes = whole.end - whole.begin, pieces = (bytes + most_part - 1) / most_part;
+        if (bytes == 0) return;
+        const std::size_t each = runtime::aligned((bytes + pieces - 1) / pieces);
+        for (std::size_t k = 0; k < pieces; ++k) {
+            sum_part p = whole;
+            p.begin += k * each;
+            p.end = std::min(whole.end, p.begin + each);
+            if (others > 0) p.name += " and " + std::to_string(others) + " more";
+            p.name += ")";
+            if (pieces > 1) p.name += ", piece " + std::to_string(k + 1) + " of " + std::to_string(pieces);
+            parts_.push_back(std::move(p));
         }
     }
 
@@ -118,6 +190,7 @@ private:
     }
 
     std::vector<value> values_;
+    std::vector<sum_part> parts_;
     std::vector<runtime::arena> buffers_;
     std::size_t doubles_ = 0, bytes_ = 0;
     int shard_ = 0, shards_ = 1;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/nn/graph_trainer.hpp>
+#include <tapegraph/nn/sharded/order.hpp>
 #include <tapegraph/nn/sharded/owner.hpp>
 #include <tapegraph/nn/sharded/traces.hpp>
 
@@ -20,13 +21,14 @@ class basic_sharded_trainer : public shard_owner<basic_graph_trainer<>> {
 protected:
     using base::base;
 
-    /// What the shards of a batch add up.
-    step_result add_shards(ir::program& p, batch_columns columns);
+    /// What the shards of a batch add up: on several ranks under way when it returns.
+    void add_shards(ir::program& p, batch_columns columns);
     /// Feeds it to the update's program, and runs that.
-    void update_with(ir::program& p);
-    gradient_list summed_gradients(const ir::program& p, const step_result& measured);
+    step_result update_with(ir::program& p);
+    gradient_list summed_gradients(const ir::program& p);
+    /// Behind add_shards, which knows what is awaited before which call.
     ir::program& update_program_of(const ir::program_view& program) {
-        if (!update_) update_ = std::make_unique<ir::program>(program);
+        if (!update_) update_ = std::make_unique<ir::program>(awaiting(program));
         return *update_;
     }
     /// Metrics begin the step with what they had, and what the shards have measured.
@@ -36,6 +38,20 @@ protected:
 
 private:
     void find_folded(const ir::program_view& view);
+    void run_last(ir::program& p, const random_state& random);
+    step_result measured() const;
+    const ir::program_view& awaiting(const ir::program_view& program);
+    // f(input, sum) for each input of the update's program that is a sum.
+    template <class F>
+    void each_sum(const ir::program_view& view, const F& f) const {
+        std::size_t next = 0;
+        for (int i = 0; i < view.inputs.size(); ++i) {
+            const std::string_view name = view.inputs[i].name;
+            if (name != ir::folded::gradient && name != ir::folded::state) continue;
+            while (folded_[next].kind != name) ++next;
+            f(i, folded_[next++]);
+        }
+    }
     void connect_shard(ir::program& p);
 
     struct folded_value {
@@ -44,6 +60,8 @@ private:
     };
     std::vector<folded_value> folded_;
     runtime::arena zeros_; // what metrics have measured before the shard
+    std::unique_ptr<reordered_view> update_order_;
+    std::vector<std::vector<int>> awaited_; // by call of the update: buckets
     int share_ = -1;
 };
 
@@ -51,13 +69,22 @@ template <class X>
 void basic_sharded_trainer<X>::find_folded(const ir::program_view& view) {
     if (share_ >= 0) return;
     std::size_t metric_bytes = 1;
+    // Behind which call nothing touches what is assigned; what is copied there is behind all.
+    const ir::lifetimes live(view);
+    std::vector<int> ready(static_cast<std::size_t>(view.variables.size()), view.steps.size());
+    for (const ir::assignment_entry& a : view.assignments)
+        if (const int root = view.alias[a.node]; live.variable_of[root] == a.variable)
+            ready[static_cast<std::size_t>(a.variable)] = live.death[root];
     for (int i = 0; i < view.variables.size(); ++i) {
         const ir::variable_entry& v = view.variables[i];
         if (!v.name.starts_with("shard_")) continue;
         shape dims;
         for (int axis = 0; axis < view.nodes[v.node].rank; ++axis)
             dims.push_back(view.pool[view.nodes[v.node].dims + axis]);
-        folded_.push_back({i, sums_.add(view.nodes[v.node].type, dims.size().value), v.previous - 1, v.name});
+        const int of = v.previous - 1;
+        const int sum = sums_.add(view.nodes[v.node].type, dims.size().value, ready[static_cast<std::size_t>(i)],
+                                  of < 0 ? "loss" : variables_.at(of).path());
+        folded_.push_back({i, sum, of, v.name});
         if (v.name == ir::folded::metric)
             metric_bytes = std::max(metric_bytes, static_cast<std::size_t>(dims.size().value) * sizeof(double));
     }
@@ -76,7 +103,7 @@ void basic_sharded_trainer<X>::connect_shard(ir::program& p) {
 }
 
 template <class X>
-step_result basic_sharded_trainer<X>::add_shards(ir::program& p, batch_columns columns) {
+void basic_sharded_trainer<X>::add_shards(ir::program& p, batch_columns columns) {
     find_folded(p.view());
     set_frozen(p);
     connect_shard(p);
@@ -98,17 +125,74 @@ step_result basic_sharded_trainer<X>::add_shards(ir::program& p, batch_columns c
             if (!p.view().inputs[i].scalar_parameter) p.set_input(i, cut[next++]);
         p.set_parameter(share_, static_cast<double>(range.count) / static_cast<double>(records));
         for (const folded_value& f : folded_) p.set_variable(f.variable, sums_.target(f.sum));
-        p.run(random_of_shard(options_.seed, step_, s), options_.check_finite);
+        const random_state random = random_of_shard(options_.seed, step_, s);
+        const bool watched = ranks_ != nullptr && sums_.at_last_shard();
+        if (watched)
+            run_last(p, random);
+        else
+            p.run(random, options_.check_finite);
         for (int k = 0; k + 1 < p.view().outputs.size(); k += 2)
             rows_.add(static_cast<std::size_t>(k / 2), p.device_output(k), p.device_output(k + 1));
-        sums_.next();
+        watched ? sums_.folded() : sums_.next();
     }
     sum_over_ranks();
-    double measured[2]{};
+}
+
+// The last shard: what it completes starts behind the call that does.
+template <class X>
+void basic_sharded_trainer<X>::run_last(ir::program& p, const random_state& random) {
+    over_ranks_->open(sums_);
+    const auto start = [this](int step, bool behind) {
+        if (behind) over_ranks_->start_ready(sums_, step);
+    };
+    try {
+        {
+            const exchange_watch watch(*ranks_, p, start);
+            p.run(random, options_.check_finite);
+        }
+        over_ranks_->start_ready(sums_, p.view().steps.size());
+    } catch (...) {
+        over_ranks_->abandon();
+        throw;
+    }
+}
+
+template <class X>
+step_result basic_sharded_trainer<X>::measured() const {
+    double values[2]{};
     std::size_t at = 0;
     for (const folded_value& f : folded_)
-        if (f.kind == ir::folded::measured) std::memcpy(&measured[at++], sums_.sum(f.sum), sizeof(double));
-    return {measured[0], measured[1]};
+        if (f.kind == ir::folded::measured) std::memcpy(&values[at++], sums_.sum(f.sum), sizeof(double));
+    return {values[0], values[1]};
+}
+
+// Updates in the order in which sums arrive, and what each call waits for.
+template <class X>
+const ir::program_view& basic_sharded_trainer<X>::awaiting(const ir::program_view& program) {
+    if (ranks_ == nullptr) return program;
+    std::vector<std::vector<int>> of_node(static_cast<std::size_t>(program.nodes.size()));
+    each_sum(program, [&](int input, const folded_value& f) {
+        for (std::size_t b = 0; b < sums_.parts().size(); ++b)
+            if (sums_.touches(f.sum, sums_.parts()[b]))
+                of_node[static_cast<std::size_t>(program.inputs[input].node)].push_back(static_cast<int>(b));
+    });
+    const auto needed = [&](const ir::program_view& view, int s) {
+        std::vector<int> all;
+        const ir::step_entry& step = view.steps[s];
+        for (int k = 0; k < step.inputs; ++k) {
+            const auto& more = of_node[static_cast<std::size_t>(view.alias[view.values[step.first_value + k]])];
+            all.insert(all.end(), more.begin(), more.end());
+        }
+        return all;
+    };
+    std::vector<int> key;
+    for (int s = 0; s < program.steps.size(); ++s) {
+        key.push_back(-1);
+        for (const int bucket : needed(program, s)) key.back() = std::max(key.back(), bucket);
+    }
+    update_order_ = std::make_unique<reordered_view>(program, ordered_by(program, std::move(key)));
+    for (int s = 0; s < program.steps.size(); ++s) awaited_.push_back(needed(update_order_->view(), s));
+    return update_order_->view();
 }
 
 template <class X>
@@ -123,32 +207,51 @@ void basic_sharded_trainer<X>::add_metrics() {
 }
 
 template <class X>
-void basic_sharded_trainer<X>::update_with(ir::program& p) {
+step_result basic_sharded_trainer<X>::update_with(ir::program& p) {
     set_frozen(p);
     connect_step(p);
-    std::size_t next = 0, row = 0;
+    std::size_t row = 0;
     for (int i = 0; i < p.view().inputs.size(); ++i) {
-        const ir::input_entry& input = p.view().inputs[i];
-        if (input.name == ir::folded::rows) {
-            p.set_input(i, rows_.view(row / 2, row % 2 == 0));
-            ++row;
-            continue;
-        }
-        if (input.name != ir::folded::gradient && input.name != ir::folded::state) continue;
-        while (folded_[next].kind != input.name) ++next;
-        buffer_view v = variables_.at(folded_[next].of).data().outline_view();
-        v.data = sums_.sum(folded_[next++].sum);
-        p.set_input(i, v);
+        if (p.view().inputs[i].name != ir::folded::rows) continue;
+        p.set_input(i, rows_.view(row / 2, row % 2 == 0));
+        ++row;
     }
-    p.run({options_.seed, static_cast<std::uint64_t>(step_)}, options_.check_finite);
+    each_sum(p.view(), [&](int input, const folded_value& f) {
+        buffer_view v = variables_.at(f.of).data().outline_view();
+        v.data = sums_.sum(f.sum);
+        p.set_input(input, v);
+    });
+    const random_state random{options_.seed, static_cast<std::uint64_t>(step_)}; // named: nvcc loses braces here
+    if (ranks_ == nullptr) {
+        p.run(random, options_.check_finite);
+    } else {
+        const int calls = p.view().steps.size();
+        const auto wait = [this, calls](int step, bool behind) {
+            if (behind) return;
+            if (step == calls) return over_ranks_->wait_all(sums_); // copies
+            for (const int bucket : awaited_[static_cast<std::size_t>(step)])
+                over_ranks_->wait(sums_, static_cast<std::size_t>(bucket));
+        };
+        try {
+            const exchange_watch watch(*ranks_, p, wait);
+            p.run(random, options_.check_finite);
+        } catch (...) {
+            over_ranks_->abandon();
+            throw;
+        }
+        wait_for_ranks();
+    }
     add_metrics();
+    return measured();
 }
 
 template <class X>
-gradient_list basic_sharded_trainer<X>::summed_gradients(const ir::program& p, const step_result& measured) {
+gradient_list basic_sharded_trainer<X>::summed_gradients(const ir::program& p) {
+    wait_for_ranks();
+    const step_result found = measured();
     gradient_list list;
-    list.loss = measured.loss;
-    list.accuracy = measured.accuracy;
+    list.loss = found.loss;
+    list.accuracy = found.accuracy;
     for (int i = 0; i < variables_.size(); ++i) {
         const variable& v = variables_.at(i);
         if (!v.trainable()) continue;
