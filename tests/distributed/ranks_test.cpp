@@ -2,6 +2,7 @@
 #include <tapegraph/io/weights.hpp>
 #include <tapegraph/nn/layers/embedding.hpp>
 #include <tapegraph/nn/metrics/accuracy.hpp>
+#include <tapegraph/nn/optimizers/loss_scaling.hpp>
 #include <tapegraph/nn/sharded.hpp>
 
 #include <nn/models.hpp>
@@ -89,6 +90,29 @@ TEST_CASE("any number of ranks trains to the same bits") {
     train(tg::graph{});
     train(tg::eager{});
     CHECK(all[0] == all[1]);
+}
+
+TEST_CASE("a program without the loss's scale between two with it: each waits for its own sums") {
+    const thread_limit one(1);
+    const auto x = noise<float>({16, 6}, 1);
+    const auto y = classes(16, 3, 2);
+    const auto trained = [&](td::exchange* ranks) {
+        auto model = tg::compile<tg::graph>(small_mlp{}, mlp_spec<float>{}, tg::sparse_softmax_cross_entropy{},
+                                            tg::chain{tg::loss_scaling{}, tg::adam{.learning_rate = 0.01}},
+                                            tg::sharded{.shards = 4, .options = {.seed = 4}, .ranks = ranks});
+        std::string bits;
+        for (int i = 0; i < 3; ++i) {
+            model.train_on_batch(x, y);
+            for (const tg::named_gradient& g : model.gradients(x, y))
+                bits.append(static_cast<const char*>(g.value.read()), g.value.outline_view().bytes());
+        }
+        for (const auto& v : model.variables())
+            bits.append(static_cast<const char*>(v.data().read()), v.data().outline_view().bytes());
+        return bits;
+    };
+    const std::string expected = trained(nullptr);
+    for (const int size : {1, 2, 4})
+        td::run_ranks(size, [&](td::exchange& ranks) { CHECK(trained(&ranks) == expected); });
 }
 
 TEST_CASE("ranks that do not fit together are refused, on every rank alike") {

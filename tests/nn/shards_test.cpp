@@ -216,6 +216,10 @@ TEST_CASE("shards: scaled losses, metrics and weights of records") {
         CHECK(a.accuracy == b.accuracy);
         REQUIRE(first_difference(g, e) == "");
         CHECK(whole.train_on_batch(x, y, w).loss == doctest::Approx(a.loss).epsilon(1e-5)); // floats
+        // A program without the scale's variables, between two with them.
+        const tg::gradient_list p = g.gradients(x, y, w), q = e.gradients(x, y, w);
+        CHECK(p.loss == q.loss);
+        for (auto i = p.begin(), j = q.begin(); i != p.end(); ++i, ++j) CHECK(same_bits(i->value, j->value));
     }
     REQUIRE(g.metrics().size() == 1);
     CHECK(g.metrics()[0].value == doctest::Approx(whole.metrics()[0].value).epsilon(1e-6));

@@ -61,13 +61,24 @@ private:
     std::vector<folded_value> folded_;
     runtime::arena zeros_; // what metrics have measured before the shard
     std::unique_ptr<reordered_view> update_order_;
-    std::vector<std::vector<int>> awaited_; // by call of the update: buckets
+    std::vector<std::vector<int>> awaited_;                             // by call of the update: buckets
+    const ir::program_view *folded_in_ = nullptr, *ready_in_ = nullptr; // whose numbers these are; whose order of sums
     int share_ = -1;
 };
 
 template <class X>
 void basic_sharded_trainer<X>::find_folded(const ir::program_view& view) {
-    if (share_ >= 0) return;
+    if (folded_in_ == &view) return;
+    folded_in_ = &view;
+    for (int i = 0; i < view.inputs.size(); ++i)
+        if (view.inputs[i].scalar_parameter && view.inputs[i].name == "share") share_ = i;
+    if (ready_in_ != nullptr) { // without a scale of the loss, or with one: what is added up has other numbers there
+        auto next = folded_.begin();
+        for (int i = 0; i < view.variables.size(); ++i)
+            if (view.variables[i].name.starts_with("shard_")) (next++)->variable = i;
+        return;
+    }
+    ready_in_ = &view;
     std::size_t metric_bytes = 1;
     // Behind which call nothing touches what is assigned; what is copied there is behind all.
     const ir::lifetimes live(view);
@@ -90,8 +101,6 @@ void basic_sharded_trainer<X>::find_folded(const ir::program_view& view) {
     }
     zeros_ = runtime::arena(metric_bytes);
     std::memset(zeros_.data(), 0, metric_bytes);
-    for (int i = 0; i < view.inputs.size(); ++i)
-        if (view.inputs[i].scalar_parameter && view.inputs[i].name == "share") share_ = i;
 }
 
 template <class X>
@@ -126,7 +135,7 @@ void basic_sharded_trainer<X>::add_shards(ir::program& p, batch_columns columns)
         p.set_parameter(share_, static_cast<double>(range.count) / static_cast<double>(records));
         for (const folded_value& f : folded_) p.set_variable(f.variable, sums_.target(f.sum));
         const random_state random = random_of_shard(options_.seed, step_, s);
-        const bool watched = ranks_ != nullptr && sums_.at_last_shard();
+        const bool watched = ranks_ != nullptr && sums_.at_last_shard() && &p.view() == ready_in_;
         if (watched)
             run_last(p, random);
         else
