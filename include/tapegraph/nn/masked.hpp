@@ -193,6 +193,16 @@ TG_MASKED_OPERATOR(*)
 TG_MASKED_OPERATOR(/)
 #undef TG_MASKED_OPERATOR
 
+#define TG_MASKED_PAIR(word)                                                                                           \
+    template <class A, class B>                                                                                        \
+        requires detail::masked_operands<A, B>                                                                         \
+    constexpr auto word(const A& a, const B& b) {                                                                      \
+        return detail::masked_formula([](const auto& x, const auto& y) { return word(x, y); }, a, b);                  \
+    }
+TG_MASKED_PAIR(maximum)
+TG_MASKED_PAIR(minimum)
+#undef TG_MASKED_PAIR
+
 #define TG_MASKED_FUNCTION(word)                                                                                       \
     template <class X, class M, class... More>                                                                         \
     constexpr auto word(const masked<X, M>& x, const More&... more) {                                                  \

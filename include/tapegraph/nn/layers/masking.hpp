@@ -100,6 +100,19 @@ TG_KEEPS_MASK(prelu, prelu_options)
 TG_KEEPS_MASK(activity_regularization, regularizer)
 #undef TG_KEEPS_MASK
 
+/// Statistics are those of the steps that count, as Keras has them: sums over these, divided by their number + 1e-7.
+template <class Scope, class X, class M>
+constexpr auto batch_normalization(const Scope& scope, const masked<X, M>& x, const batch_normalization_options& o = {},
+                                   std::source_location where = std::source_location::current()) {
+    if (!x.has_mask) return x.with(batch_normalization(scope, x.value, o, where));
+    return x.with(detail::normalized_batch(
+        scope, x.value, o, where, [&](const auto& values, const auto& input, const axes& leading) {
+            const auto counts = detail::mask_over(x.mask, shape_of(input).rank());
+            const auto steps = sum(tapegraph::where(counts, ones_like(input), 0), leading, {}, where);
+            return sum(tapegraph::where(counts, values, 0), leading, {}, where) / (steps + 1e-7);
+        }));
+}
+
 template <class Scope, class X, class M, class F>
 constexpr auto time_distributed(const Scope& scope, const masked<X, M>& x, const F& f) {
     return x.with(time_distributed(scope, x.value, f));
@@ -278,6 +291,58 @@ constexpr auto grouped_query_attention(const Scope& scope, const Q& query, const
         masks...);
 }
 
+namespace detail {
+/// The mask of values [batch, time, ...] whose steps all count.
+template <handle X>
+constexpr auto mask_of_all(const X& x, int rank) {
+    auto counts = eval(ones_like(x) == 1);
+    while (shape_of(counts).rank() > rank) counts = all(counts, -1);
+    return counts;
+}
+/// Masks [batch, time] of values that are put together on an axis: on one behind the steps, a step counts that counts in all; on one of
+/// theirs, the masks are put together, too.
+template <class X, class Y, class M>
+constexpr M mask_together(const masked<X, M>& a, const masked<Y, M>& b, int axis) {
+    const int steps = shape_of(a.has_mask ? a.mask : b.mask).rank();
+    if (axis >= steps) return both_masks(a, b).mask;
+    return concat(a.has_mask ? a.mask : mask_of_all(a.value, steps), b.has_mask ? b.mask : mask_of_all(b.value, steps),
+                  axis);
+}
+/// A value as one with a mask of another's type, which it has not.
+template <class V, class Other>
+constexpr auto as_masked(const V& value, const Other& other) {
+    if constexpr (is_masked<V>) {
+        return value.sealed();
+    } else {
+        const auto sealed = eval(value);
+        return masked<std::remove_cv_t<decltype(sealed)>, decltype(other.mask)>{sealed, other.mask, false};
+    }
+}
+} // namespace detail
+
+/// Values of equal steps, one behind the other; a step counts that counts in both, on axes behind the steps. On the axes of batch and
+/// time the masks are put together as the values are, and a value without a mask counts whole.
+template <class A, class B>
+    requires detail::masked_operands<A, B>
+constexpr auto concat(const A& x, const B& y, int axis = -1,
+                      std::source_location where = std::source_location::current()) {
+    const auto a = detail::as_masked(x, y);
+    const auto b = detail::as_masked(y, a);
+    auto result = a.with(concat(a.value, b.value, axis, where));
+    const int place = axis < 0 ? axis + shape_of(a.value).rank() : axis;
+    result.has_mask = a.has_mask || b.has_mask;
+    if (result.has_mask) result.mask = detail::mask_together(a, b, place);
+    return result;
+}
+/// Any number of them: concat({a, b, c}, -1).
+template <class X, class M, std::size_t N>
+constexpr auto concat(const masked<X, M> (&parts)[N], int axis = -1,
+                      std::source_location where = std::source_location::current()) {
+    auto result = parts[0].sealed();
+    for (std::size_t i = 1; i < N; ++i) result = concat(result, parts[i], axis, where);
+    return result;
+}
+
 // What does not keep the steps says so.
 #define TG_ENDS_MASK(word)                                                                                             \
     template <class X, class M, class... More>                                                                         \
@@ -296,7 +361,6 @@ TG_ENDS_MASK(transpose)
         return x.value;                                                                                                \
     }
 TG_HAS_NO_MASK(conv1d, conv1d_layer_options)
-TG_HAS_NO_MASK(batch_normalization, batch_normalization_options)
 #undef TG_HAS_NO_MASK
 
 } // namespace tapegraph

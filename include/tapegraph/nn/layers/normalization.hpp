@@ -27,17 +27,13 @@ template <class Options>
 constexpr variable_options beta_options(const Options& o) {
     return {.initializer = o.beta_initializer, .regularizer = o.beta_regularizer, .constraint = o.beta_constraint};
 }
-} // namespace detail
 
-/// Batch normalization over all axes but the last (Ioffe and Szegedy 2015). Training uses the batch's mean and (population)
-/// variance and updates the moving averages; evaluation and prediction use those, and so does training while they are frozen
-/// (`model.variables().set_trainable("norm", false)` for all of scope / "norm"), as Keras does with `layer.trainable = False`.
-/// x [..., channels], whose shape the result has; variables "gamma", "beta", "moving_mean" and "moving_variance", each [channels].
-template <class Scope, tensor_like X>
-constexpr auto batch_normalization(const Scope& scope, const X& x, const batch_normalization_options& o = {},
-                                   std::source_location where = std::source_location::current()) {
+/// Batch normalization whose statistics are mean(values, input, axes) of the input and of its squared distances from that.
+template <class Scope, tensor_like X, class Mean>
+constexpr auto normalized_batch(const Scope& scope, const X& x, const batch_normalization_options& o,
+                                std::source_location where, const Mean& mean_over) {
     if constexpr (requires { scope.float_scope(); }) // of mixed precision
-        return scope.rounded(batch_normalization(scope.float_scope(), x, o, where), where);
+        return scope.rounded(normalized_batch(scope.float_scope(), x, o, where, mean_over), where);
     const auto input = scope.operand(x, where);
     const auto mark = scope.enter();
     const shape dims = shape_of(input);
@@ -56,13 +52,8 @@ constexpr auto batch_normalization(const Scope& scope, const X& x, const batch_n
     auto average = moving_mean, spread = moving_variance;
     if (scope.training()) {
         // Means, whose division chooses in passing: a frozen layer costs the others nothing.
-        const extent size = detail::reduced_size(input, leading);
-        const auto batch_mean = [&](const auto& values) {
-            const auto total = sum(values, leading, {}, where);
-            return total / extent_number(total, size);
-        };
-        average = scope.unless_frozen(moving_mean, batch_mean(input), where);
-        spread = scope.unless_frozen(moving_variance, batch_mean(square(input - average)), where);
+        average = scope.unless_frozen(moving_mean, mean_over(input, input, leading), where);
+        spread = scope.unless_frozen(moving_variance, mean_over(square(input - average), input, leading), where);
         scope.assign(moving_mean, moving_mean * o.momentum + average * (1 - o.momentum), where);
         scope.assign(moving_variance, moving_variance * o.momentum + spread * (1 - o.momentum), where);
     }
@@ -70,6 +61,22 @@ constexpr auto batch_normalization(const Scope& scope, const X& x, const batch_n
     const auto factor = o.scale ? eval(inverse * gamma, where) : inverse;
     const auto centered = (input - average) * factor;
     return scope.leave("batch_normalization", mark, o.center ? eval(centered + beta, where) : eval(centered, where));
+}
+} // namespace detail
+
+/// Batch normalization over all axes but the last (Ioffe and Szegedy 2015). Training uses the batch's mean and (population)
+/// variance and updates the moving averages; evaluation and prediction use those, and so does training while they are frozen
+/// (`model.variables().set_trainable("norm", false)` for all of scope / "norm"), as Keras does with `layer.trainable = False`.
+/// x [..., channels], whose shape the result has; variables "gamma", "beta", "moving_mean" and "moving_variance", each [channels].
+/// With a mask (nn/layers/masking.hpp) the statistics are those of the steps that count.
+template <class Scope, tensor_like X>
+constexpr auto batch_normalization(const Scope& scope, const X& x, const batch_normalization_options& o = {},
+                                   std::source_location where = std::source_location::current()) {
+    return detail::normalized_batch(scope, x, o, where,
+                                    [&](const auto& values, const auto& input, const axes& leading) {
+                                        const auto total = sum(values, leading, {}, where);
+                                        return total / extent_number(total, detail::reduced_size(input, leading));
+                                    });
 }
 
 } // namespace tapegraph
