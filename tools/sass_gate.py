@@ -6,8 +6,9 @@
 Compiles the device half of SOURCE for each architecture, as many at once as there are processors, and looks at every kernel:
 
   spills     none: nothing is read from or written to a thread's local memory
-  share      of the issue slots of its main loop that multiply: of the instructions of the innermost loop with most of them. On
-             tensor cores an instruction takes them for several cycles, so theirs is compared with what these can do
+  share      of the issue slots of its main loop that multiply: of the instructions of the innermost loop with most of them, on
+             the shortest way round that has all multiplications and copies. On tensor cores an instruction takes several cycles:
+             there it is the part of the peak that is left if every other instruction takes one
   fences     MEMBAR inside any loop: at most as many as the table says
   width      bytes of a warp's shared memory reads in the main loop, on the mean, for a lane
 
@@ -48,7 +49,15 @@ TABLE = [
     # A release of the whole device is what blocks of a grid meet by: one fence a step. A cluster needs none.
     Demand(r"recurrent_\w+_resident<.*grid_exchange", "FFMA", 0.0, fences=1),
     Demand(r"recurrent_\w+_resident<.*cluster_exchange", "FFMA", 0.0, fences=0, architectures=(90, 999)),
-    Demand(r"implicit_gemm<.*forward_problem", "FFMA", 0.58, width=12),
+    Demand(r"implicit_gemm<forward_problem", "FFMA", 0.78, width=16),
+    Demand(r"implicit_gemm<input_gradient_problem", "FFMA", 0.75, width=16),
+    Demand(r"implicit_gemm<filter_gradient_problem", "FFMA", 0.68, width=15),
+    # Of operands that lie across a matrix is read in pieces of 4 bytes, because it cannot be turned on the way.
+    Demand(r"tensor_gemm<forward_problem<.*0\)>", "HMMA", 0.70, width=7),
+    Demand(r"tensor_gemm<input_gradient_problem", "HMMA", 0.70, width=12),
+    Demand(r"tensor_gemm<filter_gradient_problem<float", "HMMA", 0.55, width=4),
+    Demand(r"tensor_gemm<filter_gradient_problem<bfloat16", "HMMA", 0.60, width=12),
+    Demand(r"tensor_gemm<forward_problem<.*1\)>", "HMMA", 0.50, width=6),
 ]
 
 # Cycles that the tensor cores of a quarter of a multiprocessor are busy with an instruction, by architecture and shape: NVIDIA's
@@ -58,7 +67,7 @@ HMMA_CYCLES = {
     "16816.F32": {80: 8, 86: 16, 89: 16, 90: 4, 100: 4, 120: 16},
 }
 
-INSTRUCTION = re.compile(r"^\s+(?:/\*[0-9a-f]+\*/)?\s*(?:\{\s*)?(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_.]*)\b(.*)")
+INSTRUCTION = re.compile(r"^\s+(?:/\*[0-9a-f]+\*/)?\s*(?:\{\s*)?(@!?U?P\w+\s+)?([A-Z][A-Z0-9_.]*)\b(.*)")
 LABEL = re.compile(r"^(\.L_\w+):")
 TARGET = re.compile(r"`\((\.L_\w+)\)")
 READ_WIDTH = {"8": 1, "16": 2, "32": 4, "64": 8, "128": 16}
@@ -89,7 +98,7 @@ def functions_of(listing):
             if label := LABEL.match(line):
                 current.append(label[1])
             elif instruction := INSTRUCTION.match(line):
-                current.append((instruction[1], instruction[2]))
+                current.append((instruction[2], ("?" if instruction[1] else "") + instruction[3]))
     return functions
 
 
@@ -107,6 +116,40 @@ def loops_of(code):
 
 def opcodes(code, loop):
     return [entry[0] for entry in code[loop[0] : loop[1] + 1] if not isinstance(entry, str) and entry[0] != "NOP"]
+
+
+def common_way(code, loop, unit):
+    """The opcodes of the shortest way round a loop that has all the multiplications and copies a way round can have: what happens
+    once in many rounds, such as going to the next tap, is left out. Loops within it are passed once."""
+    first, last = loop
+    places = {entry: at for at, entry in enumerate(code) if isinstance(entry, str)}
+    best = {first: (0, 0, None)}  # at an entry: (-work, instructions, the entry before)
+    for at in range(first, last + 1):
+        if at not in best:
+            continue
+        work, length, _ = best[at]
+        entry, following = code[at], [at + 1]
+        if not isinstance(entry, str):
+            name, rest = entry
+            if name != "NOP":
+                length += 1
+                work -= name.startswith((unit, "LDGSTS") if unit == "HMMA" else (unit, "LDG", "LDS", "STS"))
+            if name.startswith(("BRA", "EXIT", "BRX")):
+                target = TARGET.search(rest)
+                following = [places.get(target[1], -1)] if target else []
+                if rest.startswith("?"):  # only if a predicate holds
+                    following.append(at + 1)
+        for to in following:
+            if to > at and (to not in best or (work, length) < best[to][:2]):
+                best[to] = (work, length, at)
+    way, at = [], last
+    if last not in best:
+        return opcodes(code, loop)
+    while at is not None:
+        if not isinstance(code[at], str) and code[at][0] != "NOP":
+            way.append(code[at][0])
+        at = best[at][2]
+    return way[::-1]
 
 
 def main_loop(code, unit):
@@ -165,7 +208,7 @@ def look_at(name, code, architecture):
         if loop is None:
             errors.append(f"no loop with {demand.unit}")
             continue
-        inside = opcodes(code, loop)
+        inside = common_way(code, loop, demand.unit)
         share, width = share_of(inside, demand.unit, architecture), width_of(inside)
         line = f"{sum(op.startswith(demand.unit) for op in inside):5} {demand.unit} of {len(inside):5} {share:5.0%} {width:5.1f}"
         if share < demand.share:

@@ -123,6 +123,47 @@ TEST_CASE("convolution on tensor cores: all passes are exact for whole numbers")
     }
 }
 
+namespace {
+
+// The whole numbers of `expected` fit 8 bits.
+template <class Way, class Element>
+void check_narrow_passes(const tg::convolution_geometry& g, bool batch_innermost = false) {
+    const sizes n(g);
+    const expected<float> want(g);
+    const auto narrow = [](const std::vector<float>& v) {
+        std::vector<Element> to;
+        for (const float x : v) to.push_back(static_cast<Element>(x));
+        return device_array<Element>(to);
+    };
+    const auto x = narrow(want.x), w = narrow(want.w), dy = narrow(want.dy);
+    for (int splits : {1, 3}) {
+        const kernels::forward_problem<Element> y(g, batch_innermost, x.data(), w.data(), nullptr, false, nullptr);
+        CHECK(result_of<Way>(y, n.y, splits) == want.y);
+        const kernels::input_gradient_problem<Element> dx(g, batch_innermost, dy.data(), w.data(), nullptr);
+        CHECK(result_of<Way>(dx, n.x, splits) == want.dx);
+        const kernels::filter_gradient_problem<Element> dw(g, x.data(), dy.data(), nullptr);
+        CHECK(result_of<Way>(dw, n.w, splits) == want.dw);
+    }
+}
+
+} // namespace
+
+TEST_CASE("convolution on tensor cores: 16-bit elements, whole numbers are exact") {
+    const tg::convolution_geometry even_geometries[]{
+        geometry(2, 6, 5, 2, 3, 3, 6),
+        geometry(1, 9, 11, 34, 3, 3, 50, 3, 2, 1, 2, 2, 1),
+        geometry(3, 4, 4, 8, 3, 3, 8, 2, 2, 1, 1, 1, 1, 1, 1, 2),
+        geometry(1, 1, 41, 66, 1, 5, 18, 1, 1, 0, 2, 0, 2),
+    };
+    for (const auto& g : even_geometries) {
+        in_orders([&] { check_narrow_passes<tensor_cores<warps_tile, 2>, tg::bfloat16>(g); });
+        check_narrow_passes<tensor_cores<warps_tile, 2>, tg::half>(g, true);
+    }
+    const auto eights = geometry(2, 6, 5, 16, 3, 3, 40, 1, 1, 1, 1, 1, 1);
+    in_orders([&] { check_narrow_passes<tensor_cores<warps_tile, 8>, tg::half>(eights, true); });
+    check_narrow_passes<tensor_cores<kernels::tensor_tile<64, 104, 16, 2, 1, 3>, 8>, tg::bfloat16>(eights);
+}
+
 // Two chains and a product more, so that sums wait in memory twice.
 TEST_CASE("convolution kernels: long sums are added in pieces") {
     const int terms = 2 * kernels::longest_chain + 1;
@@ -204,7 +245,7 @@ bool in_different_banks(int lanes, int together, const F& place) {
 
 template <class Tile, int Lines, bool AlongK, int V>
 void check_banks_of_copies() {
-    using operand = kernels::staged_operand<Tile, Lines, AlongK, V>;
+    using operand = kernels::staged_operand<Tile, float, Lines, AlongK, V>;
     for (int i = 0; i < operand::each; ++i)
         for (int first = 0; first < Tile::threads; first += 32 / V)
             CHECK(in_different_banks<float>(32 / V, V, [&](int lane) { return operand::copied_to(first + lane, i); }));

@@ -1,7 +1,7 @@
 #define TG_SIMT
 #include <simt/words.hpp>
 
-#include <tapegraph/cuda/kernels/convolution_shape.cuh>
+#include <tapegraph/cuda/kernels/operand_walk.cuh>
 #include <tapegraph/cuda/ops/convolution/plans.hpp>
 
 #include <cuda/convolution_reference.hpp>
@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <vector>
 
 namespace convolution_plan_test {
 
@@ -204,22 +205,56 @@ TEST_CASE("convolution plans: the part of a product that meets the image") {
 }
 
 namespace {
+// What of a problem its walk along k asks for.
+struct walked_problem {
+    kernels::convolution_shape s;
+    int splits = 1;
+    int taps() const { return s.taps(); }
+    int kernel_width() const { return s.columns.taps; }
+    int inner() const { return s.group_out; }
+};
 // Steps of k that the tiles of an input gradient execute, over those that meet an output.
 double executed(const tg::convolution_geometry& g, bool batch_innermost, int rows, int depth) {
-    const kernels::convolution_shape s(g, batch_innermost);
-    const int m = s.in_pixels.count(), k = s.taps() * s.group_out;
+    const walked_problem p{kernels::convolution_shape(g, batch_innermost)};
+    const int m = p.s.in_pixels.count(), k = p.s.taps() * p.s.group_out;
     double steps = 0;
     for (int first = 0; first < m; first += rows) {
-        const auto needed = s.taps_of_inputs(first, std::min(first + rows, m) - 1);
-        for (int at = 0; (at = s.next_step(needed, s.by_group_out, at, k, depth)) < k; at += depth) ++steps;
+        const auto needed = p.s.taps_of_inputs(first, std::min(first + rows, m) - 1);
+        kernels::k_walk walk(p, depth, 0);
+        for (walk.skip(p, needed, depth); walk.left > 0; ++steps)
+            if (walk.next(p, depth)) walk.skip(p, needed, depth);
     }
     return steps * rows * depth /
            (detail::useful_part(g, convolution_pass::input_gradient) * static_cast<double>(m) * k);
 }
 } // namespace
 
-// 5x5 taps over the 24 x 24 inputs of 20 x 20 outputs: 1.44 times what is needed, by (24 / 20)^2. Steps of 16 that see two
-// taps, and tiles that see two pixels, cost a little.
+// 5x5 taps over the 24 x 24 inputs of 20 x 20 outputs: 1.44 times what is needed, by (24 / 20)^2. The 4 of 304
+// channels that are padding, and tiles that see two pixels, cost a little.
+// Every split's steps together are those of all taps, once each and in order, whatever the taps that are left out.
+TEST_CASE("convolution plans: splits walk along all of k") {
+    for (int channels : {1, 7, 16, 33})
+        for (int splits : {1, 2, 3, 7, 50}) {
+            walked_problem p{kernels::convolution_shape(geometry(2, 9, 8, 3, 3, 2, channels)), splits};
+            for (const unsigned rows : {7u, 5u, 2u}) {
+                const kernels::needed_taps needed{rows, 3u};
+                std::vector<std::tuple<int, int, int>> got, want;
+                for (int u = 0; u < 3; ++u)
+                    for (int v = 0; v < 2; ++v)
+                        for (int at = 0; at < channels; at += 16)
+                            if (needed(u, v)) want.emplace_back(u, v, at);
+                for (int split = 0; split < splits; ++split) {
+                    kernels::k_walk walk(p, 16, split);
+                    for (walk.skip(p, needed, 16); walk.left > 0;) {
+                        got.emplace_back(walk.u, walk.v, walk.at);
+                        if (walk.next(p, 16)) walk.skip(p, needed, 16);
+                    }
+                }
+                CHECK(got == want);
+            }
+        }
+}
+
 TEST_CASE("convolution plans: batch innermost, input gradients skip what sees padding only") {
     for (int batch : {128, 1024}) {
         const auto g = second_layer(batch);

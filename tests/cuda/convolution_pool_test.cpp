@@ -283,4 +283,30 @@ TEST_CASE_TEMPLATE("convolution, bias and relu of 16-bit elements on a device: t
     }
 }
 
+TEST_CASE_TEMPLATE("convolutions of 16-bit elements on tensor cores: the CPU's bits", T, tg::bfloat16, tg::half) {
+    using tg::cuda::convolution_pass;
+    const auto on_cores = []<convolution_pass Pass>(const tg::convolution_geometry& g) {
+        return tg::cuda::detail::narrow_convolution<T, Pass>(g).on_cores;
+    };
+    for (const auto& g : {geometry(2, 7, 6, 6, 3, 3, 10), geometry(3, 5, 5, 16, 3, 3, 40, 2, 1, 1, 1, 1, 1),
+                          geometry(1, 4, 4, 16, 3, 3, 16, 1, 1, 1, 1, 1, 1, 1, 1, 2), geometry(9, 3, 3, 8, 3, 3, 8),
+                          geometry(2, 5, 4, 7, 2, 2, 5)}) {
+        const bool even = g.in_channels % 2 == 0;
+        CHECK(on_cores.template operator()<convolution_pass::forward>(g) == even);
+        CHECK(on_cores.template operator()<convolution_pass::input_gradient>(g) == even);
+        CHECK(on_cores.template operator()<convolution_pass::filter_gradient>(g) == even);
+        const auto numbers = [](const extents& e, unsigned seed) {
+            return filled<T>(e, [=](std::int64_t i) { return static_cast<int>(scattered(i, 41, seed)) - 20; });
+        };
+        const auto x = numbers(image(g), 1), w = numbers(filter(g), 2), dy = numbers(convolved(g), 3);
+        check_same<tg::convolution_op, T>(attributes_of(g), {x, w}, {shaped<T>(convolved(g))});
+        check_same<tg::convolution_input_gradient_op, T>(attributes_of(g), {dy, w}, {shaped<T>(image(g))});
+        check_same<tg::convolution_filter_gradient_op, T>(attributes_of(g), {x, dy}, {shaped<T>(filter(g))});
+        if (g.in_channels == 6) {
+            const auto bias = numbers({g.out_channels}, 4);
+            check_same<tg::convolution_bias_op<true>, T>(attributes_of(g), {x, w, bias}, {shaped<T>(convolved(g))});
+        }
+    }
+}
+
 } // namespace convolution_pool_test

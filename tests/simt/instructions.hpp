@@ -1,5 +1,7 @@
 #pragma once
 
+#include <tapegraph/core/half.hpp>
+
 #include <simt/words.hpp>
 
 #include <bit>
@@ -12,10 +14,11 @@
 namespace tapegraph::cuda::kernels {
 
 template <int Bytes>
-inline void copy_async(void* shared, const void* global, const void*) {
-    if (reinterpret_cast<std::uintptr_t>(shared) % Bytes != 0 || reinterpret_cast<std::uintptr_t>(global) % Bytes != 0)
+inline void copy_async(void* shared, const void* global, bool there) {
+    if (reinterpret_cast<std::uintptr_t>(shared) % Bytes != 0 ||
+        (there && reinterpret_cast<std::uintptr_t>(global) % Bytes != 0))
         throw simt::error("an asynchronous copy of " + std::to_string(Bytes) + " bytes between unaligned addresses");
-    simt::executor::running()->copies.push_back({shared, global, Bytes, false});
+    simt::executor::running()->copies.push_back({shared, there ? global : nullptr, Bytes, false});
 }
 inline void commit_copies() {
     auto& copies = simt::executor::running()->copies;
@@ -47,31 +50,82 @@ inline std::uint32_t to_tf32(float x) {
     return ((bits + 0x1000u) & tf32_bits) | 0x1555u;
 }
 
-inline void multiply_tf32(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
-    struct fragments {
-        const std::uint32_t *a, *b;
-    } const own{a, b};
-    // Lanes show each other their registers, and nobody goes on before all have read.
+namespace simt_detail {
+
+/// Lanes show each other something of theirs; use(all), and nobody goes on before all have.
+template <class Own, class Use>
+void show_warp(const char* what, const Own& own, const Use& use) {
     constexpr unsigned whole_warp = 0xFFFFFFFFu;
-    const simt::site here{"multiply_tf32", 0};
+    const simt::site here{what, 0};
     simt::detail::meet(here, whole_warp, simt::collective::sync, reinterpret_cast<std::uintptr_t>(&own));
     const simt::thread& self = *simt::executor::running();
-    const fragments* all[32];
+    const Own* all[32];
     for (int i = 0; i < 32; ++i)
-        all[i] = reinterpret_cast<const fragments*>(
-            self.owner->threads[static_cast<std::size_t>(self.warp() * 32 + i)]->value);
-    const int g = simt::detail::lane() / 4, t = simt::detail::lane() % 4;
-    for (int i = 0; i < 4; ++i) {
-        const int row = g + (i >= 2 ? 8 : 0), column = 2 * t + i % 2;
-        float sum = d[i];
-        for (int k = 0; k < 8; ++k) {
-            const std::uint32_t x = all[row % 8 * 4 + k % 4]->a[(row >= 8) + (k >= 4) * 2];
-            const std::uint32_t y = all[column * 4 + k % 4]->b[k >= 4];
-            sum += std::bit_cast<float>(x & tf32_bits) * std::bit_cast<float>(y & tf32_bits);
-        }
-        d[i] = sum;
-    }
+        all[i] =
+            reinterpret_cast<const Own*>(self.owner->threads[static_cast<std::size_t>(self.warp() * 32 + i)]->value);
+    use(all);
     simt::detail::meet(here, whole_warp, simt::collective::sync, reinterpret_cast<std::uintptr_t>(&own));
+}
+
+struct fragments {
+    const std::uint32_t *a, *b;
+};
+/// d += a b, 16 by `depth` by 8: row_a(fragments, row >= 8, k) and column_b(fragments, k) take an element from those of the lane
+/// that holds it: lane_of(row or column, k).
+template <class LaneOf, class RowA, class ColumnB>
+void multiply(const char* what, int depth, float (&d)[4], const std::uint32_t* a, const std::uint32_t* b,
+              const LaneOf& lane_of, const RowA& row_a, const ColumnB& column_b) {
+    show_warp(what, fragments{a, b}, [&](const fragments* const* all) {
+        const int g = simt::detail::lane() / 4, t = simt::detail::lane() % 4;
+        for (int i = 0; i < 4; ++i) {
+            const int row = g + (i >= 2 ? 8 : 0), column = 2 * t + i % 2;
+            float sum = d[i];
+            for (int k = 0; k < depth; ++k)
+                sum += row_a(*all[lane_of(row % 8, k)], row >= 8, k) * column_b(*all[lane_of(column, k)], k);
+            d[i] = sum;
+        }
+    });
+}
+
+} // namespace simt_detail
+
+inline void multiply_tf32(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
+    simt_detail::multiply(
+        "multiply_tf32", 8, d, a, b, [](int line, int k) { return line * 4 + k % 4; },
+        [](const simt_detail::fragments& f, bool lower, int k) {
+            return std::bit_cast<float>(f.a[lower + (k >= 4) * 2] & tf32_bits);
+        },
+        [](const simt_detail::fragments& f, int k) { return std::bit_cast<float>(f.b[k >= 4] & tf32_bits); });
+}
+
+template <class T>
+void multiply_pairs(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
+    const auto half_of = [](std::uint32_t pair, int k) {
+        return static_cast<float>(std::bit_cast<T>(static_cast<std::uint16_t>(pair >> k % 2 * 16)));
+    };
+    simt_detail::multiply(
+        "multiply_pairs", 16, d, a, b, [](int line, int k) { return line * 4 + k % 8 / 2; },
+        [&](const simt_detail::fragments& f, bool lower, int k) { return half_of(f.a[lower + (k >= 8) * 2], k); },
+        [&](const simt_detail::fragments& f, int k) { return half_of(f.b[k >= 8], k); });
+}
+
+template <int Count, bool Transposed>
+void load_matrices(std::uint32_t* to, const void* shared) {
+    if (simt::detail::lane() < 8 * Count && reinterpret_cast<std::uintptr_t>(shared) % 16 != 0)
+        throw simt::error("a row of a matrix that is not aligned to its 16 bytes");
+    simt_detail::show_warp("load_matrices", shared, [&](const void* const* const* all) {
+        const int g = simt::detail::lane() / 4, t = simt::detail::lane() % 4;
+        for (int i = 0; i < Count; ++i) {
+            const auto row = [&](int j) { return static_cast<const unsigned char*>(*all[8 * i + j]); };
+            if constexpr (Transposed) {
+                std::uint16_t pair[2];
+                for (int j = 0; j < 2; ++j) std::memcpy(&pair[j], row(2 * t + j) + 2 * g, 2);
+                std::memcpy(&to[i], pair, 4);
+            } else {
+                std::memcpy(&to[i], row(g) + 4 * t, 4);
+            }
+        }
+    });
 }
 
 } // namespace tapegraph::cuda::kernels

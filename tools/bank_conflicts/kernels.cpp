@@ -25,10 +25,6 @@ __attribute__((noinline)) void copy_async(void* shared, const void* global, cons
 }
 } // namespace tapegraph::cuda::kernels
 
-#include <tapegraph/ops/recurrent/cpu_gru_cell.hpp>
-#include <tapegraph/ops/recurrent/cpu_lstm_cell.hpp>
-#include <tapegraph/ops/recurrent/cpu_simple_rnn_cell.hpp>
-#include <tapegraph/cuda/ops/convolution/plan.hpp>
 #include <tapegraph/cuda/kernels/convolution.cuh>
 #include <tapegraph/cuda/kernels/few_channels.cuh>
 #include <tapegraph/cuda/kernels/implicit_gemm.cuh>
@@ -37,7 +33,11 @@ __attribute__((noinline)) void copy_async(void* shared, const void* global, cons
 #include <tapegraph/cuda/kernels/scatter.cuh>
 #include <tapegraph/cuda/kernels/sort.cuh>
 #include <tapegraph/cuda/kernels/tensor_gemm.cuh>
+#include <tapegraph/cuda/ops/convolution/plan.hpp>
 #include <tapegraph/cuda/ops/recurrent/recurrence.cuh>
+#include <tapegraph/ops/recurrent/cpu_gru_cell.hpp>
+#include <tapegraph/ops/recurrent/cpu_lstm_cell.hpp>
+#include <tapegraph/ops/recurrent/cpu_simple_rnn_cell.hpp>
 
 #include <string>
 #include <vector>
@@ -102,11 +102,11 @@ template <class Problem>
 void tiles(const std::string& name, const Problem& p, int v) {
     if (v == 1) multiply_adds<0, 4, 8, 1>(name, p), tensor_cores<0, 2, 2, 1>(name, p);
     if (v == 2) {
-        multiply_adds<0, 4, 8, 2>(name, p), multiply_adds<2, 8, 8, 2>(name, p);
+        multiply_adds<0, 4, 8, 2>(name, p), multiply_adds<2, 4, 20, 2>(name, p);
         tensor_cores<0, 2, 2, 2>(name, p), tensor_cores<1, 2, 2, 2>(name, p), tensor_cores<2, 2, 4, 2>(name, p);
     }
     if (v == 4) {
-        multiply_adds<0, 4, 8, 4>(name, p), multiply_adds<1, 8, 8, 4>(name, p), multiply_adds<2, 8, 8, 4>(name, p);
+        multiply_adds<0, 4, 8, 4>(name, p), multiply_adds<1, 8, 8, 4>(name, p), multiply_adds<2, 4, 20, 4>(name, p);
         tensor_cores<0, 2, 2, 4>(name, p), tensor_cores<1, 2, 2, 4>(name, p), tensor_cores<2, 2, 4, 4>(name, p);
         tensor_cores<3, 4, 1, 4>(name, p);
     }

@@ -1,5 +1,5 @@
-#include <tapegraph/cuda/ops/pooling/of_convolution.cuh>
 #include <tapegraph/cuda/ops/convolution/storage.cuh>
+#include <tapegraph/cuda/ops/pooling/of_convolution.cuh>
 
 /// Everything that convolutions choose among.
 
@@ -10,6 +10,9 @@ template struct kernel<convolution_bias_op<true>, float>;
 template struct kernel<convolution_bias_pool_op<true>, float>;
 template struct kernel<convolution_bias_op<true>, bfloat16>;
 template struct kernel<convolution_bias_op<true>, half>;
+template struct detail::widened_convolution<convolution_op, convolution_pass::forward>;
+template struct detail::widened_convolution<convolution_input_gradient_op, convolution_pass::input_gradient>;
+template struct detail::widened_convolution<convolution_filter_gradient_op, convolution_pass::filter_gradient>;
 template struct kernel<convolution_input_gradient_op, float>;
 template struct kernel<convolution_filter_gradient_op, float>;
 template struct kernel<convolution_op, double>;

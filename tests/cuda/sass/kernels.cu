@@ -22,11 +22,28 @@ TG_RESIDENT(cpu::lstm_cell, float, 8, cluster_exchange)
 #endif
 
 #define TG_MULTIPLY_ADDS(PROBLEM)                                                                                      \
-    template __global__ void implicit_gemm<PROBLEM<float>, tile_shape<64, 160, 8, 8, 8>, 2>(PROBLEM<float>);
+    template __global__ void implicit_gemm<PROBLEM<float>, tile_shape<64, 160, 8, 4, 20>, 2>(PROBLEM<float>);
 TG_MULTIPLY_ADDS(forward_problem)
 #if __CUDA_ARCH__ == 900
 TG_MULTIPLY_ADDS(input_gradient_problem)
 TG_MULTIPLY_ADDS(filter_gradient_problem)
+#endif
+
+#define TG_TENSOR_CORES(PROBLEM, T)                                                                                    \
+    template __global__ void tensor_gemm<PROBLEM<T>, tensor_tile<128, 160, 16, 2, 4, 4>, 2, tensor_precision::tf32>(   \
+        PROBLEM<T>);
+#if __CUDA_ARCH__ >= 800
+TG_TENSOR_CORES(forward_problem, float)
+TG_TENSOR_CORES(forward_problem, bfloat16)
+#endif
+#if __CUDA_ARCH__ == 900
+TG_TENSOR_CORES(input_gradient_problem, float)
+TG_TENSOR_CORES(filter_gradient_problem, float)
+TG_TENSOR_CORES(input_gradient_problem, bfloat16)
+TG_TENSOR_CORES(filter_gradient_problem, bfloat16)
+template __global__ void
+    tensor_gemm<forward_problem<float>, tensor_tile<64, 64, 16, 2, 2, 4>, 2, tensor_precision::tf32x3>(
+        forward_problem<float>);
 #endif
 
 } // namespace tapegraph::cuda::kernels

@@ -1,12 +1,23 @@
 #pragma once
 
-#include <tapegraph/ops/convolution/geometry.hpp>
 #include <tapegraph/cuda/kernels/platform.cuh>
+#include <tapegraph/ops/convolution/geometry.hpp>
 
 /// A convolution's geometry in the integers kernels compute with: pixels and taps from the numbers that count them, and
 /// which taps a range of pixels needs at all.
 
 namespace tapegraph::cuda::kernels {
+
+/// Where a window, or a pixel of x in search of outputs, lies: its offset in memory, row and column.
+struct gathered_line {
+    std::int64_t offset;
+    int row, column;
+};
+/// A tap's way from there.
+struct gathered_step {
+    int offset, row, column;
+};
+inline constexpr int far_outside = 1 << 30; ///< no sum or difference of a place and this is inside an image
 
 /// (image, row, column) of a pixel.
 struct pixel_place {
@@ -157,21 +168,6 @@ struct convolution_shape {
     __host__ __device__ needed_taps taps_of_inputs(int first, int last) const {
         const pixel_range r = in_pixels.range(first, last);
         return {rows.taps_of_inputs(r.first_row, r.last_row), columns.taps_of_inputs(r.first_column, r.last_column)};
-    }
-    /// The first k from `k` on, in steps of `step`, whose step meets a needed tap; `end` or beyond if none does.
-    __host__ __device__ int next_step(const needed_taps& needed, const divisor& by_channels, int k, int end,
-                                      int step) const {
-        if (needed.all(rows.taps, columns.taps)) return k;
-        for (; k < end; k += step) {
-            const int last = (k + step < end ? k + step : end) - 1;
-            std::uint32_t tap = by_channels.quotient(static_cast<std::uint32_t>(k));
-            const std::uint32_t stop = by_channels.quotient(static_cast<std::uint32_t>(last));
-            for (; tap <= stop; ++tap) {
-                const std::uint32_t u = by_kernel_width.quotient(tap);
-                if (needed(static_cast<int>(u), static_cast<int>(by_kernel_width.remainder(tap, u)))) return k;
-            }
-        }
-        return k;
     }
 };
 

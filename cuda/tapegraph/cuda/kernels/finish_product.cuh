@@ -35,14 +35,18 @@ __global__ void finish_product(unfinished_product<T> p) {
     }
 }
 
-/// c = relu(sums + bias) for 16-bit c [rows, n]: the sums are rounded first, then each step is. Threads as above.
+/// c = relu(sum of the splits' sums + bias) for 16-bit c [rows, n]: the sum is rounded first, then each step is. `sums`
+/// [splits, rows, n]; `bias` may be null. Threads as above.
 template <class T>
-__global__ void narrow_product(const float* sums, const T* bias, T* c, std::int64_t rows, std::int64_t n, bool relu) {
-    const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.y;
+__global__ void narrow_product(const float* sums, const T* bias, T* c, std::int64_t rows, std::int64_t n, bool relu,
+                               int splits) {
+    const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.y, slice = rows * n;
     for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * blockDim.y + threadIdx.y; row < rows; row += step)
         for (std::int64_t i = threadIdx.x; i < n; i += blockDim.x) {
-            const float sum = static_cast<float>(static_cast<T>(sums[row * n + i]));
-            const T value = static_cast<T>(sum + static_cast<float>(bias[i]));
+            float sum = sums[row * n + i];
+            for (int split = 1; split < splits; ++split) sum += sums[split * slice + row * n + i];
+            T value = static_cast<T>(sum);
+            if (bias != nullptr) value = static_cast<T>(static_cast<float>(value) + static_cast<float>(bias[i]));
             const float rounded = static_cast<float>(value);
             c[row * n + i] = !relu || rounded > 0 || rounded != rounded ? value : static_cast<T>(0.0f);
         }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tapegraph/cuda/kernels/operand.cuh>
+#include <tapegraph/cuda/kernels/operand_walk.cuh>
 
 /// C = A B where neither operand need exist in memory: a problem says what element (m, k) of A and (k, n) of B are and
 /// where an element of C goes. Convolutions are such products (kernels/convolution.cuh).
@@ -34,59 +34,44 @@ __host__ __device__ constexpr int exchanged(int step) {
 /// channels instead of 127.
 template <class Problem, class Tile>
 inline constexpr int
-    implicit_gemm_blocks = sizeof(typename Problem::T) == 4 && Tile::threads == 128 && !Problem::a_along_k ? 4 : 1;
+    implicit_gemm_blocks = sizeof(typename Problem::T) == 4 && Tile::TM* Tile::TN == 32 && !Problem::a_along_k ? 4 : 1;
 
-/// `Problem`: element type T; extents m, n, k, groups, splits; a_along_k, b_along_k; types a_line, a_step, b_line, b_step
-/// with functions line_a(m, group), step_a(k, end of k, group) and so on; a(line, step) and b(line, step), addresses of V
-/// elements or null where the operand is zero; taps_of(first m, count) and next_step(those, k, end, BK), the next k at
-/// which A is not all zero; row(m, group, split), where C's row begins, and `width`, how many elements are stored at once;
-/// perhaps bias and relu, for sums that are not split. Indices beyond the extents are asked for.
+/// `Problem`: element type T; extents m, n, k, groups, splits; a_along_k, b_along_k; what operand_walk.cuh asks for;
+/// row(m, group, split), where C's row begins, and `width`, how many elements are stored at once; perhaps bias and relu, for sums
+/// that are not split. Indices beyond the extents are asked for.
 /// V neighbours along the direction in which an operand is contiguous are all there or none, and aligned to V.
 template <class Problem, class Tile, int V>
 __global__ void __launch_bounds__(Tile::threads, implicit_gemm_blocks<Problem, Tile>) implicit_gemm(Problem problem) {
     using T = typename Problem::T;
     using quad = pack<T, 4>;
     constexpr int BK = Tile::BK;
+    constexpr bool pixels = Problem::walks_pixels;
     constexpr int pitch_a = Tile::BM + 4, pitch_b = Tile::BN + 4; // transposed writes end in different banks
     constexpr auto exchanged_a = exchanged<T, BK, Problem::a_along_k, V>;
     constexpr auto exchanged_b = exchanged<T, BK, Problem::b_along_k, V>;
     static_assert(exchanged_a(BK - 1) < 16 && exchanged_b(BK - 1) < 16, "pieces of lanes lie 16 apart");
     alignas(16) __shared__ T shared_a[2][BK * pitch_a];
     alignas(16) __shared__ T shared_b[2][BK * pitch_b];
-    using load_a = loader<Tile::threads, Tile::BM, BK, Problem::a_along_k, V>;
-    using load_b = loader<Tile::threads, Tile::BN, BK, Problem::b_along_k, V>;
+    using load_a = walk_loader<Tile::threads, Tile::BM, BK, Problem::a_along_k, V>;
+    using load_b = walk_loader<Tile::threads, Tile::BN, BK, Problem::b_along_k, V>;
+
+    __shared__ gathered_line table[pixels ? 2 : 1][BK];
 
     const int thread = static_cast<int>(threadIdx.x);
-    const int first_m = static_cast<int>(blockIdx.x) * Tile::BM, first_n = static_cast<int>(blockIdx.y) * Tile::BN;
     const int group = static_cast<int>(blockIdx.z) % problem.groups,
               split = static_cast<int>(blockIdx.z) / problem.groups;
-    const k_range range(problem.k, BK, split, problem.splits);
-    const int end = range.end;
-
-    typename Problem::a_line lines_a[load_a::rows];
-    typename Problem::b_line lines_b[load_b::rows];
-    TG_UNROLL
-    for (int i = 0; i < load_a::rows; ++i) lines_a[i] = problem.line_a(first_m + load_a::line(thread, i), group);
-    TG_UNROLL
-    for (int i = 0; i < load_b::rows; ++i) lines_b[i] = problem.line_b(first_n + load_b::line(thread, i), group);
+    operand_walk<Problem, load_a, load_b, BK> walk(problem, thread, static_cast<int>(blockIdx.x) * Tile::BM,
+                                                   static_cast<int>(blockIdx.y) * Tile::BN, Tile::BM, group, split,
+                                                   table);
 
     pack<T, V> next_a[load_a::each], next_b[load_b::each];
-    const auto read = [](const T* at) {
-        return at == nullptr ? pack<T, V>{} : *reinterpret_cast<const pack<T, V>*>(at);
+    const auto read = [](const walked<T>& e) {
+        return e.there ? *reinterpret_cast<const pack<T, V>*>(e.at) : pack<T, V>{};
     };
-    const auto fetch = [&](int k) {
-        typename Problem::a_step step_a{};
-        typename Problem::b_step step_b{};
-        TG_UNROLL
-        for (int i = 0; i < load_a::each; ++i) {
-            if (i < load_a::taps) step_a = problem.step_a(k + load_a::step(thread, i), end, group);
-            if (load_a::mine(thread, i)) next_a[i] = read(problem.a(lines_a[load_a::rows == 1 ? 0 : i], step_a));
-        }
-        TG_UNROLL
-        for (int i = 0; i < load_b::each; ++i) {
-            if (i < load_b::taps) step_b = problem.step_b(k + load_b::step(thread, i), end, group);
-            if (load_b::mine(thread, i)) next_b[i] = read(problem.b(lines_b[load_b::rows == 1 ? 0 : i], step_b));
-        }
+    const auto fetch = [&] {
+        walk.load(
+            problem, thread, group, [&](int i, const walked<T>& a) { next_a[i] = read(a); },
+            [&](int i, const walked<T>& b) { next_b[i] = read(b); });
     };
     const auto keep_operand = [&](auto load, T* shared, int pitch, bool along_k, const auto& exchange,
                                   const pack<T, V>* next) {
@@ -131,22 +116,19 @@ __global__ void __launch_bounds__(Tile::threads, implicit_gemm_blocks<Problem, T
         }
     };
 
-    const auto taps = problem.taps_of(first_m, Tile::BM);
-    int ahead = problem.next_step(taps, range.begin, end, BK), buffer = 1;
+    int buffer = 1;
     bool first = true, loaded = false; // loaded: there is a tile to be multiplied
     do {
         TG_UNROLL
         for (int r = 0; r < Tile::TM; ++r) TG_UNROLL
         for (int c = 0; c < Tile::TN; ++c) sum[r][c] = T(0);
         // The first step of all only loads: what loads is long, and stands here once.
-        for (int step = loaded ? 0 : -1; step < longest_chain / BK && (loaded || ahead < end); ++step, buffer ^= 1) {
-            const bool more = ahead < end;
-            if (more) fetch(ahead);
+        for (int step = loaded ? 0 : -1; step < longest_chain / BK && (loaded || walk.more()); ++step, buffer ^= 1) {
+            if (pixels && step < 0) __syncthreads(); // for the first pixels
+            const bool more = walk.more();
+            if (more) fetch();
             if (loaded) multiply(shared_a[buffer], shared_b[buffer]);
-            if (more) {
-                keep(buffer ^ 1);
-                ahead = problem.next_step(taps, ahead + BK, end, BK);
-            }
+            if (more) keep(buffer ^ 1);
             loaded = more;
             __syncthreads();
         }

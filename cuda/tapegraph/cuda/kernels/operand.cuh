@@ -2,6 +2,8 @@
 
 #include <tapegraph/cuda/kernels/platform.cuh>
 
+#include <type_traits>
+
 /// What the matrix products of implicit_gemm.cuh and tensor_gemm.cuh share: how a block's threads walk over a tile of an
 /// operand, the part of k a split adds up, and how sums leave.
 
@@ -17,10 +19,12 @@ struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) pack {
 /// lies next to each other in memory: along k if AlongK, else along the line.
 template <int Threads, int Lines, int Steps, bool AlongK, int V>
 struct loader {
+    static constexpr int threads = Threads;
     static constexpr int inner = (AlongK ? Steps : Lines) / V; ///< copies along the contiguous direction
     static constexpr int copies = Lines * Steps / V;
     static constexpr int each = (copies + Threads - 1) / Threads;
     static constexpr bool straight = Threads % inner == 0; ///< a thread keeps its place in the contiguous direction
+    static constexpr int apart = Threads / inner;          ///< lines from a thread's copy to its next, if straight
     static constexpr int rows = AlongK || !straight ? each : 1;  ///< different lines one thread reads
     static constexpr int taps = !AlongK || !straight ? each : 1; ///< different k one thread reads
     static_assert((AlongK ? Steps : Lines) % V == 0);
@@ -35,6 +39,29 @@ struct loader {
         return AlongK ? copy % inner * V : copy / inner;
     }
 };
+
+/// A tile whose lines lie beside each other, walked so that a thread keeps its step of k: of a step all threads that are its own
+/// take what lies next to each other, and then what follows. Threads that are next to each other and not beside each other have
+/// steps that are `Spread` apart.
+template <int Threads, int Lines, int Steps, int V, int Spread = 1>
+struct across_loader {
+    static constexpr int threads = Threads, beside = Threads / Steps;
+    static constexpr int apart = beside * V; ///< lines from a thread's copy to its next
+    static constexpr int inner = Lines / V, each = (inner + beside - 1) / beside;
+    static_assert(Threads % Steps == 0 && Lines % V == 0 && Steps % Spread == 0);
+
+    __device__ static bool mine(int thread, int i) {
+        return inner % beside == 0 || thread % beside + i * beside < inner;
+    }
+    __device__ static int line(int thread, int i) { return (thread % beside + i * beside) * V; }
+    __device__ static int step(int thread, int = 0) {
+        const int j = thread / beside;
+        return j % (Steps / Spread) * Spread + j / (Steps / Spread);
+    }
+};
+template <int Threads, int Lines, int Steps, bool AlongK, int V, int Spread = 1>
+using walk_loader =
+    std::conditional_t<AlongK, loader<Threads, Lines, Steps, true, V>, across_loader<Threads, Lines, Steps, V, Spread>>;
 
 /// An offset into an operand that is read as it lies, or none.
 struct plain_place {

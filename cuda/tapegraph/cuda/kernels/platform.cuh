@@ -54,6 +54,16 @@ __host__ __device__ inline float from_bits(std::uint32_t bits) {
 #endif
 }
 
+__host__ __device__ inline std::uint32_t to_bits(float x) {
+#ifdef __CUDA_ARCH__
+    return __float_as_uint(x);
+#else
+    std::uint32_t bits;
+    __builtin_memcpy(&bits, &x, sizeof bits);
+    return bits;
+#endif
+}
+
 /// a b + c, rounded once on devices. Said explicitly because kernels are compiled without contraction (elementwise ones
 /// give the CPU's bits), which would halve the speed of a product.
 template <class T>

@@ -12,18 +12,18 @@ namespace tapegraph::cuda::kernels {
 /// longest_chain: there is no place for sums that are not finished.
 template <class Element>
 struct pooled_forward_problem : forward_problem<Element> {
-    using T = Element;
+    using T = sum_type<Element>;
     static constexpr bool pools = true;
     pixel_order windows;
 
-    pooled_forward_problem(const convolution_geometry& g, bool batch_innermost, const T* x, const T* w, const T* bias,
-                           bool relu, T* pooled)
-        : forward_problem<T>(g, batch_innermost, x, w, bias, relu, pooled),
+    pooled_forward_problem(const convolution_geometry& g, bool batch_innermost, const Element* x_, const Element* w_,
+                           const T* bias_, bool relu_, T* pooled)
+        : forward_problem<Element>(g, batch_innermost, x_, w_, bias_, relu_, pooled),
           windows(g.batch, g.out_height / 2, g.out_width / 2, batch_innermost) {}
 
     __device__ pixel_place pixel(int index) const {
-        const pixel_place w = windows.at(index / 4);
-        return {w.image, 2 * w.row + index / 2 % 2, 2 * w.column + index % 2};
+        const pixel_place window = windows.at(index / 4);
+        return {window.image, 2 * window.row + index / 2 % 2, 2 * window.column + index % 2};
     }
     __device__ gathered_line line_a(int index, int) const {
         return index < this->m ? this->window(pixel(index)) : gathered_line{0, -far_outside, -far_outside};

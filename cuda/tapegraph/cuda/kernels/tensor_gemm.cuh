@@ -1,16 +1,16 @@
 #pragma once
 
-#include <tapegraph/cuda/kernels/operand.cuh>
+#include <tapegraph/cuda/kernels/operand_walk.cuh>
 #ifndef TG_SIMT
 #include <tapegraph/cuda/kernels/instructions.cuh>
 #endif
 
-/// The products of implicit_gemm.cuh on tensor cores: TF32 operands, float sums. Same problems, float only.
+/// The products of implicit_gemm.cuh on tensor cores: operands in TF32 or of 16 bits, float sums. Same problems.
 ///
 /// Elements travel by asynchronous copies, V at a time, straight into shared memory, Stages tiles ahead of the products;
-/// they are rounded to TF32 (to nearest: truncation would shrink every result) on the way into registers. One barrier
+/// floats are rounded to TF32 (to nearest: truncation would shrink every result) on the way into registers. One barrier
 /// per step: it says that the tile to be multiplied has arrived everywhere and that the one to be overwritten has been
-/// used. Shared memory (dynamic): per stage A, BM lines of BK or BK steps of BM (+pad), and B likewise. The pads, and where
+/// used. Shared memory (dynamic): per stage A, BM lines of BK floats' bytes or as many steps of BM (+pad), and B likewise. The pads, and where
 /// operands lie along k an exchange of a line's quads, put the eight lines and four steps that a fragment reads into 32
 /// different banks, and the lines that a warp copies, too (tools/bank_conflicts; a pad of 4 behind such lines took twice the
 /// turns for copies, a fifth to a quarter of all of an input gradient). Of lines of 80 copies take 1.2 times the least.
@@ -30,137 +30,188 @@ struct tensor_tile {
     static_assert(BM % (WM * 16) == 0 && BN % (WN * 8) == 0 && BK % 8 == 0 && Stages >= 2);
 };
 
-/// One operand's tile in shared memory and how it is filled. Line and step are the row of the operand and k.
-template <class Tile, int Lines, bool AlongK, int V>
-struct staged_operand : loader<Tile::threads, Lines, Tile::BK, AlongK, V> {
-    static constexpr int pitch = AlongK ? Tile::BK : Lines + (40 - Lines % 32) % 32;
-    static constexpr int size = AlongK ? Lines * pitch : Tile::BK * pitch;
-    static constexpr int quads = Tile::BK / 4, turn = quads < 8 ? 8 / quads : 1; ///< of a line; lines in all banks
-    static_assert(pitch % 4 == 0 && (!AlongK || (quads & (quads - 1)) == 0) && quads <= 8);
+/// Steps of k in a tile: BK floats, or as many bytes of 16-bit elements.
+template <class Tile, class T>
+inline constexpr int tile_depth = Tile::BK * 4 / static_cast<int>(sizeof(T));
 
-    using walk = loader<Tile::threads, Lines, Tile::BK, AlongK, V>;
+/// How far apart the steps of copies must be that are made at once, so that they end in different banks: lines that lie across are a
+/// bit more than whole rounds of all banks long, by 32 bytes or, of 16-bit elements, an odd number of 16.
+template <class Tile, class T, int V>
+inline constexpr int copy_spread = [] {
+    constexpr int bytes = Tile::threads / tile_depth<Tile, T> * V * static_cast<int>(sizeof(T)),
+                  more = sizeof(T) == 4 ? 32 : 16;
+    return bytes >= 128 || bytes < more ? 1 : bytes / more;
+}();
+
+/// One operand's tile in shared memory and how it is filled. Line and step are the row of the operand and k. Along k a line is of
+/// pieces of 16 bytes; across, a step is one of all lines, and a few more.
+template <class Tile, class T, int Lines, bool AlongK, int V>
+struct staged_operand : walk_loader<Tile::threads, Lines, tile_depth<Tile, T>, AlongK, V, copy_spread<Tile, T, V>> {
+    static constexpr int depth = tile_depth<Tile, T>, piece = 16 / static_cast<int>(sizeof(T));
+    static constexpr int across = sizeof(T) == 4 ? Lines + (40 - Lines % 32) % 32 : (Lines / piece | 1) * piece;
+    static constexpr int pitch = AlongK ? depth : across;
+    static constexpr int size = AlongK ? Lines * pitch : depth * pitch;
+    static constexpr int pieces = depth / piece, turn = pieces < 8 ? 8 / pieces : 1; ///< of a line; lines in all banks
+    static_assert(pitch % piece == 0 && (!AlongK || (pieces & (pieces - 1)) == 0) && pieces <= 8);
+
+    using walk = walk_loader<Tile::threads, Lines, depth, AlongK, V, copy_spread<Tile, T, V>>;
 
     __device__ static int at(int line, int step) {
-        return AlongK ? line * pitch + (step ^ line / turn % quads * 4) : step * pitch + line;
+        return AlongK ? line * pitch + (step ^ line / turn % pieces * piece) : step * pitch + line;
     }
     /// Where a thread's i-th copy goes. Lines eight apart are exchanged alike, which spares registers.
     __device__ static int copied_to(int thread, int i) {
-        constexpr int apart = Tile::threads / walk::inner;
-        if constexpr (AlongK && walk::straight && apart % 8 == 0)
-            return at(walk::line(thread, 0), walk::step(thread, 0)) + i * apart * pitch;
+        if constexpr (!AlongK || walk::apart % 8 == 0)
+            return at(walk::line(thread, 0), walk::step(thread, 0)) + i * walk::apart * (AlongK ? pitch : 1);
         else
             return at(walk::line(thread, i), walk::step(thread, i));
     }
-    /// From the place of (line, step below 4) to that of (line + more, step + further); multiples of 8 and 4.
+    /// From the place of (line, step below a piece or two) to that of (line + more, step + further); multiples of 8, and of one
+    /// piece or two.
     __device__ static int moved(int place, int more, int further) {
         return AlongK ? (place ^ further) + more * pitch : place + further * pitch + more;
     }
 };
 
-/// What rounding x to TF32 has left of it.
-__device__ __forceinline__ float left_by_tf32(float x, std::uint32_t rounded) {
-    return x - from_bits(rounded & ~std::uint32_t{0x1FFF}); // the number alone, without what stands behind it
+/// Reads fragments of an operand: registers of 4 bytes, Count for (line, k), whose lanes are as multiply_tf32 and multiply_pairs
+/// want them. Of A they are lines 0 and 8, then the next piece of k; of B, where k comes first, each 8 lines' two pieces.
+template <class Operand, class T, bool AlongK>
+class fragment_reader {
+    static constexpr bool by_element = !AlongK && sizeof(T) == 4; ///< matrices are not transposed by 4 bytes
+
+public:
+    __device__ fragment_reader(int first, int lane, bool of_b) : of_b_(of_b) {
+        // Lane 8 i + j has row j of matrix i: the bit of i that says which lines, and that which says which k.
+        const int lines = of_b ? lane / 16 : lane / 8 % 2, further = of_b ? lane / 8 % 2 : lane / 16;
+        if constexpr (by_element)
+            place_ = Operand::at(first + lane / 4, lane % 4);
+        else if constexpr (AlongK)
+            place_ = Operand::at(first + lines * 8 + lane % 8, further * Operand::piece);
+        else
+            place_ = Operand::at(first + lines * 8, further * Operand::piece + lane % 8);
+    }
+    template <int Count>
+    __device__ void read(std::uint32_t* to, const T* tile, int more, int k) const {
+        if constexpr (by_element) {
+            TG_UNROLL
+            for (int i = 0; i < Count; ++i) {
+                const int lines = of_b_ ? i / 2 : i % 2, further = of_b_ ? i % 2 : i / 2;
+                to[i] = to_bits(tile[Operand::moved(place_, more + lines * 8, k + further * 4)]);
+            }
+        } else {
+            load_matrices<Count, !AlongK>(to, tile + Operand::moved(place_, more, k));
+        }
+    }
+
+private:
+    int place_;
+    bool of_b_;
+};
+
+/// Rounds floats to TF32, and in tf32x3 what that has left of them.
+template <tensor_precision Precision, int Count>
+__device__ __forceinline__ void round_to_tf32(std::uint32_t (&x)[Count], std::uint32_t (&low)[Count]) {
+    TG_UNROLL
+    for (int i = 0; i < Count; ++i) {
+        const float number = from_bits(x[i]);
+        x[i] = to_tf32(number);
+        if constexpr (Precision == tensor_precision::tf32x3)
+            low[i] = to_tf32(number - from_bits(x[i] & ~std::uint32_t{0x1FFF})); // without what stands behind it
+    }
 }
 
 template <class Problem, class Tile, int V>
-inline constexpr int tensor_gemm_shared_bytes = Tile::Stages * 4 *
-                                                (staged_operand<Tile, Tile::BM, Problem::a_along_k, V>::size +
-                                                 staged_operand<Tile, Tile::BN, Problem::b_along_k, V>::size);
+inline constexpr int
+    tensor_gemm_shared_bytes = Tile::Stages* static_cast<int>(sizeof(typename Problem::element)) *
+                               (staged_operand<Tile, typename Problem::element, Tile::BM, Problem::a_along_k, V>::size +
+                                staged_operand<Tile, typename Problem::element, Tile::BN, Problem::b_along_k, V>::size);
 
 template <class Problem, class Tile, int V, tensor_precision Precision>
 __global__ void __launch_bounds__(Tile::threads, 1) tensor_gemm(Problem problem) {
-    using operand_a = staged_operand<Tile, Tile::BM, Problem::a_along_k, V>;
-    using operand_b = staged_operand<Tile, Tile::BN, Problem::b_along_k, V>;
-    constexpr int BK = Tile::BK, Stages = Tile::Stages;
+    using element = typename Problem::element;
+    using operand_a = staged_operand<Tile, element, Tile::BM, Problem::a_along_k, V>;
+    using operand_b = staged_operand<Tile, element, Tile::BN, Problem::b_along_k, V>;
+    constexpr int depth = operand_a::depth, Stages = Tile::Stages;
     constexpr int stage_size = operand_a::size + operand_b::size;
-    TG_DYNAMIC_SHARED(float, shared);
+    constexpr bool pixels = Problem::walks_pixels;
+    TG_DYNAMIC_SHARED(element, shared);
+    __shared__ gathered_line table[pixels ? 2 : 1][depth];
 
     const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
-    const int first_m = static_cast<int>(blockIdx.x) * Tile::BM, first_n = static_cast<int>(blockIdx.y) * Tile::BN;
     const int group = static_cast<int>(blockIdx.z) % problem.groups,
               split = static_cast<int>(blockIdx.z) / problem.groups;
-    const k_range range(problem.k, BK, split, problem.splits);
-    const int end = range.end;
+    operand_walk<Problem, typename operand_a::walk, typename operand_b::walk, depth> walk(
+        problem, thread, static_cast<int>(blockIdx.x) * Tile::BM, static_cast<int>(blockIdx.y) * Tile::BN, Tile::BM,
+        group, split, table);
 
-    typename Problem::a_line lines_a[operand_a::rows];
-    typename Problem::b_line lines_b[operand_b::rows];
-    TG_UNROLL
-    for (int i = 0; i < operand_a::rows; ++i) lines_a[i] = problem.line_a(first_m + operand_a::line(thread, i), group);
-    TG_UNROLL
-    for (int i = 0; i < operand_b::rows; ++i) lines_b[i] = problem.line_b(first_n + operand_b::line(thread, i), group);
-
-    const auto load = [&](int k, int stage) {
-        float* const to_a = shared + stage * stage_size;
-        float* const to_b = to_a + operand_a::size;
-        typename Problem::a_step step_a{};
-        typename Problem::b_step step_b{};
-        TG_UNROLL
-        for (int i = 0; i < operand_a::each; ++i) {
-            if (!operand_a::mine(thread, i)) break;
-            if (i < operand_a::taps) step_a = problem.step_a(k + operand_a::step(thread, i), end, group);
-            copy_async<4 * V>(to_a + operand_a::copied_to(thread, i),
-                              problem.a(lines_a[operand_a::rows == 1 ? 0 : i], step_a), problem.anywhere_a());
-        }
-        TG_UNROLL
-        for (int i = 0; i < operand_b::each; ++i) {
-            if (!operand_b::mine(thread, i)) break;
-            if (i < operand_b::taps) step_b = problem.step_b(k + operand_b::step(thread, i), end, group);
-            copy_async<4 * V>(to_b + operand_b::copied_to(thread, i),
-                              problem.b(lines_b[operand_b::rows == 1 ? 0 : i], step_b), problem.anywhere_b());
-        }
+    const auto load = [&](int stage) {
+        element* const to_a = shared + stage * stage_size;
+        element* const to_b = to_a + operand_a::size;
+        constexpr int bytes = static_cast<int>(sizeof(element)) * V;
+        walk.load(
+            problem, thread, group,
+            [&](int i, const walked<element>& a) {
+                copy_async<bytes>(to_a + operand_a::copied_to(thread, i), a.at, a.there);
+            },
+            [&](int i, const walked<element>& b) {
+                copy_async<bytes>(to_b + operand_b::copied_to(thread, i), b.at, b.there);
+            });
     };
 
     const int g = lane / 4, t = lane % 4; // a lane's place in a fragment
     const int warp_m = warp / Tile::WN * (Tile::rows * 16), warp_n = warp % Tile::WN * (Tile::columns * 8);
-    const int place_a = operand_a::at(warp_m + g, t), place_b = operand_b::at(warp_n + g, t);
+    const fragment_reader<operand_a, element, Problem::a_along_k> read_a(warp_m, lane, false);
+    const fragment_reader<operand_b, element, Problem::b_along_k> read_b(warp_n, lane, true);
     float sum[Tile::rows][Tile::columns][4];
     const auto multiply = [&](int stage) {
-        const float* const a = shared + stage * stage_size;
-        const float* const b = a + operand_a::size;
+        const element* const a = shared + stage * stage_size;
+        const element* const b = a + operand_a::size;
         TG_UNROLL
-        for (int k = 0; k < BK; k += 8) {
-            std::uint32_t high_a[Tile::rows][4], low_a[Tile::rows][4];
+        for (int k = 0; k < depth; k += 2 * operand_a::piece) {
+            std::uint32_t of_a[Tile::rows][4], low_a[Tile::rows][4];
             TG_UNROLL
-            for (int r = 0; r < Tile::rows; ++r) TG_UNROLL
-            for (int i = 0; i < 4; ++i) {
-                const float x = a[operand_a::moved(place_a, r * 16 + i % 2 * 8, k + i / 2 * 4)];
-                high_a[r][i] = to_tf32(x);
-                if constexpr (Precision == tensor_precision::tf32x3)
-                    low_a[r][i] = to_tf32(left_by_tf32(x, high_a[r][i]));
+            for (int r = 0; r < Tile::rows; ++r) {
+                read_a.template read<4>(of_a[r], a, r * 16, k);
+                if constexpr (sizeof(element) == 4) round_to_tf32<Precision>(of_a[r], low_a[r]);
             }
             TG_UNROLL
-            for (int c = 0; c < Tile::columns; ++c) {
-                std::uint32_t high_b[2], low_b[2];
+            for (int c = 0; c < Tile::columns; c += 2) { // two at a time, as they are read
+                constexpr bool odd = Tile::columns % 2 != 0;
+                std::uint32_t of_b[2][2], low_b[2][2];
+                if (odd && c + 1 == Tile::columns)
+                    read_b.template read<2>(&of_b[0][0], b, c * 8, k);
+                else
+                    read_b.template read<4>(&of_b[0][0], b, c * 8, k);
                 TG_UNROLL
-                for (int i = 0; i < 2; ++i) {
-                    const float x = b[operand_b::moved(place_b, c * 8, k + i * 4)];
-                    high_b[i] = to_tf32(x);
-                    if constexpr (Precision == tensor_precision::tf32x3) low_b[i] = to_tf32(left_by_tf32(x, high_b[i]));
-                }
-                TG_UNROLL
-                for (int r = 0; r < Tile::rows; ++r) {
-                    if constexpr (Precision == tensor_precision::tf32x3) {
-                        // The small products first. The cores truncate when they add, so long sums stay outside.
-                        float eight[4]{};
-                        multiply_tf32(eight, low_a[r], high_b);
-                        multiply_tf32(eight, high_a[r], low_b);
-                        multiply_tf32(eight, high_a[r], high_b);
-                        TG_UNROLL
-                        for (int i = 0; i < 4; ++i) sum[r][c][i] += eight[i];
-                    } else {
-                        multiply_tf32(sum[r][c], high_a[r], high_b);
+                for (int h = 0; h < 2; ++h) {
+                    if (c + h >= Tile::columns) break;
+                    if constexpr (sizeof(element) == 4) round_to_tf32<Precision>(of_b[h], low_b[h]);
+                    TG_UNROLL
+                    for (int r = 0; r < Tile::rows; ++r) {
+                        float(&to)[4] = sum[r][c + h < Tile::columns ? c + h : c];
+                        if constexpr (sizeof(element) == 2) {
+                            multiply_pairs<element>(to, of_a[r], of_b[h]);
+                        } else if constexpr (Precision == tensor_precision::tf32x3) {
+                            // The small products first. The cores truncate when they add, so long sums stay outside.
+                            float eight[4]{};
+                            multiply_tf32(eight, low_a[r], of_b[h]);
+                            multiply_tf32(eight, of_a[r], low_b[h]);
+                            multiply_tf32(eight, of_a[r], of_b[h]);
+                            TG_UNROLL
+                            for (int i = 0; i < 4; ++i) to[i] += eight[i];
+                        } else {
+                            multiply_tf32(to, of_a[r], of_b[h]);
+                        }
                     }
                 }
             }
         }
     };
 
-    const auto taps = problem.taps_of(first_m, Tile::BM);
-    int ahead = problem.next_step(taps, range.begin, end, BK), loaded = 0;
+    int loaded = 0;
     const auto load_next = [&](int stage) {
-        if (ahead < end) {
-            load(ahead, stage);
-            ahead = problem.next_step(taps, ahead + BK, end, BK);
+        if (walk.more()) {
+            load(stage);
             ++loaded;
         }
         commit_copies(); // empty groups too, so that counting groups counts stages
@@ -174,11 +225,9 @@ __global__ void __launch_bounds__(Tile::threads, 1) tensor_gemm(Problem problem)
         for (int i = 0; i < 4; ++i) sum[r][c][i] = 0;
         // The first steps of all only load: what loads is long, and stands here once.
         TG_ROLLED
-        for (int step = first ? 1 - Stages : 0; step < longest_chain / BK && (step < 0 || done < loaded); ++step) {
-            if (step >= 0) {
-                wait_copies<Stages - 2>();
-                __syncthreads();
-            }
+        for (int step = first ? 1 - Stages : 0; step < longest_chain / depth && (step < 0 || done < loaded); ++step) {
+            if (step >= 0) wait_copies<Stages - 2>();
+            if (step >= 0 || pixels) __syncthreads();
             load_next(step < 0 ? step + Stages - 1 : stage == 0 ? Stages - 1 : stage - 1);
             if (step < 0) continue;
             multiply(stage);

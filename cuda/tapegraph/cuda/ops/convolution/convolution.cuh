@@ -1,14 +1,14 @@
 #pragma once
 
 #include <tapegraph/cuda/context.hpp>
-#include <tapegraph/cuda/ops/convolution/by_product.cuh>
-#include <tapegraph/cuda/ops/convolution/plans.hpp>
 #include <tapegraph/cuda/kernel.cuh>
 #include <tapegraph/cuda/kernels/convolution.cuh>
 #include <tapegraph/cuda/kernels/direct_convolution.cuh>
 #include <tapegraph/cuda/kernels/few_channels.cuh>
 #include <tapegraph/cuda/kernels/implicit_gemm.cuh>
 #include <tapegraph/cuda/kernels/tensor_gemm.cuh>
+#include <tapegraph/cuda/ops/convolution/by_product.cuh>
+#include <tapegraph/cuda/ops/convolution/plans.hpp>
 #include <tapegraph/ops/convolution/call_geometry.hpp>
 
 /// convolution_op, with bias and relu, and its two gradients on a device: depthwise, separable and transposed
@@ -86,7 +86,7 @@ struct product_launch {
         } else if (plan.algorithm == convolution_algorithm::multiply_adds) {
             switch (plan.tile) {
             case 1: return multiply_adds<1, 8, 8, 4>();
-            case 2: return v == 4 ? multiply_adds<2, 8, 8, 4>() : multiply_adds<2, 8, 8, 2>();
+            case 2: return v == 4 ? multiply_adds<2, 4, 20, 4>() : multiply_adds<2, 4, 20, 2>();
             default:
                 return v == 4   ? multiply_adds<0, 4, 8, 4>()
                        : v == 2 ? multiply_adds<0, 4, 8, 2>()

@@ -39,7 +39,7 @@ struct product_tile {
     bool exact;
 };
 inline constexpr product_tile multiply_add_tiles[]{
-    {64, 64, 16, 128, 0.6, 1, false}, {128, 128, 8, 256, 0.75, 4, false}, {64, 160, 8, 160, 0.7, 2, false}};
+    {64, 64, 16, 128, 0.6, 1, false}, {128, 128, 8, 256, 0.75, 4, false}, {64, 160, 8, 128, 0.7, 2, false}};
 inline constexpr product_tile tensor_tiles[]{{64, 64, 16, 128, 0.5, 1, true},
                                              {64, 80, 16, 128, 0.55, 2, false},
                                              {128, 160, 16, 256, 0.8, 2, false},
@@ -250,12 +250,17 @@ inline convolution_plan choose_convolution(const convolution_geometry& g, convol
     const std::int64_t together =
         pass == convolution_pass::input_gradient ? g.group_out() : g.group_in() | g.group_out();
     plan.vector = together % 4 == 0 && element == 4 ? 4 : together % 2 == 0 ? 2 : 1;
-    detail::product_extents reached = e;
-    if (pass != convolution_pass::filter_gradient) {
-        const double useful = detail::useful_part(g, pass);
-        plan.batch_innermost = g.batch >= 8 && useful < 0.97;
-        if (plan.batch_innermost) reached.k = static_cast<std::int64_t>(static_cast<double>(e.k) * useful) + 1;
-    }
+    const double useful = pass == convolution_pass::filter_gradient ? 1 : detail::useful_part(g, pass);
+    plan.batch_innermost = g.batch >= 8 && useful < 0.97;
+    // k as it is walked: the channels of a tap are padded to whole steps.
+    const auto walked = [&](const product_tile& tile) {
+        detail::product_extents reached = e;
+        if (pass == convolution_pass::filter_gradient) return reached;
+        const std::int64_t taps = g.kernel_height * g.kernel_width, channels = taps > 0 ? e.k / taps : 0;
+        reached.k = taps * ((channels + tile.depth - 1) / tile.depth * tile.depth);
+        if (plan.batch_innermost) reached.k = static_cast<std::int64_t>(static_cast<double>(reached.k) * useful) + 1;
+        return reached;
+    };
     const std::span<const product_tile> tiles =
         tensor ? std::span<const product_tile>(tensor_tiles) : std::span<const product_tile>(multiply_add_tiles);
     double least = 0;
@@ -264,6 +269,7 @@ inline convolution_plan choose_convolution(const convolution_geometry& g, convol
         const product_tile& tile = tiles[static_cast<std::size_t>(t)];
         if (plan.vector < tile.vector || (element != 4 && t > 0)) continue;
         if (plan.exact && !tile.exact) continue;
+        const detail::product_extents reached = walked(tile);
         const std::int64_t most = detail::most_splits(bytes, e.k / (4 * tile.depth), g.groups, limit);
         for (std::int64_t splits = 1; splits <= most; splits += 1 + splits / 8) {
             const double cost =

@@ -1,34 +1,154 @@
 #pragma once
 
-#include <tapegraph/cuda/ops/convolution/convolution.cuh>
 #include <tapegraph/cuda/kernels/finish_product.cuh>
+#include <tapegraph/cuda/ops/convolution/convolution.cuh>
 #include <tapegraph/cuda/widened.cuh>
 #include <tapegraph/ops/convolution/kernel.hpp>
 
 #include <algorithm>
 
-/// Convolution, bias and relu of 16-bit elements: the float kernel on converted operands, whose sums are rounded on the way
-/// out. Each of the three operations rounds its result, as it does alone.
+/// Convolutions of 16-bit elements: on tensor cores as they lie, with float sums in scratch memory that a second kernel adds up,
+/// finishes and rounds; where these cannot (odd channels, few of them, an older device), the float kernels between conversions.
+/// Convolution, bias and relu each round their result, as they do alone. The math_mode does not matter: products of 16-bit
+/// elements are exact in float.
 
 namespace tapegraph::cuda {
 
-template <bool Relu, storage_type T>
-struct kernel<convolution_bias_op<Relu>, T> {
+namespace detail {
+
+template <class T, convolution_pass Pass>
+struct narrow_convolution {
+    convolution_geometry g;
+    convolution_plan plan;
+    bool on_cores = false;
+
+    explicit narrow_convolution(const convolution_geometry& of)
+        : g(of), plan(plans_of(of, Pass, sizeof(float))[math_mode::tf32]) {
+        on_cores = plan.algorithm == convolution_algorithm::tensor_cores && lanes() >= 2;
+        plan.vector = lanes() % 8 == 0 ? 8 : 2;
+        plan.tile = plan.tile == 2 ? 2 : 0; // the others serve narrow results
+    }
+    std::size_t workspace() const { return slice() * sizeof(float) * static_cast<std::size_t>(plan.splits); }
+
+    /// The splits' sums.
+    void run(const kernel_call& call, const char* operation, const T* a, const T* b, float* sums) const {
+        check_convolution(g, operation);
+        convolution_plan aligned = plan;
+        if (!aligned_to(16, {a, b})) aligned.vector = 2;
+        if constexpr (Pass == convolution_pass::forward)
+            launch_on(call, operation, aligned,
+                      kernels::forward_problem<T>(g, plan.batch_innermost, a, b, nullptr, false, sums));
+        else if constexpr (Pass == convolution_pass::input_gradient)
+            launch_on(call, operation, aligned,
+                      kernels::input_gradient_problem<T>(g, plan.batch_innermost, a, b, sums));
+        else
+            launch_on(call, operation, aligned, kernels::filter_gradient_problem<T>(g, a, b, sums));
+    }
+    /// c = relu(the splits' sums + bias).
+    void finish(const kernel_call& call, const char* operation, const float* sums, const T* bias, std::int64_t channels,
+                T* c, bool relu) const {
+        const std::int64_t rows = static_cast<std::int64_t>(slice()) / channels;
+        launch(call, operation, {static_cast<unsigned>(std::min<std::int64_t>((rows + 7) / 8, 65535)), dim3(32, 8)},
+               kernels::narrow_product<T>, sums, bias, c, rows, channels, relu, plan.splits);
+    }
+
+private:
+    /// Channels that lie together wherever an operand is read.
+    std::int64_t lanes() const {
+        const std::int64_t together =
+            Pass == convolution_pass::input_gradient ? g.group_out() : g.group_in() | g.group_out();
+        return together % 8 == 0 ? 8 : together % 2 == 0 ? 2 : 1;
+    }
+    std::size_t slice() const {
+        const product_extents e(g, Pass);
+        return static_cast<std::size_t>(e.m * e.n * g.groups);
+    }
+    template <class Problem>
+    static void launch_on(const kernel_call& call, const char* operation, const convolution_plan& how, Problem p) {
+        p.splits = how.splits;
+        p.width = width_of(p.n, Pass == convolution_pass::input_gradient ? p.s.in_channels : p.s.out_channels, p.out);
+        const product_launch<Problem> start{call, operation, p};
+        if (how.tile == 2)
+            how.vector == 8 ? start.template tensor_cores<2, 2, 4, 8>() : start.template tensor_cores<2, 2, 4, 2>();
+        else
+            how.vector == 8 ? start.template tensor_cores<0, 2, 2, 8>() : start.template tensor_cores<0, 2, 2, 2>();
+    }
+};
+
+/// What a call of one of the three passes takes and does; `run` of float kernels where the cores cannot.
+template <class Op, class T, convolution_pass Pass>
+struct narrow_call {
     static std::size_t workspace(const kernel_call& c) {
+        const narrow_convolution<T, Pass> n(runtime::geometry_of<Op>(c));
+        if (n.on_cores) return n.workspace();
         const runtime::detail::widened_call wide(c);
-        return wide.bytes + kernel<convolution_op, float>::workspace(wide.call);
+        return wide.bytes + kernel<Op, float>::workspace(wide.call);
+    }
+    /// Whether it has been done; `bias` may be null.
+    static bool run(const kernel_call& c, const char* operation, const T* bias, bool relu) {
+        const convolution_geometry g = runtime::geometry_of<Op>(c);
+        const narrow_convolution<T, Pass> n(g);
+        if (!n.on_cores) return false;
+        if (c.out[0].elements() == 0) return true;
+        auto* const sums = static_cast<float*>(c.workspace);
+        n.run(c, operation, c.in[0].as<const T>(), c.in[1].as<const T>(), sums);
+        n.finish(c, operation, sums, bias, Pass == convolution_pass::input_gradient ? g.in_channels : g.out_channels,
+                 c.out[0].as<T>(), relu);
+        return true;
+    }
+};
+
+/// Calls f<T>() for the type of a call's operands.
+template <class F>
+auto with_storage_of(const kernel_call& c, const F& f) {
+    return c.in[0].type == dtype::bf16 ? f.template operator()<bfloat16>() : f.template operator()<half>();
+}
+
+template <class Op, convolution_pass Pass>
+struct widened_convolution {
+    static std::size_t workspace(const kernel_call& c) {
+        return with_storage_of(c, [&]<class T>() { return narrow_call<Op, T, Pass>::workspace(c); });
     }
     static void run(const kernel_call& c) {
+        if (with_storage_of(
+                c, [&]<class T>() { return narrow_call<Op, T, Pass>::run(c, Op::name.data(), nullptr, false); }))
+            return;
+        const runtime::detail::widened_call wide(c);
+        with_storage_of(c, [&]<class T>() {
+            for (int i = 0; i < 2; ++i) convert<float, T>(c, wide.call.in[i], c.in[i]);
+            kernel<Op, float>::run(wide.call);
+            convert<T, float>(c, c.out[0], wide.call.out[0]);
+        });
+    }
+};
+
+} // namespace detail
+
+template <>
+struct widened_kernel<convolution_op> : detail::widened_convolution<convolution_op, convolution_pass::forward> {};
+template <>
+struct widened_kernel<convolution_input_gradient_op>
+    : detail::widened_convolution<convolution_input_gradient_op, convolution_pass::input_gradient> {};
+template <>
+struct widened_kernel<convolution_filter_gradient_op>
+    : detail::widened_convolution<convolution_filter_gradient_op, convolution_pass::filter_gradient> {};
+
+template <bool Relu, storage_type T>
+struct kernel<convolution_bias_op<Relu>, T> {
+    using narrow = detail::narrow_call<convolution_op, T, convolution_pass::forward>;
+    static std::size_t workspace(const kernel_call& c) { return narrow::workspace(c); }
+    static void run(const kernel_call& c) {
+        constexpr const char* name = convolution_bias_op<Relu>::name.data();
+        if (narrow::run(c, name, c.in[2].as<const T>(), Relu)) return;
         const runtime::detail::widened_call wide(c);
         for (int i = 0; i < 2; ++i) detail::convert<float, T>(c, wide.call.in[i], c.in[i]);
         kernel<convolution_op, float>::run(wide.call);
         const std::int64_t channels = c.in[2].elements();
         if (c.out[0].elements() == 0) return;
         const std::int64_t pixels = c.out[0].elements() / channels;
-        launch(c, convolution_bias_op<Relu>::name.data(),
-               {static_cast<unsigned>(std::min<std::int64_t>((pixels + 7) / 8, 65535)), dim3(32, 8)},
+        launch(c, name, {static_cast<unsigned>(std::min<std::int64_t>((pixels + 7) / 8, 65535)), dim3(32, 8)},
                kernels::narrow_product<T>, wide.call.out[0].as<const float>(), c.in[2].as<const T>(), c.out[0].as<T>(),
-               pixels, channels, Relu);
+               pixels, channels, Relu, 1);
     }
 };
 
