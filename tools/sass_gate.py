@@ -53,11 +53,11 @@ TABLE = [
     Demand(r"implicit_gemm<input_gradient_problem", "FFMA", 0.75, width=16),
     Demand(r"implicit_gemm<filter_gradient_problem", "FFMA", 0.68, width=15),
     # Of operands that lie across a matrix is read in pieces of 4 bytes, because it cannot be turned on the way.
-    Demand(r"tensor_gemm<forward_problem<.*0\)>", "HMMA", 0.70, width=7),
+    Demand(r"tensor_gemm<forward_problem<.*\)0>", "HMMA", 0.70, width=7),
     Demand(r"tensor_gemm<input_gradient_problem", "HMMA", 0.70, width=12),
     Demand(r"tensor_gemm<filter_gradient_problem<float", "HMMA", 0.55, width=4),
     Demand(r"tensor_gemm<filter_gradient_problem<bfloat16", "HMMA", 0.60, width=12),
-    Demand(r"tensor_gemm<forward_problem<.*1\)>", "HMMA", 0.50, width=6),
+    Demand(r"tensor_gemm<forward_problem<.*\)1>", "HMMA", 0.50, width=6),
 ]
 
 # Cycles that the tensor cores of a quarter of a multiprocessor are busy with an instruction, by architecture and shape: NVIDIA's
