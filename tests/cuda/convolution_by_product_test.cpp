@@ -55,6 +55,18 @@ TEST_CASE("convolution by products: all passes are exact, whatever the chunks") 
     }
 }
 
+TEST_CASE("convolution by products: of single pixels, in place of windows") {
+    const auto pixels = geometry(3, 5, 7, 6, 1, 1, 10);
+    REQUIRE(cuda::detail::is_pixelwise(pixels));
+    REQUIRE(cuda::detail::chunk_bytes(pixels, sizeof(float), 1) == 0);
+    in_orders([&] { check_passes<float>(pixels, 1); });
+    check_passes<double>(pixels, 1);
+    check_passes<float>(geometry(1, 1, 1, 1, 1, 1, 1), 1);
+    // These have windows of one pixel that are not the image.
+    check_passes<float>(geometry(2, 5, 7, 6, 1, 1, 5, 2, 3), 1);
+    check_passes<float>(geometry(2, 5, 4, 6, 1, 1, 5, 1, 1, 1, 0, 0, 2), 1);
+}
+
 TEST_CASE("convolution by products: nothing to compute, and nothing to add") {
     for (auto [batch, in, out] : {std::array{0, 3, 4}, {2, 0, 4}, {2, 3, 0}})
         check_passes<float>(geometry(batch, 5, 5, in, 3, 3, out, 1, 1, 1, 1, 1, 1), 1);

@@ -47,6 +47,10 @@ TEST_CASE("convolution plans: tensor cores only for floats, where asked for and 
                 for (std::size_t element : {sizeof(float), sizeof(double)}) {
                     const auto p = choose_convolution(second_layer(32), pass, element, mode, {132, cores});
                     const bool tensor = cores && mode != math_mode::fp32 && element == 4;
+                    if (p.algorithm == convolution_algorithm::product) { // in TF32 never slower by kernels of ours
+                        CHECK((!tensor || mode == math_mode::tf32x3));
+                        continue;
+                    }
                     CHECK((p.algorithm == convolution_algorithm::tensor_cores) == tensor);
                     CHECK(p.exact == (tensor && mode == math_mode::tf32x3));
                     CHECK((element == 4 || p.tile == 0));
@@ -58,7 +62,7 @@ TEST_CASE("convolution plans: vectors divide the channels that are read along") 
     const auto vector = [](int in, int out, convolution_pass pass, std::size_t element = sizeof(float),
                            int groups = 1) {
         const auto p = choose_convolution(geometry(8, 9, 9, in, 3, 3, out, 1, 1, 0, 0, 0, 0, 1, 1, groups), pass,
-                                          element, math_mode::tf32, {});
+                                          element, math_mode::tf32, {}, 0); // no room for windows
         CHECK(p.vector >= (element == 4 ? tile_of(p).vector : 1));
         return p.vector;
     };
@@ -89,7 +93,7 @@ TEST_CASE("convolution plans: small products are split until nearly all of the d
     for (auto mode : modes)
         for (auto pass : passes) {
             const auto p = choose_convolution(second_layer(1), pass, sizeof(float), mode, {132, true});
-            CHECK(blocks_of(second_layer(1), pass, p) >= 120);
+            if (p.algorithm != convolution_algorithm::product) CHECK(blocks_of(second_layer(1), pass, p) >= 120);
         }
     // A few results of many pixels.
     const auto wide = geometry(64, 64, 64, 16, 3, 3, 16);
@@ -111,7 +115,10 @@ TEST_CASE("convolution plans: scratch memory stays below its limit") {
                 for (std::size_t limit : {std::size_t{0}, bytes, 2 * bytes, 5 * bytes, convolution_workspace_limit}) {
                     const auto p = choose_convolution(g, pass, sizeof(float), mode, {132, true}, limit);
                     CHECK(p.workspace <= limit);
-                    CHECK(p.workspace == (p.splits > 1 ? static_cast<std::size_t>(p.splits) * bytes : 0));
+                    CHECK(p.workspace == (p.algorithm == convolution_algorithm::product
+                                              ? detail::chunk_bytes(g, 4, limit)
+                                          : p.splits > 1 ? static_cast<std::size_t>(p.splits) * bytes
+                                                         : 0));
                     if (limit < 2 * bytes) CHECK(p.splits == 1);
                 }
             }
@@ -131,6 +138,50 @@ TEST_CASE("convolution plans: batches of more pixels than kernels count are cut"
     const std::int64_t images = detail::images_of_chunk(thin, 4, std::size_t{1} << 40);
     CHECK(images * 1000000 <= 0x7FFFFFFF);
     CHECK((images + 1) * 1000000 > 0x7FFFFFFF);
+}
+
+TEST_CASE("convolution plans: outputs that see one pixel are the library's products, without scratch memory") {
+    const auto pixels = geometry(32, 56, 56, 64, 1, 1, 256);
+    for (auto pass : passes)
+        for (auto mode : modes)
+            for (std::size_t element : {sizeof(float), sizeof(double)}) {
+                const auto p = choose_convolution(pixels, pass, element, mode, {132, true}, 0);
+                CHECK(p.algorithm == convolution_algorithm::product);
+                CHECK(p.workspace == 0);
+                CHECK(p.splits == 1);
+            }
+    CHECK(detail::images_of_chunk(pixels, 4, 1) == 32); // all at once
+    // Other images than their windows: a stride, padding, taps, groups.
+    for (const auto& g : {geometry(2, 9, 9, 8, 1, 1, 8, 2, 2), geometry(2, 9, 9, 8, 1, 1, 8, 1, 1, 1, 1, 1, 1),
+                          geometry(2, 9, 9, 8, 1, 2, 8), geometry(2, 9, 9, 16, 1, 1, 16, 1, 1, 0, 0, 0, 0, 1, 1, 2)})
+        CHECK_FALSE(detail::is_pixelwise(g));
+}
+
+TEST_CASE("convolution plans: windows begin at multiples of 16 bytes") {
+    CHECK(detail::window_pitch(second_layer(1), sizeof(float)) == 3752); // of 3750
+    CHECK(detail::window_pitch(second_layer(1), sizeof(double)) == 3750);
+    CHECK(detail::window_pitch(third_layer(1), sizeof(float)) == 2700);
+    CHECK(detail::window_pitch(geometry(1, 9, 9, 3, 1, 1, 8), sizeof(float)) == 3); // the image's own
+}
+
+TEST_CASE("convolution plans: windows are written out where the library is thought to be sooner done") {
+    // The gradient by the input of large kernels: three of ten products of an implicit one meet padding, and 3xTF32 makes three
+    // products of each.
+    const auto g = second_layer(1);
+    const auto planned = [&](math_mode mode, std::size_t limit) {
+        return choose_convolution(g, convolution_pass::input_gradient, 4, mode, {132, true}, limit);
+    };
+    const auto p = planned(math_mode::tf32x3, convolution_workspace_limit);
+    CHECK(p.algorithm == convolution_algorithm::product);
+    CHECK(p.workspace == detail::chunk_bytes(g, 4, convolution_workspace_limit));
+    // Without room for them they are not, nor in one rounded product.
+    CHECK(planned(math_mode::tf32x3, 1000).algorithm == convolution_algorithm::tensor_cores);
+    CHECK(planned(math_mode::tf32, convolution_workspace_limit).algorithm == convolution_algorithm::tensor_cores);
+    // And never in groups.
+    for (auto pass : passes)
+        CHECK(choose_convolution(geometry(8, 24, 24, 150, 5, 5, 300, 1, 1, 0, 0, 0, 0, 1, 1, 2), pass, 4,
+                                 math_mode::fp32, {132, true})
+                  .algorithm == convolution_algorithm::multiply_adds);
 }
 
 TEST_CASE("convolution plans: what has been planned is known, and is nobody else's") {

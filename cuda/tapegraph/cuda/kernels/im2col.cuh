@@ -3,18 +3,18 @@
 #include <tapegraph/cuda/kernels/convolution.cuh>
 
 /// A convolution's windows written out as a matrix, and back: what turns its passes into products that a library computes.
-/// One group. Matrix [output pixels, taps * channels], channels fastest. A block has 32 threads along a line and 8 lines;
+/// One group. Matrix [output pixels, taps * channels], channels fastest, `pitch` elements from one pixel to the next. A block has 32 threads along a line and 8 lines;
 /// no shared memory.
 
 namespace tapegraph::cuda::kernels {
 
 /// to[p, k] = what output p sees through k: A of the forward problem.
 template <class T>
-__global__ void __launch_bounds__(256) im2col(forward_problem<T> problem, T* to) {
+__global__ void __launch_bounds__(256) im2col(forward_problem<T> problem, T* to, std::int64_t pitch) {
     for (int row = static_cast<int>(blockIdx.x * blockDim.y + threadIdx.y); row < problem.m;
          row += static_cast<int>(gridDim.x * blockDim.y)) {
         const auto line = problem.line_a(row, 0);
-        T* const at = to + static_cast<std::int64_t>(row) * problem.k;
+        T* const at = to + static_cast<std::int64_t>(row) * pitch;
         for (int k = static_cast<int>(threadIdx.x); k < problem.k; k += static_cast<int>(blockDim.x)) {
             const T* const from = problem.a(line, problem.step_a(k, problem.k, 0));
             at[k] = from == nullptr ? T(0) : *from;
@@ -24,8 +24,7 @@ __global__ void __launch_bounds__(256) im2col(forward_problem<T> problem, T* to)
 
 /// dx[pixel, c] = the sum over the outputs that saw the pixel of what lies there in from[output, (tap, c)], taps in order.
 template <class T>
-__global__ void __launch_bounds__(256) col2im(convolution_shape s, const T* from, T* dx) {
-    const std::int64_t pitch = static_cast<std::int64_t>(s.taps()) * s.in_channels;
+__global__ void __launch_bounds__(256) col2im(convolution_shape s, const T* from, std::int64_t pitch, T* dx) {
     const int pixels = s.in_pixels.count();
     for (int pixel = static_cast<int>(blockIdx.x * blockDim.y + threadIdx.y); pixel < pixels;
          pixel += static_cast<int>(gridDim.x * blockDim.y)) {

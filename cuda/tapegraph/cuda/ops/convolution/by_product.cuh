@@ -1,15 +1,15 @@
 #pragma once
 
-#include <tapegraph/cuda/ops/convolution/plan.hpp>
-#include <tapegraph/cuda/ops/product/gemm.cuh>
 #include <tapegraph/cuda/kernel.cuh>
 #include <tapegraph/cuda/kernels/im2col.cuh>
+#include <tapegraph/cuda/ops/convolution/plan.hpp>
+#include <tapegraph/cuda/ops/product/gemm.cuh>
 
 #include <algorithm>
 
-/// The passes of a convolution of one group as matrix products over its windows written out: chunk by chunk, so that they
-/// fit into scratch memory. Slower than kernels that write nothing out, but any product will do, so it is what those are
-/// compared with on a device; and it takes batches whose pixels cannot be counted in 32 bits.
+/// The passes of a convolution of one group as a library's matrix products: over its windows written out, chunk by chunk, so that
+/// they fit into scratch memory, or over the images themselves, where a window is one pixel. It also takes batches whose pixels
+/// cannot be counted in 32 bits, and is what kernels that write nothing out are compared with on a device.
 
 namespace tapegraph::cuda {
 
@@ -25,14 +25,14 @@ public:
           g_(g),
           windows_(static_cast<T*>(workspace)),
           images_(detail::images_of_chunk(g, sizeof(T), limit)),
+          pixelwise_(detail::is_pixelwise(g)),
           gemm_(gemm) {}
 
     void forward(const T* x, const T* w, const T* bias, bool relu, T* y) const {
         each_chunk([&](const convolution_geometry& part, std::int64_t image) {
-            write_windows(part, x + image * in());
             gemm_arguments<T> a;
             a.m = pixels(part), a.n = g_.out_channels, a.k = depth();
-            a.a = windows_, a.lda = depth();
+            a.a = windows_of(part, x + image * in()), a.lda = pitch();
             a.b = w, a.ldb = g_.out_channels;
             a.c = y + image * out(), a.ldc = g_.out_channels;
             a.bias = bias, a.relu = relu;
@@ -45,26 +45,26 @@ public:
             a.m = pixels(part), a.n = depth(), a.k = g_.out_channels;
             a.a = dy + image * out(), a.lda = g_.out_channels;
             a.b = w, a.ldb = g_.out_channels, a.transpose_b = true;
-            a.c = windows_, a.ldc = depth();
+            a.c = pixelwise_ ? dx + image * in() : windows_, a.ldc = pitch();
             gemm_(a);
+            if (pixelwise_) return;
             start(part.batch * g_.in_height * g_.in_width, kernels::col2im<T>, kernels::convolution_shape(part),
-                  windows_, dx + image * in());
+                  windows_, pitch(), dx + image * in());
         });
     }
     void filter_gradient(const T* x, const T* dy, T* dw) const {
-        const auto add = [&](std::int64_t pixels, std::int64_t image) {
+        const auto add = [&](const T* windows, std::int64_t pixels, std::int64_t image) {
             gemm_arguments<T> a;
             a.m = depth(), a.n = g_.out_channels, a.k = pixels;
-            a.a = windows_, a.lda = depth(), a.transpose_a = true;
+            a.a = windows, a.lda = pitch(), a.transpose_a = true;
             a.b = dy + image * out(), a.ldb = g_.out_channels;
             a.c = dw, a.ldc = g_.out_channels;
             a.accumulate = image > 0;
             gemm_(a);
         };
-        if (g_.batch == 0) add(0, 0);
+        if (g_.batch == 0) add(windows_, 0, 0);
         each_chunk([&](const convolution_geometry& part, std::int64_t image) {
-            write_windows(part, x + image * in());
-            add(pixels(part), image);
+            add(windows_of(part, x + image * in()), pixels(part), image);
         });
     }
 
@@ -72,6 +72,7 @@ private:
     std::int64_t in() const { return g_.in_height * g_.in_width * g_.in_channels; }
     std::int64_t out() const { return g_.out_height * g_.out_width * g_.out_channels; }
     std::int64_t depth() const { return g_.kernel_height * g_.kernel_width * g_.in_channels; }
+    std::int64_t pitch() const { return detail::window_pitch(g_, sizeof(T)); }
     static std::int64_t pixels(const convolution_geometry& g) { return g.batch * g.out_height * g.out_width; }
 
     template <class F>
@@ -88,10 +89,12 @@ private:
         const auto blocks = static_cast<unsigned>(std::min<std::int64_t>((lines + 7) / 8, 65535));
         launch(call_, operation_, {blocks, dim3(32, 8)}, kernel, std::forward<A>(arguments)...);
     }
-    void write_windows(const convolution_geometry& part, const T* x) const {
+    const T* windows_of(const convolution_geometry& part, const T* x) const {
+        if (pixelwise_) return x;
         const T* const none = nullptr;
         start(depth() == 0 ? 0 : pixels(part), kernels::im2col<T>,
-              kernels::forward_problem<T>(part, false, x, none, none, false, nullptr), windows_);
+              kernels::forward_problem<T>(part, false, x, none, none, false, nullptr), windows_, pitch());
+        return windows_;
     }
 
     const kernel_call& call_;
@@ -99,6 +102,7 @@ private:
     convolution_geometry g_;
     T* windows_;
     std::int64_t images_;
+    bool pixelwise_;
     const Gemm& gemm_;
 };
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <span>
 #include <tuple>
+#include <utility>
 
 /// Which kernel computes a pass of a convolution, in what tiles and how many parts: a function of the shape and of a few
 /// properties of the device, so that the scratch memory can be planned without addresses.
@@ -21,7 +22,7 @@ enum class convolution_algorithm {
     tensor_cores,  ///< tensor_gemm
     few_channels,  ///< images of 1, 3 or 4 channels (kernels/few_channels.cuh)
     direct,        ///< a thread per result: groups too narrow for a tile (kernels/direct_convolution.cuh)
-    product        ///< windows written out and a library's product (convolution_by_product.cuh)
+    product        ///< a library's product, of pixels or of windows written out (by_product.cuh)
 };
 
 /// What a choice depends on besides the shape.
@@ -142,19 +143,56 @@ inline double product_cost(const product_tile& t, const product_extents& e, std:
 /// What kernels count in 32 bits.
 inline constexpr std::int64_t most_counted = 0x7FFFFFFF;
 
+/// Whether each output sees one pixel, the one in its place: the images are their windows.
+inline bool is_pixelwise(const convolution_geometry& g) {
+    return g.groups == 1 && g.kernel_height * g.kernel_width == 1 && g.stride_height == 1 && g.stride_width == 1 &&
+           g.pad_top == 0 && g.pad_left == 0 && g.in_height == g.out_height && g.in_width == g.out_width;
+}
+/// Elements from one window that is written out to the next. Products read 16 bytes at once where rows begin at multiples of them,
+/// which those of 150 channels do not.
+inline std::int64_t window_pitch(const convolution_geometry& g, std::size_t element) {
+    const std::int64_t depth = g.kernel_height * g.kernel_width * g.in_channels;
+    const auto wide = static_cast<std::int64_t>(16 / element);
+    return is_pixelwise(g) ? depth : (depth + wide - 1) / wide * wide;
+}
 /// Of convolution_by_product: at least one image, also where its windows need more than the limit.
 inline std::int64_t images_of_chunk(const convolution_geometry& g, std::size_t element, std::size_t limit) {
     const std::int64_t in = g.in_height * g.in_width, out = g.out_height * g.out_width;
-    const std::int64_t bytes =
-        out * g.kernel_height * g.kernel_width * g.in_channels * static_cast<std::int64_t>(element);
-    const std::int64_t fitting = static_cast<std::int64_t>(limit) / std::max<std::int64_t>(1, bytes);
+    const std::int64_t bytes = out * window_pitch(g, element) * static_cast<std::int64_t>(element);
+    const std::int64_t fitting =
+        is_pixelwise(g) ? g.batch : static_cast<std::int64_t>(limit) / std::max<std::int64_t>(1, bytes);
     const std::int64_t counted = most_counted / std::max<std::int64_t>({1, in, out});
     return std::max<std::int64_t>(1, std::min({g.batch, fitting, counted}));
 }
 inline std::size_t chunk_bytes(const convolution_geometry& g, std::size_t element, std::size_t limit) {
-    return static_cast<std::size_t>(images_of_chunk(g, element, limit) * g.out_height * g.out_width * g.kernel_height *
-                                    g.kernel_width * g.in_channels) *
+    if (is_pixelwise(g)) return 0;
+    return static_cast<std::size_t>(images_of_chunk(g, element, limit) * g.out_height * g.out_width *
+                                    window_pitch(g, element)) *
            element;
+}
+
+/// Multiply-adds' worth of time of convolution_by_product on one multiprocessor. The library's tiles and the part of the peak that it
+/// reaches are predictions: 320 of 495 TFLOP/s in TF32 were reported for cuBLAS on an H100, 0.75 of fp32 is the middle of what is
+/// usual. Windows are written once and read once, past the caches.
+inline double library_cost(const convolution_geometry& g, convolution_pass pass, std::size_t element, bool tensor,
+                           int multiprocessors, std::size_t limit) {
+    const machine_balance balance = machine_balance::of(element, tensor);
+    const std::int64_t pixels = g.batch * g.out_height * g.out_width, pitch = window_pitch(g, element);
+    product_extents e(g, pass == convolution_pass::filter_gradient ? pass : convolution_pass::forward);
+    if (pass == convolution_pass::input_gradient) std::swap(e.n, e.k); // to windows, which are then added up
+    const std::int64_t most = most_splits(e.m * e.n * static_cast<std::int64_t>(element), e.k / 128, 1,
+                                          std::size_t{32} << 20); // in scratch memory of its own
+    double least = 0;
+    for (const int side : {128, 64}) {
+        const product_tile tile{side, side, 32, 2 * side, tensor ? 0.65 : 0.75, 1, false};
+        for (std::int64_t splits = 1; splits <= most; splits += 1 + splits / 8) {
+            const double cost = product_cost(tile, e, 1, splits, element, tensor, multiprocessors);
+            if (least == 0 || cost < least) least = cost;
+        }
+    }
+    const std::int64_t images = images_of_chunk(g, element, limit), chunks = (g.batch + images - 1) / images;
+    return least + static_cast<double>(2 * chunks - 1) * 4000 * balance.per_cycle + // launches
+           2 * static_cast<double>(pixels * pitch) * static_cast<double>(element) * balance.per_byte / multiprocessors;
 }
 
 /// How few_channels kernels cut a pass, if their shared memory holds it.
@@ -220,12 +258,15 @@ inline convolution_plan choose_convolution(const convolution_geometry& g, convol
         plan.workspace = splits > 1 ? static_cast<std::size_t>(splits * bytes) : 0;
         return plan;
     };
+    const auto by_library = [&] {
+        convolution_plan p;
+        p.algorithm = algorithm::product;
+        p.workspace = detail::chunk_bytes(g, element, limit);
+        return p;
+    };
     if (g.batch * std::max(g.in_height * g.in_width, g.out_height * g.out_width) > detail::most_counted &&
-        g.groups == 1) {
-        plan.algorithm = algorithm::product;
-        plan.workspace = detail::chunk_bytes(g, element, limit);
-        return plan;
-    }
+        g.groups == 1)
+        return by_library();
     const std::int64_t narrowest = std::min(g.group_in(), g.group_out());
     if (g.groups > 1 && (narrowest < 8 || g.groups > 65535)) {
         plan.algorithm = algorithm::direct;
@@ -242,6 +283,9 @@ inline convolution_plan choose_convolution(const convolution_geometry& g, convol
         const std::int64_t wanted = std::max<std::int64_t>(2 * device.multiprocessors, (t.tiles + chain - 1) / chain);
         return planned(std::clamp<std::int64_t>(wanted, 1, detail::most_splits(bytes, t.tiles, 1, limit)));
     }
+
+    // A product of matrices as any other, which matmul gives to the library, too.
+    if (detail::is_pixelwise(g) && results > 0 && e.k > 0) return by_library();
 
     const bool tensor = element == 4 && mode != math_mode::fp32 && device.tensor_cores;
     plan.algorithm = tensor ? algorithm::tensor_cores : algorithm::multiply_adds;
@@ -277,6 +321,16 @@ inline convolution_plan choose_convolution(const convolution_geometry& g, convol
             if (best == 0 || cost < least) least = cost, best = splits, plan.tile = t;
         }
     }
+    // The library's product of windows written out, where it is thought to be done a third sooner: it takes scratch memory, and the
+    // predictions are no better than that. It has no 3xTF32: float then.
+    const bool rounded = tensor && !plan.exact;
+    const auto cycles = [&](double cost, bool on_tensor_cores) {
+        return cost / detail::machine_balance::of(element, on_tensor_cores).per_cycle;
+    };
+    if (g.groups == 1 && results > 0 && e.k > 0 && detail::chunk_bytes(g, element, limit) <= limit &&
+        1.5 * cycles(detail::library_cost(g, pass, element, rounded, device.multiprocessors, limit), rounded) <
+            cycles(plan.exact ? 3 * least : least, tensor))
+        return by_library();
     return planned(best);
 }
 

@@ -1,12 +1,13 @@
 #pragma once
 
 #include <tapegraph/core/error.hpp>
-#include <tapegraph/cuda/ops/product/blas_product.hpp>
 #include <tapegraph/cuda/driver.cuh>
+#include <tapegraph/cuda/ops/product/blas_product.hpp>
 
 #include <cublasLt.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -33,10 +34,10 @@ inline void destroy(handle h) { cublasLtDestroy(h); }
 /// A product with the algorithm that is to compute it.
 class plan {
 public:
-    /// Null when cuBLASLt has no algorithm for it. `bias` is an address as aligned as those to come. With a bias the algorithm is
-    /// the one without, or there is none: the sums, and so their bits, are the same.
+    /// Null when cuBLASLt has no algorithm for it. A product with a bias and the same one without have one algorithm, so that their
+    /// sums, and their bits, are the same: the best of those that take both. Where none does, there is none for the product with.
     static std::unique_ptr<plan> find(handle h, const char* operation, const product& p, std::size_t workspace,
-                                      const void* bias) {
+                                      const void*) {
         std::unique_ptr<plan> made(new plan(p));
         made->describe(operation);
         struct preference {
@@ -59,23 +60,37 @@ public:
         prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, p.align_b);
         prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, p.align_d);
         prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, p.align_d);
-        cublasLtMatmulHeuristicResult_t best{};
-        int found = 0;
-        const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(h, made->operation_, made->a_, made->b_, made->d_,
-                                                                     made->d_, wish.p, 1, &best, &found);
-        if (status == CUBLAS_STATUS_NOT_SUPPORTED) return nullptr;
-        check(status, "cublasLtMatmulAlgoGetHeuristic", operation, &p);
-        if (found == 0 || best.state != CUBLAS_STATUS_SUCCESS) return nullptr;
-        made->algorithm_ = best.algo;
-        if (p.bias) {
-            made->set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE, std::uint32_t{CUBLASLT_EPILOGUE_BIAS});
-            made->set(operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
-            cublasLtMatmulHeuristicResult_t with_bias{};
-            if (cublasLtMatmulAlgoCheck(h, made->operation_, made->a_, made->b_, made->d_, made->d_, &made->algorithm_,
-                                        &with_bias) != CUBLAS_STATUS_SUCCESS ||
-                with_bias.state != CUBLAS_STATUS_SUCCESS || with_bias.workspaceSize > workspace)
-                return nullptr;
+        const bool may_have_bias = size_of(p.type) > 2 && !p.accumulate;
+        const auto find_algorithm = [&](bool for_both) {
+            constexpr int most = 16;
+            cublasLtMatmulHeuristicResult_t ranked[most]{};
+            int found = 0;
+            made->set_epilogue(operation, for_both);
+            const cublasStatus_t status =
+                cublasLtMatmulAlgoGetHeuristic(h, made->operation_, made->a_, made->b_, made->d_, made->d_, wish.p,
+                                               for_both ? most : 1, ranked, &found);
+            if (status == CUBLAS_STATUS_NOT_SUPPORTED)
+                found = 0;
+            else
+                check(status, "cublasLtMatmulAlgoGetHeuristic", operation, &p);
+            made->set_epilogue(operation, false);
+            for (int i = 0; i < found; ++i) {
+                if (ranked[i].state != CUBLAS_STATUS_SUCCESS) continue;
+                cublasLtMatmulHeuristicResult_t alone{};
+                if (for_both && (cublasLtMatmulAlgoCheck(h, made->operation_, made->a_, made->b_, made->d_, made->d_,
+                                                         &ranked[i].algo, &alone) != CUBLAS_STATUS_SUCCESS ||
+                                 alone.state != CUBLAS_STATUS_SUCCESS || alone.workspaceSize > workspace))
+                    continue;
+                made->algorithm_ = ranked[i].algo;
+                return true;
+            }
+            return false;
+        };
+        if (may_have_bias && find_algorithm(true)) {
+            made->set_epilogue(operation, p.bias);
+            return made;
         }
+        if (p.bias || !find_algorithm(false)) return nullptr;
         return made;
     }
 
@@ -117,6 +132,13 @@ private:
         lay_out(operation, a_, p.transpose_a ? p.k : p.m, p.transpose_a ? p.m : p.k, p.lda, p.stride_a);
         lay_out(operation, b_, p.transpose_b ? p.n : p.k, p.transpose_b ? p.k : p.n, p.ldb, p.stride_b);
         lay_out(operation, d_, p.m, p.n, p.ldd, p.stride_d);
+    }
+    // The bias's address is looked at when it is added: here it says how far it may be aligned, the same for all.
+    void set_epilogue(const char* operation, bool bias) {
+        set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE,
+            std::uint32_t{bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT});
+        const void* const aligned_to_16 = reinterpret_cast<const void*>(std::uintptr_t{16});
+        set(operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias ? aligned_to_16 : nullptr);
     }
     template <class V>
     void set(const char* operation, cublasLtMatmulDescAttributes_t attribute, const V& value) {
