@@ -166,6 +166,16 @@ TEST_CASE("a job goes on with half its ranks, from what rank 0 has kept, to the 
         CHECK(model.step() == whole.step());
         CHECK(first_difference(model, whole) == "");
     });
+    // The number of shards is part of what is computed.
+    auto four = made<tg::graph>(nullptr, 4);
+    four.load(file, {.everything = true});
+    CHECK_THROWS_WITH_AS(four.fit(set, {.epochs = 4, .batch_size = 16, .verbose = 0, .resume = true}),
+                         "fit: the run cut its batches into 8 shards, and another number gives other bits; this model "
+                         "cuts them into 4 (fit_options::shards says that it is meant)",
+                         tg::argument_error);
+    CHECK(four.step() == 8);
+    four.fit(set, {.epochs = 4, .batch_size = 16, .shards = 4, .verbose = 0, .resume = true});
+    CHECK(four.step() == whole.step());
 }
 
 } // namespace ranks_test

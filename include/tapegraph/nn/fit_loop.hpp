@@ -16,8 +16,9 @@ namespace tapegraph::detail {
 template <class X>
 history basic_trainer<X>::fit_with(const mode_calls& calls, const data::dataset& train, const fit_options& options,
                                    const fit_hooks& hooks) {
+    int shards = 0;
     if (calls.use_shards != nullptr)
-        calls.use_shards(*this, options.batch_size, options.shards);
+        shards = calls.use_shards(*this, options.batch_size, options.shards);
     else if (options.shards != 0)
         throw argument_error("fit: shards is " + std::to_string(options.shards) +
                              ", and this model is not compiled for shards: tg::compile<Mode>(..., tg::sharded{}) of "
@@ -45,6 +46,7 @@ history basic_trainer<X>::fit_with(const mode_calls& calls, const data::dataset&
                 validation ? &*validation_match : nullptr,
                 state,
                 progress};
+    run.shards = shards;
     state.epoch = run.next_epoch = options.initial_epoch;
     state.epochs = options.epochs;
     state.step = step_;

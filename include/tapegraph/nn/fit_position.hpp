@@ -99,6 +99,7 @@ struct fit_position {
     // What must be the same in the middle of an epoch.
     std::int64_t set_size = 0, batch_size = 0, batches = 0;
     bool shuffle = false;
+    std::int64_t shards = 0; ///< that batches were cut into; 0: none, or a file of before
     history past;
 
     template <class = void>
@@ -119,6 +120,7 @@ struct fit_position {
         a("batch_size", batch_size);
         a("batches", batches);
         a("shuffle", shuffle);
+        if (shards > 0 || a.holds("shards")) a("shards", shards);
         archive_history(a, past);
     }
 };

@@ -3,6 +3,7 @@
 #include <tapegraph/nn/fit_position.hpp>
 #include <tapegraph/nn/fit_run.hpp>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,6 +45,7 @@ void basic_trainer<X>::note_position(const fit_run& run) {
     p.batch_size = run.options.batch_size;
     p.batches = s.batches;
     p.shuffle = run.options.shuffle;
+    p.shards = run.shards;
     p.past = s.history;
     run_.clear();
     state_archive archive(run_, state_archive::task::save, "fit");
@@ -81,6 +83,11 @@ void basic_trainer<X>::restore_position(fit_run& run) {
     if (p.inside && (p.batch < 1 || (p.batch > p.batches && p.batches > 0)))
         throw data_error("fit: the state of the run says batch " + std::to_string(p.batch) + " of " +
                          std::to_string(p.batches));
+    // One shard is the whole batch.
+    if (p.shards > 0 && p.shards != std::max(run.shards, 1) && run.options.shards == 0)
+        throw argument_error("fit: the run cut its batches into " + std::to_string(p.shards) +
+                             " shards, and another number gives other bits; this model cuts them into " +
+                             std::to_string(std::max(run.shards, 1)) + " (fit_options::shards says that it is meant)");
     refuse_missing_callbacks(run.hooks, run_);
     std::vector<std::pair<variable*, any_tensor>> metric_states;
     for (variable& v : variables_) {

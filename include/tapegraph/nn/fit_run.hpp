@@ -44,6 +44,7 @@ struct fit_run {
     training_state& state;
     io::progress_line& progress;
 
+    int shards = 0;              ///< that batches are cut into; 0: they are not
     measured_sums sums{};        ///< of this epoch
     bool endless = false;        ///< the set has no end
     bool ended = false;          ///< the set gave no further batch in this epoch

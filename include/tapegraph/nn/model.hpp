@@ -127,7 +127,7 @@ public:
         }
         if constexpr (requires(Derived & d) { d.use_shards(std::int64_t{}, int{}); })
             calls.use_shards = [](detail::model_base& m, std::int64_t batch_size, int shards) {
-                static_cast<Derived&>(m).use_shards(batch_size, shards);
+                return static_cast<Derived&>(m).use_shards(batch_size, shards);
             };
         const detail::callback_hooks hooks[]{detail::hooks_of(callbacks)..., {}};
         return this->fit_with(

@@ -49,7 +49,7 @@ struct mode_calls {
     step_result (*measure)(model_base&, batch_columns) = nullptr;
     launched_step (*launch)(model_base&, batch_columns) = nullptr; ///< of modes that run ahead
     step_result (*result_of)(model_base&, const launched_step&) = nullptr;
-    void (*use_shards)(model_base&, std::int64_t batch_size, int shards) = nullptr; ///< of models whose batches are cut
+    int (*use_shards)(model_base&, std::int64_t batch_size, int shards) = nullptr; ///< of models whose batches are cut
     /// What its metrics have measured since they were reset; null where it has none.
     void (*metrics)(const model_base&, std::vector<named_value>&) = nullptr;
 };

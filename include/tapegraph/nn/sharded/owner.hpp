@@ -45,17 +45,18 @@ class shard_owner : public Trainer {
 public:
     /// Into how many shards a batch is cut.
     int shards() const { return shards_; }
-    /// What fit asks for: 0 leaves the number as it is. Throws argument_error for one that cannot be, the same on every rank.
-    void use_shards(std::int64_t batch_size, int shards) {
+    /// What fit asks for: 0 leaves the number as it is. Returns it. Throws argument_error for one that cannot be, the same on every rank.
+    int use_shards(std::int64_t batch_size, int shards) {
         const int asked = shards != 0 ? shards : shards_;
         check_shards(asked, rank_count());
         if (batch_size < asked)
             throw argument_error("fit: batch_size is " + std::to_string(batch_size) + ", less than the " +
                                  std::to_string(asked) + " shards that it is cut into");
         shards_ = asked;
-        if (ranks_ == nullptr) return;
+        if (ranks_ == nullptr) return shards_;
         this->writes_files_ = ranks_->is_chief();
         distributed::barrier(*ranks_, "begin of fit"); // what the chief wrote before is there when others look for it
+        return shards_;
     }
     /// The sums over ranks of a step, in the order in which they start; none before the first step, and on one process.
     std::vector<exchange_report> exchanges() const {
