@@ -95,6 +95,13 @@ class Compiler:
         size = os.path.getsize(output) / 1024 if os.path.exists(output) else 0
         return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, size
 
+    def memory_taken(self, source, flags):
+        """MB that g++ took in all for a source, which no load changes; none where it fails."""
+        report = subprocess.run([self.command, *self.flags, *flags, "-fsyntax-only", "-ftime-report", "--param", "ggc-min-heapsize=2000000",
+                                 str(source)], capture_output=True, text=True, check=False)
+        found = re.search(r"^ TOTAL .*?(\d+)M$", report.stderr, re.MULTILINE)
+        return int(found[1]) if found and report.returncode == 0 else None
+
     def user_seconds(self, source, flags):
         """Of the user alone, without an object; none where the compiler fails."""
         process = subprocess.Popen([self.command, *self.flags, *flags, str(source)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -117,8 +124,8 @@ class Compiler:
 
 
 def headers_table(compiler, folder, options):
-    """User seconds of a source with the umbrella header and one more, less those of the umbrella header alone: the least of the
-    rounds of each. g++ collects garbage when its heap has grown to a bound, and the umbrella header ends a little below one:
+    """What a source with the umbrella header and one more takes beyond one with the umbrella header alone: memory that g++ asked
+    for in all, which hardly depends on the machine, and user seconds, the least of the rounds of each (--rounds 0: memory alone). g++ collects garbage when its heap has grown to a bound, and the umbrella header ends a little below one:
     whatever comes next pays for a collection of it all. So there is a column with collections put off."""
     names = [name for name in user_headers() if re.search(options.only, name)]
     if not names:
@@ -131,7 +138,12 @@ def headers_table(compiler, folder, options):
         forms.insert(1, ("the same, no collection", ["-fsyntax-only", "--param", "ggc-min-heapsize=2000000"]))
     third_party = [flag for path in ("/usr/include/hdf5/serial",) if os.path.isdir(path) for flag in ("-isystem", path)]
     umbrella = "#include <tapegraph/tapegraph.hpp>\n"
-    best = {}
+    best, taken = {}, {}
+    if "clang" not in compiler.version:
+        for name in ["", *names]:
+            source = folder / "header.cpp"
+            source.write_text(umbrella + (f"#include <tapegraph/{name}>\n" if name else ""), encoding="utf-8")
+            taken[name] = compiler.memory_taken(source, third_party)
     for _ in range(options.rounds):
         for name in ["", *names]:
             source = folder / "header.cpp"
@@ -140,11 +152,16 @@ def headers_table(compiler, folder, options):
                 seconds = compiler.user_seconds(source, [*flags, *third_party])
                 best[name, form] = min(best.get((name, form), seconds), seconds) if seconds is not None else None
     print(f"{compiler.version}; {processor()}; least of {options.rounds}; load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores\n")
-    print("| header beyond the umbrella | " + " | ".join(form for form, _ in forms) + " |")
-    print("| --- |" + " ---: |" * len(forms))
-    print("| (the umbrella alone) | " + " | ".join(f"{best['', form]:.2f}" for form, _ in forms) + " |")
+    if options.rounds == 0:
+        forms = []
+    memory = ["MB"] if taken else []
+    print("| " + " | ".join(["header beyond the umbrella", *memory, *(form for form, _ in forms)]) + " |")
+    print("| --- |" + " ---: |" * (len(forms) + len(memory)))
+    alone = [str(taken[""])] * len(memory) + [f"{best['', form]:.2f}" for form, _ in forms]
+    print("| " + " | ".join(["(the umbrella alone)", *alone]) + " |")
     for name in names:
-        cells = ["-" if best[name, form] is None else f"{best[name, form] - best['', form]:.2f}" for form, _ in forms]
+        cells = ["-" if taken[name] is None else str(taken[name] - taken[""])] * len(memory)
+        cells += ["-" if best[name, form] is None else f"{best[name, form] - best['', form]:.2f}" for form, _ in forms]
         print(f"| `{name}` | " + " | ".join(cells) + " |")
 
 

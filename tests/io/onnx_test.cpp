@@ -51,6 +51,21 @@ struct series {
         return tg::outputs{tg::output<"mean">(tg::mean(x, 1)), tg::output<"steps">(eval(x * 2))};
     }
 };
+struct scatters {
+    constexpr auto operator()(auto, auto x) const { // [batch, 2, 3, 1]
+        const auto at = eval(tg::reshape(tg::cast<std::int32_t>(abs(tg::slice(x, {{0, 1}}))), {6}));
+        const auto values = tg::reshape(tg::slice(x, {{0, 1}}), {6});
+        const auto spread = tg::average_pooling2d(x, {.pool_size = {1, 2}, .stride = 1, .dilation = {1, 2}});
+        return eval(spread + tg::sum(tg::scatter_add(values, at, {4})) + tg::sum(tg::put_along(values, at, {4}, 0)));
+    }
+};
+struct scatters_in_batches {
+    constexpr auto operator()(auto, auto x) const {
+        const auto at = eval(tg::reshape(tg::cast<std::int32_t>(abs(tg::slice(x, {{0, 1}}))), {2, 3}));
+        const auto values = tg::reshape(tg::slice(x, {{0, 1}}), {2, 3});
+        return eval(x + tg::sum(tg::scatter_add(values, at, {2, 4}, 1, 1)));
+    }
+};
 struct with_own_operations {
     constexpr auto operator()(auto, auto x) const { return tg::apply<mine::doubled_op>(x); }
 };
@@ -240,6 +255,20 @@ TEST_CASE("run-time extents, several inputs and outputs keep their names") {
     CHECK(c.nodes[0].op == "ReduceMean");
     CHECK(c.nodes[0].outputs[0] == "mean");
     CHECK(c.nodes[1].op == "Mul");
+}
+
+TEST_CASE("what is added where indices point, and means of spread windows") {
+    const support::temporary_folder folder;
+    const auto path = folder.path() / "m.onnx";
+    tg::io::export_onnx(tg::instance(scatters{}, images{}), path);
+    const std::string file = support::read_text(path);
+    for (const char* op : {"ScatterND", "ScatterElements", "reduction", "Conv", "dilations"})
+        CHECK(support::contains(file, op));
+    CHECK(!support::contains(file, "AveragePool"));
+    const std::string said = support::message_of<tg::argument_error>(
+        [&] { tg::io::export_onnx(tg::instance(scatters_in_batches{}, images{}), folder.path() / "no.onnx"); });
+    CHECK(support::contains(said, "'scatter_add', with batch axes, (onnx_test.cpp:"));
+    CHECK(!std::filesystem::exists(folder.path() / "no.onnx"));
 }
 
 TEST_CASE("many weights lie beside the file") {

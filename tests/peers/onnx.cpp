@@ -182,6 +182,27 @@ struct movement {
     }
 };
 
+/// Values added where indices point, and means of spread windows.
+struct scattered {
+    constexpr auto operator()(auto, auto x) const { // [batch, 12, 6]
+        const auto rows =
+            tg::cast<std::int32_t>(abs(tg::slice(x, {{0, 1}, tg::all, {0, 1}})) * 4); // [1, 12, 1], 0 to 3
+        const auto at = eval(tg::reshape(rows, {3, 4}));
+        const auto s = tg::transpose(tg::reshape(tg::slice(x, {{0, 1}}), {3, 4, 6}), {2, 0, 1}); // [6, 3, 4]
+        const auto a = tg::scatter_add(s, at, {6, 5}, 1);                                        // [6, 5]
+        const auto b =
+            tg::scatter_add(tg::reshape(tg::slice(x, {{0, 1}}), {12, 6}), tg::reshape(rows, {12}), {4, 6}, 0);
+        const auto c =
+            tg::scatter_nd(tg::reshape(tg::slice(x, {{0, 1}}), {6, 12}), tg::reshape(rows, {6, 2}), {5, 4, 12});
+        const auto d = tg::put_along(tg::reshape(tg::slice(x, {{0, 1}, tg::all, {0, 1}}), {3, 4}), at, {3, 5}, 1);
+        const auto e = tg::average_pooling1d(x, {.pool_size = 3, .dilation = 2});
+        const auto f =
+            tg::average_pooling1d(x, {.pool_size = 3, .stride = 2, .padding = tg::padding::same(), .dilation = 2});
+        const auto sums = tg::sum(a * a) + tg::sum(b * b) + tg::sum(c * c) + tg::sum(d * d);
+        return tg::concat({eval(tg::flatten(e) + sums), tg::flatten(f)}, 1);
+    }
+};
+
 } // namespace
 
 int main(int, char** arguments) {
@@ -206,4 +227,5 @@ int main(int, char** arguments) {
     model<tg::spec<float, tg::dyn, 17, 15, 3>>("images", images{}, {{1, 17, 15, 3}, {3, 17, 15, 3}});
     model<tg::spec<float, tg::dyn, 7>>("elementwise", elementwise{}, {{1, 7}, {3, 7}});
     model<tg::spec<float, tg::dyn, tg::dim<"time">, 6>>("movement", movement{}, {{1, 6, 6}, {3, 9, 6}}, 2);
+    model<tg::spec<float, tg::dyn, 12, 6>>("scattered", scattered{}, {{1, 12, 6}, {3, 12, 6}});
 }

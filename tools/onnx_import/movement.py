@@ -2,7 +2,7 @@
 
 import numpy
 
-from .values import CPP_TYPES, Constant, Extents, NUMPY_TYPES, Unsupported, Value, braces, number_text
+from .values import CPP_TYPES, Constant, Extents, Filled, NUMPY_TYPES, Unsupported, Value, braces, number_text
 
 
 class Movement:
@@ -161,6 +161,32 @@ class Movement:
         v, at = self.tensor(values[0]), self.tensor(values[1])
         self.needs.add("gather")
         return Value(self.emit(f"tg::take_along({self.plain(v)}, {self.plain(at)}, {settings.get('axis', 0)})"), at.dims, v.dtype)
+
+    def added(self, data, values, settings, write):
+        """What is added to a tensor, or to zeros, where indices point."""
+        if settings.get("reduction", "none") != "add":
+            raise Unsupported("that does anything but add")
+        self.needs.add("gather")
+        zeros = isinstance(data, Filled) and data.number == 0 or isinstance(data, Constant) and not data.array.any()
+        if zeros:
+            dtype = data.dtype if isinstance(data, Filled) else NUMPY_TYPES[str(data.array.dtype)]
+            extents = data.extents if isinstance(data, Filled) else data.dims
+            return Value(self.emit(write(f"shaped({braces(extents)})")), data.dims, dtype)
+        v = self.tensor(data)
+        text = self.plain(v)
+        return Value(self.emit(f"{text} + {write(f'tg::shape_of({text})')}"), v.dims, v.dtype)
+
+    def on_scatternd(self, node, values, settings):
+        at, added = self.plain(self.tensor(values[1])), self.plain(self.tensor(values[2]))
+        return self.added(values[0], values, settings, lambda dims: f"tg::scatter_nd({added}, {at}, {dims})")
+
+    def on_scatterelements(self, node, values, settings):
+        at, axis = self.tensor(values[1]), settings.get("axis", 0)
+        target = values[0].dims
+        if any(i != axis % len(target) and (a is None or a != b) for i, (a, b) in enumerate(zip(target, at.dims))):
+            raise Unsupported("of other extents than its target beside the axis")
+        index, added = self.plain(at), self.plain(self.tensor(values[2]))
+        return self.added(values[0], values, settings, lambda dims: f"tg::put_along({added}, {index}, {dims}, {axis})")
 
     def on_onehot(self, node, values, settings):
         at, depth, pair = self.tensor(values[0]), self.integers(values[1])[0], values[2].array

@@ -258,6 +258,50 @@ void write_take_along(G& g, int node) {
     g.define(node, g.emit("GatherElements", {g.plain(g.t.argument(node, 0)), g.plain(g.t.argument(node, 1))},
                           attributes().set("axis", g.template attributes_of<take_along_op>(node).axis)));
 }
+
+/// Zeros of a node's shape, its axes in some order, to which values are added.
+template <class G>
+std::string zeros_for(G& g, int node, const order& axes) {
+    std::vector<std::int64_t> dims;
+    for (const int axis : axes) dims.push_back(g.dims(node)[static_cast<std::size_t>(axis)]);
+    return g.emit("Expand", {g.constant(0, g.at(node).type), g.shape_tensor(dims)});
+}
+/// The axis goes to the front, where ScatterND chooses, with all that the indices made of it.
+template <class G>
+void write_scatter_add(G& g, int node) {
+    const auto a = g.template attributes_of<scatter_add_op>(node);
+    if (a.batch != 0) return g.refuse(node, "with batch axes");
+    const int values = g.t.argument(node, 0), indices = g.t.argument(node, 1);
+    const int axis = static_cast<int>(a.axis), picks = g.rank(indices);
+    order front, target{axis}, back;
+    for (int i = 0; i < g.rank(values); ++i) front.push_back(i < picks ? axis + i : i < axis + picks ? i - picks : i);
+    for (int i = 0; i < g.rank(node); ++i) {
+        if (i != axis) target.push_back(i);
+        back.push_back(i < axis ? i + 1 : i == axis ? 0 : i);
+    }
+    const std::string tuples = g.unsqueeze(g.cast(g.plain(indices), dtype::i64), {picks});
+    const std::string sum =
+        g.emit("ScatterND", {zeros_for(g, node, target), tuples, g.transpose(g.plain(values), front)},
+               attributes().set("reduction", "add"));
+    g.define(node, g.transpose(sum, back));
+}
+template <class G>
+void write_scatter_nd(G& g, int node) {
+    g.define(node, g.emit("ScatterND",
+                          {zeros_for(g, node, G::whole({}, g.rank(node))),
+                           g.cast(g.plain(g.t.argument(node, 1)), dtype::i64), g.plain(g.t.argument(node, 0))},
+                          attributes().set("reduction", "add")));
+}
+template <class G>
+void write_put_along(G& g, int node) {
+    g.define(
+        node,
+        g.emit("ScatterElements",
+               {zeros_for(g, node, G::whole({}, g.rank(node))), g.plain(g.t.argument(node, 1)),
+                g.plain(g.t.argument(node, 0))},
+               attributes().set("axis", g.template attributes_of<put_along_op>(node).axis).set("reduction", "add")));
+}
+
 template <class G>
 void write_one_hot(G& g, int node) {
     const auto a = g.template attributes_of<one_hot_op<float>>(node);

@@ -112,6 +112,37 @@ inline std::vector<std::int64_t> taps_of(const window_attributes& a, int spatial
     return spatial == 1 ? std::vector<std::int64_t>{a.window[1]} : std::vector<std::int64_t>{a.window[0], a.window[1]};
 }
 
+/// A dilated mean, which opset 17 has not: a convolution of each channel by equal numbers, over the share of the window that is in
+/// the image unless padding counts.
+template <class G>
+void write_dilated_mean(G& g, int node, const window_attributes& a, attributes settings,
+                        const std::vector<std::int64_t>& taps) {
+    const int from = g.t.argument(node, 0), rank = g.rank(node);
+    const std::int64_t channels = g.extent_of(from, rank - 1);
+    const dtype type = g.at(node).type;
+    if (is_symbolic(channels) || type != dtype::f32)
+        return g.refuse(node, "dilated, of symbolic channels or not of f32");
+    std::int64_t window = 1;
+    for (const std::int64_t t : taps) window *= t;
+    const auto kernel = [&](std::int64_t filters) {
+        const std::vector<float> each(static_cast<std::size_t>(filters * window), 1.0f / static_cast<float>(window));
+        std::vector<std::int64_t> dims{filters, 1};
+        dims.insert(dims.end(), taps.begin(), taps.end());
+        return g.constants(std::string(reinterpret_cast<const char*>(each.data()), each.size() * sizeof(float)), type,
+                           dims);
+    };
+    const order axes = G::channels_first(rank);
+    attributes grouped = settings;
+    std::string y = g.emit("Conv", {g.in_order(from, axes), kernel(channels)}, grouped.set("group", channels));
+    if (!a.count_padding && !a.is(padding_mode::valid)) {
+        std::vector<std::int64_t> dims{1, 1};
+        for (int i = 1; i + 1 < rank; ++i) dims.push_back(g.extent_of(from, i));
+        const std::string ones = g.emit("Expand", {g.constant(1, type), g.shape_tensor(dims)});
+        y = g.emit("Div", {y, g.emit("Conv", {ones, kernel(1)}, settings)});
+    }
+    g.define(node, y, axes);
+}
+
 template <class G>
 void write_pool(G& g, int node) {
     const bool lp = g.is(node, "lp_pool"), maximum = g.is(node, "max_pool");
@@ -120,8 +151,11 @@ void write_pool(G& g, int node) {
     const int from = g.t.argument(node, 0), rank = g.rank(node);
     const order axes = G::channels_first(rank);
     attributes settings;
-    if (!window_settings(g, settings, a, from, node, taps_of(a, rank - 2), maximum))
-        return g.refuse(node, "dilated, which opset 17 knows of maxima alone");
+    const auto taps = taps_of(a, rank - 2);
+    const bool spread = a.dilation[1] > 1 || (rank == 4 && a.dilation[0] > 1);
+    if (!window_settings(g, settings, a, from, node, taps, maximum || (spread && !lp)))
+        return g.refuse(node, "dilated, which opset 17 does not know of norms");
+    if (spread && !maximum && !lp) return write_dilated_mean(g, node, a, settings, taps);
     if (lp) {
         const double norm = g.template attributes_of<lp_pool_op>(node).norm;
         if (norm != static_cast<double>(static_cast<std::int64_t>(norm)))
