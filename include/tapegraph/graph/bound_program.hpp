@@ -36,6 +36,7 @@ public:
           given_symbols_(static_cast<std::size_t>(view.atoms.size()), -1),
           symbols_(given_symbols_),
           values_(static_cast<std::size_t>(view.nodes.size())),
+          given_(values_.size(), nullptr),
           fed_(static_cast<std::size_t>(view.inputs.size())),
           captured_(device_) {
         for (int i = 0; i < view.nodes.size(); ++i) {
@@ -108,6 +109,19 @@ public:
         return v;
     }
 
+    /// Has kernels write output `index` to memory of the caller's instead of the arena, until recall_outputs(). False where it is no
+    /// buffer of the arena, another output has that buffer, or it is on a device. Extents must be bound.
+    bool place_output(int index, void* to) {
+        const int id = root(view_->outputs[index].node);
+        if (runs_on_ != nullptr || offsets_[id] < 0 || given_[id] != nullptr) return false;
+        given_[id] = to;
+        return pointers_changed_ = true;
+    }
+    void recall_outputs() {
+        given_.assign(given_.size(), nullptr);
+        connect(); // at once: the caller's memory may be gone when somebody looks
+    }
+
     /// Inputs must be fed again before the next run (sessions: every run names its feeds).
     void forget_inputs() {
         for (const input_entry& input : view_->inputs)
@@ -126,13 +140,12 @@ public:
     /// What a kernel call reads and writes, with today's extents.
     const kernel_call& call_of(int step) const { return steps_[static_cast<std::size_t>(step)].call; }
 
-    /// Where the plan puts a node's value, for reports: its place in the arena (-1: elsewhere), the steps that make it and
-    /// read it last, and the variable it is written into (-1: none).
+    /// Where the plan puts a node's value, for reports, once extents are bound: its place in the arena (-1: elsewhere), the steps
+    /// that make it and read it last, and the variable it is written into (-1: none).
     struct arena_slot {
         std::int64_t offset = -1;
         int birth = -1, death = -1, variable = -1;
     };
-    /// Known once extents are bound.
     arena_slot arena_slot_of(int id) const {
         return {offsets_[id], live_.birth[id], live_.death[id], live_.variable_of[id]};
     }
@@ -285,20 +298,11 @@ protected:
         if (view_->kernels[step.kernel].kind != static_cast<int>(kernel_kind::region) || step.outputs != 1) return -1;
         for (int k = 0; k < step.inputs; ++k) {
             const int operand = view_->values[step.first_value + k], owner = root(operand);
-            if (request_of[owner] >= 0 && live_.death[owner] == s && same_extents(operand, id) &&
+            if (request_of[owner] >= 0 && live_.death[owner] == s && same_extents(*view_, operand, id) &&
                 values_[owner].bytes() == values_[id].bytes() && sizes[owner] == sizes[id])
                 return request_of[owner];
         }
         return -1;
-    }
-
-    // For whatever the symbols stand for, not only for today's extents: a plan outlives them.
-    bool same_extents(int a, int b) const {
-        const entry &x = view_->nodes[a], &y = view_->nodes[b];
-        bool same = x.rank == y.rank;
-        for (int axis = 0; same && axis < x.rank; ++axis)
-            same = view_->pool[x.dims + axis] == view_->pool[y.dims + axis];
-        return same;
     }
 
     void build_steps() {
@@ -336,7 +340,7 @@ protected:
         for (const variable_entry& v : view_->variables)
             if (values_[v.node].data == nullptr) missing_variable_ = &v;
         for (int i = 0; i < view_->nodes.size(); ++i) {
-            if (offsets_[i] >= 0) values_[i].data = arena_.data() + offsets_[i];
+            if (offsets_[i] >= 0) values_[i].data = given_[i] != nullptr ? given_[i] : arena_.data() + offsets_[i];
             if (live_.variable_of[i] >= 0) values_[i].data = values_[view_->variables[live_.variable_of[i]].node].data;
         }
         for (int i = 0; i < view_->nodes.size(); ++i)
@@ -385,6 +389,7 @@ protected:
     numbered<std::int64_t> given_symbols_;       // by whoever runs this within another program; -1: by inputs' extents
     numbered<std::int64_t> symbols_;
     numbered<buffer_view> values_, operands_, outputs_;
+    numbered<void*> given_; // per node: where an output goes that does not go into the arena
     numbered<kernel_step> steps_;
     numbered<copy> copies_;
     numbered<numbered<void**>> holders_; // of each input's address

@@ -17,6 +17,14 @@ public:
     const T& operator[](int i) const { return this->begin()[i]; }
 };
 
+/// Whether two nodes have the same extents whatever the symbols stand for: a plan outlives today's.
+inline bool same_extents(const program_view& view, int a, int b) {
+    const entry &x = view.nodes[a], &y = view.nodes[b];
+    bool same = x.rank == y.rank;
+    for (int axis = 0; same && axis < x.rank; ++axis) same = view.pool[x.dims + axis] == view.pool[y.dims + axis];
+    return same;
+}
+
 /// Per node: which step makes its buffer and which reads it last (-1: none; the number of steps: it must outlive them all),
 /// and the variable whose memory the result may be written to directly (-1: none). A use of a view counts as a use of its operand.
 struct lifetimes {

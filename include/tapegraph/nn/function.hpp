@@ -27,9 +27,9 @@ struct returned<R> {
     static constexpr int count = 1;
     static constexpr void record(ir::trace& t, const R& value) { t.outputs.push_back({"", eval(value).id()}); }
     template <class Stage, int First>
-    static auto rebuild(const ir::program& p, tape_index first) {
+    static auto rebuild(call_results<>& from, tape_index first) {
         constexpr dtype type = Stage::value.nodes[Stage::value.outputs[First].node].type;
-        auto value = output_tensor<element_t<type>>(p, First);
+        tensor<element_t<type>> value(from.take(First));
         if (is_floating(type) && first.serial != 0) value.set_tape_index({first.serial, first.index + First});
         return value;
     }
@@ -44,11 +44,11 @@ struct returned<std::tuple<R...>> {
             values);
     }
     template <class Stage, int First>
-    static auto rebuild(const ir::program& p, tape_index first) {
+    static auto rebuild(call_results<>& from, tape_index first) {
         return [&]<std::size_t... I>(std::index_sequence<I...>) {
             // The type is written out: one tuple in a tuple stays two levels.
-            return std::tuple<decltype(returned<R>::template rebuild<Stage, First + before(I)>(p, first))...>{
-                returned<R>::template rebuild<Stage, First + before(I)>(p, first)...};
+            return std::tuple<decltype(returned<R>::template rebuild<Stage, First + before(I)>(from, first))...>{
+                returned<R>::template rebuild<Stage, First + before(I)>(from, first)...};
         }
         (std::index_sequence_for<R...>{});
     }
@@ -69,9 +69,9 @@ struct returned<R<P...>> {
     static constexpr int count = parts::count;
     static constexpr void record(ir::trace& t, const R<P...>& r) { parts::record(t, r.parts()); }
     template <class Stage, int First>
-    static auto rebuild(const ir::program& p, tape_index first) {
+    static auto rebuild(call_results<>& from, tape_index first) {
         return std::apply([](auto&&... part) { return R<std::remove_cvref_t<decltype(part)>...>{std::move(part)...}; },
-                          parts::template rebuild<Stage, First>(p, first));
+                          parts::template rebuild<Stage, First>(from, first));
     }
 };
 
@@ -112,12 +112,13 @@ public:
         int index = 0;
         (program_->set_input(index++, arguments.view()), ...);
         const random_state random = random_.next();
+        detail::call_results<> results(*program_);
         program_->run(random);
         const detail::tape_storage& tape = detail::tape_storage::instance();
         tape_index place;
         if constexpr (differentiable)
             if (tape.recording() && (tape.tracks(arguments) || ...)) place = record(random, {arguments...});
-        return detail::returned<typename trace::result>::template rebuild<first_stage, 0>(*program_, place);
+        return detail::returned<typename trace::result>::template rebuild<first_stage, 0>(results, place);
     }
 
     /// Calls draw from this seed, counted from here, instead of the thread's (random::set_seed).

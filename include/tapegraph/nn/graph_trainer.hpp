@@ -209,8 +209,9 @@ void basic_graph_trainer<X>::predict_with(const prediction_calls& calls, std::ve
             tracked = tracked || tape_storage::instance().tracks(x[i]);
         }
         const random_state random{options_.seed, static_cast<std::uint64_t>(step_)};
+        call_results<> made(p);
         p.run(random);
-        for (std::size_t k = 0; k < results.size(); ++k) results[k] = output_copy(p, static_cast<int>(k));
+        for (std::size_t k = 0; k < results.size(); ++k) results[k] = made.take(static_cast<int>(k));
         if (calls.gradient == nullptr || !tracked) return;
         taped_call call(p, random, std::move(x));
         call.gradient = calls.gradient();

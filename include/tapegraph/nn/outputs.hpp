@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace tapegraph::detail {
 
@@ -35,6 +36,46 @@ tensor<T> output_tensor(const ir::program& p, int index) {
         throw dtype_error(std::string("the output is ") + name_of(type) + ", asked for as " + name_of(dtype_of<T>));
     return tensor<T>(output_copy(p, index));
 }
+
+/// The results of one call of a program whose inputs are set. On the CPU large ones are made before it runs, and its kernels write
+/// there: to copy them out of the arena would be another pass over memory.
+template <class = void>
+class call_results {
+public:
+    explicit call_results(ir::program& p) : program_(&p) {
+        if (p.device() != nullptr) return;
+        const device_scope on(nullptr);
+        p.bind();
+        const int count = p.view().outputs.size();
+        for (int k = 0; k < count; ++k) {
+            const buffer_view& v = p.device_output(k);
+            if (v.bytes() < worth_placing) continue;
+            made_.resize(static_cast<std::size_t>(count));
+            made_[static_cast<std::size_t>(k)] = any_tensor(v.type, shape(v.rank, v.extents));
+        }
+        for (std::size_t k = 0; k < made_.size(); ++k)
+            if (made_[k].has_storage() && !p.place_output(static_cast<int>(k), made_[k].view().data)) made_[k] = {};
+    }
+    call_results(const call_results&) = delete;
+    call_results& operator=(const call_results&) = delete;
+    ~call_results() {
+        if (!made_.empty()) program_->recall_outputs();
+    }
+
+    /// Result `index`, once, when the program has run.
+    any_tensor take(int index) {
+        const auto k = static_cast<std::size_t>(index);
+        if (made_.empty() || !made_[k].has_storage()) return output_copy(*program_, index);
+        return std::move(made_[k]);
+    }
+
+private:
+    // A smaller copy costs less than finding every kernel's operands again.
+    static constexpr std::size_t worth_placing = std::size_t{1} << 15;
+
+    ir::program* program_;
+    std::vector<any_tensor> made_;
+};
 
 template <class Stage, std::size_t I>
 using output_element = element_t<Stage::value.nodes[Stage::value.outputs[static_cast<int>(I)].node].type>;
