@@ -309,4 +309,28 @@ TEST_CASE_TEMPLATE("convolutions of 16-bit elements on tensor cores: the CPU's b
     }
 }
 
+TEST_CASE_TEMPLATE(
+    "convolutions of 16-bit elements whose outputs see one pixel: the library's products, the CPU's bits", T,
+    tg::bfloat16, tg::half) {
+    for (const auto& g :
+         {geometry(3, 5, 4, 6, 1, 1, 10), geometry(1, 7, 3, 7, 1, 1, 5), geometry(2, 1, 1, 16, 1, 1, 1)}) {
+        const auto numbers = [](const extents& e, unsigned seed) {
+            return filled<T>(e, [=](std::int64_t i) { return static_cast<int>(scattered(i, 41, seed)) - 20; });
+        };
+        const auto x = numbers(image(g), 1), w = numbers(filter(g), 2), dy = numbers(convolved(g), 3),
+                   bias = numbers({g.out_channels}, 4);
+#ifdef TG_SIMT
+        const int before = tg::cuda::blas::imitation::instance().run;
+#endif
+        check_same<tg::convolution_op, T>(attributes_of(g), {x, w}, {shaped<T>(convolved(g))});
+        check_same<tg::convolution_input_gradient_op, T>(attributes_of(g), {dy, w}, {shaped<T>(image(g))});
+        check_same<tg::convolution_filter_gradient_op, T>(attributes_of(g), {x, dy}, {shaped<T>(filter(g))});
+        check_same<tg::convolution_bias_op<false>, T>(attributes_of(g), {x, w, bias}, {shaped<T>(convolved(g))});
+        check_same<tg::convolution_bias_op<true>, T>(attributes_of(g), {x, w, bias}, {shaped<T>(convolved(g))});
+#ifdef TG_SIMT
+        CHECK(tg::cuda::blas::imitation::instance().run >= before + 5);
+#endif
+    }
+}
+
 } // namespace convolution_pool_test

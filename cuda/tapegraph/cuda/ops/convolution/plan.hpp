@@ -322,14 +322,14 @@ inline convolution_plan choose_convolution(const convolution_geometry& g, convol
         }
     }
     // The library's product of windows written out, where it is thought to be done a third sooner: it takes scratch memory, and the
-    // predictions are no better than that. It has no 3xTF32: float then.
+    // predictions are no better than that. What takes no longer than ten launches is not asked about. It has no 3xTF32: float then.
     const bool rounded = tensor && !plan.exact;
     const auto cycles = [&](double cost, bool on_tensor_cores) {
         return cost / detail::machine_balance::of(element, on_tensor_cores).per_cycle;
     };
-    if (g.groups == 1 && results > 0 && e.k > 0 && detail::chunk_bytes(g, element, limit) <= limit &&
-        1.5 * cycles(detail::library_cost(g, pass, element, rounded, device.multiprocessors, limit), rounded) <
-            cycles(plan.exact ? 3 * least : least, tensor))
+    const double ours = cycles(plan.exact ? 3 * least : least, tensor);
+    if (g.groups == 1 && ours > 10 * 4000 && detail::chunk_bytes(g, element, limit) <= limit &&
+        1.5 * cycles(detail::library_cost(g, pass, element, rounded, device.multiprocessors, limit), rounded) < ours)
         return by_library();
     return planned(best);
 }

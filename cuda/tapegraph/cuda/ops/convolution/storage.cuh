@@ -7,7 +7,8 @@
 
 #include <algorithm>
 
-/// Convolutions of 16-bit elements: on tensor cores as they lie, with float sums in scratch memory that a second kernel adds up,
+/// Convolutions of 16-bit elements: those whose outputs see one pixel are the library's products; others run on tensor cores as they
+/// lie, with float sums in scratch memory that a second kernel adds up,
 /// finishes and rounds; where these cannot (odd channels, few of them, an older device), the float kernels between conversions.
 /// Convolution, bias and relu each round their result, as they do alone. The math_mode does not matter: products of 16-bit
 /// elements are exact in float.
@@ -75,11 +76,32 @@ private:
     }
 };
 
+/// A pass of a convolution whose outputs see one pixel: the product of two matrices as they lie.
+template <class T, convolution_pass Pass>
+gemm_arguments<T> pixelwise_product(const convolution_geometry& g, const T* a, const T* b, T* c) {
+    const std::int64_t pixels = g.batch * g.out_height * g.out_width, in = g.in_channels, out = g.out_channels;
+    gemm_arguments<T> p;
+    p.a = a, p.b = b, p.c = c, p.ldb = out;
+    if constexpr (Pass == convolution_pass::forward) {
+        p.m = pixels, p.n = out, p.k = in, p.lda = in, p.ldc = out;
+    } else if constexpr (Pass == convolution_pass::input_gradient) {
+        p.m = pixels, p.n = in, p.k = out, p.lda = out, p.ldc = in, p.transpose_b = true;
+    } else {
+        p.m = in, p.n = out, p.k = pixels, p.lda = in, p.ldc = out, p.transpose_a = true;
+    }
+    return p;
+}
+
 /// What a call of one of the three passes takes and does; `run` of float kernels where the cores cannot.
 template <class Op, class T, convolution_pass Pass>
 struct narrow_call {
+    static bool by_library(const convolution_geometry& g) {
+        return is_pixelwise(g) && context::current().properties().major >= 8;
+    }
     static std::size_t workspace(const kernel_call& c) {
-        const narrow_convolution<T, Pass> n(runtime::geometry_of<Op>(c));
+        const convolution_geometry g = runtime::geometry_of<Op>(c);
+        if (by_library(g)) return 0;
+        const narrow_convolution<T, Pass> n(g);
         if (n.on_cores) return n.workspace();
         const runtime::detail::widened_call wide(c);
         return wide.bytes + kernel<Op, float>::workspace(wide.call);
@@ -87,6 +109,12 @@ struct narrow_call {
     /// Whether it has been done; `bias` may be null.
     static bool run(const kernel_call& c, const char* operation, const T* bias, bool relu) {
         const convolution_geometry g = runtime::geometry_of<Op>(c);
+        if (by_library(g)) {
+            auto p = pixelwise_product<T, Pass>(g, c.in[0].as<const T>(), c.in[1].as<const T>(), c.out[0].as<T>());
+            p.bias = bias, p.relu = relu;
+            gemm(static_cast<driver::stream>(c.stream), operation, p);
+            return true;
+        }
         const narrow_convolution<T, Pass> n(g);
         if (!n.on_cores) return false;
         if (c.out[0].elements() == 0) return true;
