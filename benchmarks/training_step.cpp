@@ -35,7 +35,7 @@ struct options {
     std::vector<int> batch_sizes{1, 16, 32, 128};
     int threads = 2;
     double seconds = 10;
-    tg::convolution_algorithm convolution = tg::convolution_algorithm::direct;
+    tg::convolution_algorithm convolution = tg::convolution_algorithm::fast;
 };
 
 bool number(std::string_view text, int& value) {
@@ -54,7 +54,7 @@ bool parse(int argc, char** argv, options& o) {
             o.seconds = n;
         } else if (name == "--convolution") {
             if (value != "direct" && value != "fast") return false;
-            if (value == "fast") o.convolution = tg::convolution_algorithm::fast;
+            if (value == "direct") o.convolution = tg::convolution_algorithm::direct;
         } else if (name == "--batch-sizes") {
             o.batch_sizes.clear();
             while (!value.empty()) {

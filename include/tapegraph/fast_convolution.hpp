@@ -2,19 +2,19 @@
 
 #include <tapegraph/core/convolution_algorithm.hpp>
 #include <tapegraph/core/error.hpp>
-#include <tapegraph/ops/convolution/cpu_fast.hpp>
+#include <tapegraph/ops/convolution/cpu_algorithm.hpp>
 
-/// Convolutions of float by fewer products, for programs that ask for them.
+/// The choice between convolutions of float by fewer products, which is the default, and direct sums.
 
 namespace tapegraph {
 
 /// Chooses how the CPU convolves float, in both modes and for the whole process, gradients included:
 ///
-///     tg::set_convolution_algorithm(tg::convolution_algorithm::fast);
+///     tg::set_convolution_algorithm(tg::convolution_algorithm::direct);
 ///
-/// `fast` takes kernels of 3 by 3 and 5 by 5 of stride 1 between at least 32 channels, with outputs of at least 16 tiles of 4 by 4 (13 by
-/// 13, say), and undilated long kernels along one dimension, any stride as phases, where Fourier transforms spare two thirds of the
-/// products; everything else stays direct. Sums are rounded otherwise: in two dimensions with errors of a few 1e-6 of a tile's values
+/// `fast`, the default, takes kernels of 3 by 3 and 5 by 5 of stride 1 between at least 32 channels, with outputs of at least 16 tiles
+/// of 4 by 4 (13 by 13, say), and undilated long kernels along one dimension, any stride as phases, where Fourier transforms spare two
+/// thirds of the products; everything else stays direct. Sums are rounded otherwise: in two dimensions with errors of a few 1e-6 of a tile's values
 /// where direct sums have 1e-6, along one with about as much as direct sums. A NaN or infinity reaches all outputs of its tiles; zeros
 /// become about 1e-6 of their neighbours. Choose before the first convolution: throws argument_error where memory has already been
 /// planned for another choice.

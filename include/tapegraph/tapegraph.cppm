@@ -28,6 +28,7 @@ module;
 #include <memory>
 #include <mutex>
 #include <new>
+#include <numbers>
 #include <numeric>
 #include <optional>
 #include <pthread.h>

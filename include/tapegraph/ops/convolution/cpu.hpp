@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tapegraph/ops/convolution/cpu_algorithm.hpp>
+#include <tapegraph/ops/convolution/cpu_fast.hpp>
 #include <tapegraph/ops/convolution/cpu_filter_gradient.hpp>
 #include <tapegraph/ops/convolution/cpu_forward.hpp>
 #include <tapegraph/ops/convolution/cpu_input_gradient.hpp>

@@ -5,7 +5,8 @@
 #include <atomic>
 #include <type_traits>
 
-/// The seam between convolutions and algorithms that a program includes by name (tapegraph/fast_convolution.hpp).
+/// Which algorithm computes a convolution of float: by fewer products (cpu_fast.hpp) where the shape allows it, unless the program
+/// chose direct sums (tapegraph/fast_convolution.hpp).
 
 namespace tapegraph::cpu {
 
@@ -21,8 +22,22 @@ struct convolution_algorithm_passes {
 };
 
 namespace detail {
+inline bool takes_fast(const convolution_geometry& g);
+void fast_forward(const convolution_geometry& g, const float* x, const float* w, float* y, void* workspace,
+                  const convolution_epilogue<float>& epilogue, bool pooled);
+void fast_input_gradient(const convolution_geometry& g, const float* dy, const float* w, float* dx, void* workspace);
+void fast_filter_gradient(const convolution_geometry& g, const float* x, const float* dy, float* dw, void* workspace);
+std::size_t fast_workspace(const convolution_geometry& g, convolution_pass pass, int threads);
+} // namespace detail
+
+/// The passes by fewer products.
+inline constexpr convolution_algorithm_passes fast_convolution{&detail::takes_fast, &detail::fast_workspace,
+                                                               &detail::fast_forward, &detail::fast_input_gradient,
+                                                               &detail::fast_filter_gradient};
+
+namespace detail {
 struct convolution_choice {
-    std::atomic<const convolution_algorithm_passes*> chosen{nullptr};
+    std::atomic<const convolution_algorithm_passes*> chosen{&fast_convolution};
     std::atomic<bool> asked{false}; ///< whether memory may have been planned for it
 };
 inline convolution_choice& chosen_convolution() {
@@ -31,7 +46,7 @@ inline convolution_choice& chosen_convolution() {
 }
 } // namespace detail
 
-/// The algorithm that somebody chose, if it takes this shape; null: the direct one.
+/// The algorithm that is chosen, if it takes this shape; null: direct sums.
 template <class T>
 const convolution_algorithm_passes* algorithm_for([[maybe_unused]] const convolution_geometry& g) {
     if constexpr (std::is_same_v<T, float>) {

@@ -16,19 +16,6 @@
 
 namespace tapegraph::cpu {
 
-namespace detail {
-void fast_forward(const convolution_geometry& g, const float* x, const float* w, float* y, void* workspace,
-                  const convolution_epilogue<float>& epilogue, bool pooled);
-void fast_input_gradient(const convolution_geometry& g, const float* dy, const float* w, float* dx, void* workspace);
-void fast_filter_gradient(const convolution_geometry& g, const float* x, const float* dy, float* dw, void* workspace);
-std::size_t fast_workspace(const convolution_geometry& g, convolution_pass pass, int threads);
-} // namespace detail
-
-/// The passes, for float.
-inline constexpr convolution_algorithm_passes fast_convolution{&detail::takes_fast, &detail::fast_workspace,
-                                                               &detail::fast_forward, &detail::fast_input_gradient,
-                                                               &detail::fast_filter_gradient};
-
 #if TG_DEFINES(convolution)
 namespace detail {
 

@@ -8,14 +8,11 @@
 #include <cstdint>
 #include <vector>
 
-namespace models_test {
+namespace nn_fast_convolution_test {
 
 namespace tg = tapegraph;
 
 namespace {
-
-/// The choice is the process's, and made before anything convolves: this folder is a program of its own.
-[[maybe_unused]] const bool chosen = (tg::set_convolution_algorithm(tg::convolution_algorithm::fast), true);
 
 /// Convolutions that become one kernel with bias, relu and pooling in graph mode, one behind normalization, one that stays direct.
 struct network {
@@ -117,14 +114,8 @@ TEST_CASE("fast convolutions along a line: both modes have the same bits, and tr
     for (std::size_t step = 0; step < losses.size(); ++step) CHECK(std::abs(losses[step] - in_double[step]) < 1e-4);
 }
 
-TEST_CASE("fast convolutions: a choice that comes too late is refused") {
-    static_cast<void>(compiled<tg::graph, float>().predict(images<float>(1)));
-    tg::set_convolution_algorithm(tg::convolution_algorithm::fast); // what it is
-    CHECK_THROWS_WITH_AS(
-        tg::set_convolution_algorithm(tg::convolution_algorithm::direct),
-        "set_convolution_algorithm: choose before the first convolution, whose memory is planned for the other",
-        tg::argument_error);
+TEST_CASE("fast convolutions are what a program computes that chose nothing") {
     CHECK(tg::current_convolution_algorithm() == tg::convolution_algorithm::fast);
 }
 
-} // namespace models_test
+} // namespace nn_fast_convolution_test
