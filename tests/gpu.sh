@@ -44,7 +44,7 @@ run() {
 configure_for_gpu -DTAPEGRAPH_BUILD_TESTS=ON -DTAPEGRAPH_BUILD_BENCHMARKS=OFF || exit 1
 echo "== configuration: $SECONDS s"
 # Whole programs last, but for the smallest.
-wanted=(program_by_nvcc)
+wanted=(program_by_nvcc thrust_by_nvcc)
 for test in device_array whole_programs; do
     for source in $(grep -l "#include <cuda/$test.hpp>" tests/cuda/*_test.cpp); do
         wanted+=("test_gpu_$(basename "$source" .cpp)")

@@ -136,7 +136,7 @@ private:
     // The bias's address is looked at when it is added: here it says how far it may be aligned, the same for all.
     void set_epilogue(const char* operation, bool bias) {
         set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE,
-            std::uint32_t{bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT});
+            static_cast<std::uint32_t>(bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT));
         const void* const aligned_to_16 = reinterpret_cast<const void*>(std::uintptr_t{16});
         set(operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias ? aligned_to_16 : nullptr);
     }
