@@ -5,6 +5,7 @@
 #include <tapegraph/distributed/agreement.hpp>
 #include <tapegraph/distributed/collectives.hpp>
 #include <tapegraph/distributed/imitated_network.hpp>
+#include <tapegraph/distributed/parameter_servers.hpp>
 #include <tapegraph/distributed/row_gather.hpp>
 #include <tapegraph/distributed/server.hpp>
 #include <tapegraph/distributed/thread_exchange.hpp>

@@ -125,6 +125,23 @@ public:
         return subset(records);
     }
 
+    /// What one of `parts` ranks reads that train together: of each batch of n records the rows [n part / parts, n (part + 1) / parts),
+    /// those of its shards. Size, batches and order are those of the whole set; other rows of a batch hold zeros, and their records
+    /// are never asked for. `fit` of a sharded model takes it, and counts over all ranks that an epoch saw every record once;
+    /// what is measured reads the whole set. Throws argument_error for a part that is none, and for a pipeline.
+    dataset shard(int part, int parts) const {
+        check_records("shard");
+        if (parts < 1 || part < 0 || part >= parts)
+            throw argument_error("dataset.shard: part " + std::to_string(part) + " of " + std::to_string(parts));
+        dataset result = *this;
+        result.part_ = part;
+        result.parts_ = parts;
+        return result;
+    }
+    /// What shard() was given; 0 of 1: everything.
+    int part() const { return part_; }
+    int parts() const { return parts_; }
+
     /// Number of records; below 0 where a pipeline does not know.
     std::int64_t size() const {
         if (batches_) return batches_->size();
@@ -166,6 +183,7 @@ private:
     std::optional<std::uint64_t> shuffle_seed_;
     std::int64_t batch_size_ = 0;
     std::int64_t prefetch_depth_ = 0;
+    int part_ = 0, parts_ = 1;
     bool drop_remainder_ = false;
 };
 using dataset = basic_dataset<>;

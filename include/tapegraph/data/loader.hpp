@@ -10,6 +10,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <exception>
 #include <iterator>
 #include <memory>
@@ -29,6 +30,23 @@ class tensor;
 }
 
 namespace tapegraph::data {
+
+/// How many records, and a sum over their numbers, scrambled, that tells one record twice from two.
+struct read_records {
+    std::int64_t count = 0;
+    std::uint64_t sum = 0;
+
+    void add(std::int64_t record) {
+        std::uint64_t x = (static_cast<std::uint64_t>(record) + 1) * 0x9E3779B97F4A7C15u;
+        x = (x ^ x >> 29) * 0xBF58476D1CE4E5B9u;
+        sum += x ^ x >> 32;
+        ++count;
+    }
+    void add(const read_records& more) {
+        count += more.count;
+        sum += more.sum;
+    }
+};
 
 /// Some records, column by column; valid until the next batch is asked for.
 class batch {
@@ -76,6 +94,7 @@ private:
     const std::vector<column_spec>* columns_ = nullptr;
     std::vector<std::vector<line>> memory_; ///< none where it stands somewhere else
     std::vector<const std::byte*> data_;
+    read_records whole_, read_; ///< of a part of a set: what the batch consists of, and what was read for it
     std::int64_t count_ = 0;
     std::int64_t index_ = 0;
 };
@@ -146,6 +165,7 @@ public:
         started_ = true;
         epoch_ = epoch;
         produced_ = taken_ = released_ = first;
+        whole_ = read_ = {};
         wait_seconds_ = 0;
         if (thread_.joinable()) {
             requested_ = true;
@@ -161,8 +181,16 @@ public:
         const double asked = tapegraph::detail::steady_seconds();
         const batch* result = walk_ ? walked() : thread_.joinable() ? take() : assemble();
         wait_seconds_ += tapegraph::detail::steady_seconds() - asked;
+        if (result != nullptr && data_.parts() > 1) {
+            whole_.add(result->whole_);
+            read_.add(result->read_);
+        }
         return result;
     }
+
+    /// Of a part of a set (dataset.shard): the records of the batches since begin_epoch(), and which of them were read here.
+    const read_records& whole() const { return whole_; }
+    const read_records& read() const { return read_; }
 
     /// Time the consumer spent in next() since begin_epoch(): what ingestion cost training.
     double wait_seconds() const { return wait_seconds_; }
@@ -220,16 +248,36 @@ private:
     void fill(batch& to, std::int64_t index) {
         const std::int64_t first = index * data_.batch_size();
         const std::int64_t count = std::min(data_.batch_size(), data_.size() - first);
+        const std::int64_t begin = count * data_.part() / data_.parts();
+        const std::int64_t end = count * (data_.part() + 1) / data_.parts();
         for (std::size_t c = 0; c < places_.size(); ++c)
-            places_[c] = reinterpret_cast<std::byte*>(to.memory_[c].data());
-        for (std::int64_t i = 0; i < count && !cancel_.load(std::memory_order_relaxed); ++i) {
-            const std::int64_t position = first + i;
-            data_.records().fill(
-                data_.record_at(order_.empty() ? position : order_[static_cast<std::size_t>(position)]), places_);
+            places_[c] = reinterpret_cast<std::byte*>(to.memory_[c].data()) +
+                         static_cast<std::size_t>(begin) * data_.columns()[c].record_bytes();
+        const auto record_of = [&](std::int64_t i) {
+            return data_.record_at(order_.empty() ? first + i : order_[static_cast<std::size_t>(first + i)]);
+        };
+        if (data_.parts() > 1) {
+            to.whole_ = to.read_ = {};
+            for (std::int64_t i = 0; i < count; ++i) to.whole_.add(record_of(i));
+            if (count != data_.batch_size()) clear_others(to, begin, end, count);
+        }
+        for (std::int64_t i = begin; i < end && !cancel_.load(std::memory_order_relaxed); ++i) {
+            data_.records().fill(record_of(i), places_);
+            if (data_.parts() > 1) to.read_.add(record_of(i));
             for (std::size_t c = 0; c < places_.size(); ++c) places_[c] += data_.columns()[c].record_bytes();
         }
         to.count_ = count;
         to.index_ = index;
+    }
+
+    // A batch of another size has its own rows elsewhere.
+    void clear_others(batch& to, std::int64_t begin, std::int64_t end, std::int64_t count) {
+        for (std::size_t c = 0; c < places_.size(); ++c) {
+            const std::size_t row = data_.columns()[c].record_bytes();
+            auto* const at = reinterpret_cast<std::byte*>(to.memory_[c].data());
+            std::memset(at, 0, static_cast<std::size_t>(begin) * row);
+            std::memset(at + static_cast<std::size_t>(end) * row, 0, static_cast<std::size_t>(count - end) * row);
+        }
     }
 
     const batch* walked() {
@@ -317,6 +365,7 @@ private:
     std::int64_t taken_ = 0;    ///< batches handed out
     std::int64_t released_ = 0; ///< batches whose buffer may be used again
     double wait_seconds_ = 0;
+    read_records whole_, read_;
     bool started_ = false, requested_ = false, busy_ = false, stop_ = false;
     std::jthread thread_; // last: it is joined before what it uses goes
 };

@@ -2,6 +2,10 @@
 
 #include <tapegraph/distributed/agreement.hpp>
 #include <tapegraph/distributed/cluster_spec.hpp>
+#include <tapegraph/distributed/rank_group.hpp>
+
+#include <functional>
+#include <memory>
 
 /// A task among the others of its cluster.
 
@@ -31,6 +35,11 @@ public:
             throw exchange_error("server: rank " + std::to_string(rank) + " is " + expected + ", not " + told);
         task_ = spec_.task_of(rank);
         ranks.set_chief(spec_.rank_of(chief()));
+        for (int r = 0; r < spec_.size(); ++r) {
+            if (computes(spec_.task_of(r))) worker_ranks_.push_back(r);
+            if (spec_.task_of(r).job == "ps") server_ranks_.push_back(r);
+        }
+        if (computes(task_)) workers_ = std::make_shared<distributed::rank_group>(ranks, worker_ranks_);
     }
 
     const cluster_spec& cluster() const { return spec_; }
@@ -46,10 +55,34 @@ public:
     }
     bool is_chief() const { return task_ == chief(); }
 
+    /// Whether a task computes steps: all do but parameter servers and evaluators.
+    static bool computes(const task_name& of) { return of.job != "ps" && of.job != "evaluator"; }
+    /// The tasks that compute, as ranks of their own, in their order; null on a task that does not.
+    distributed::exchange* workers() const { return workers_.get(); }
+    /// Ranks of the tasks that compute, and of job "ps", which may be none.
+    const std::vector<int>& worker_ranks() const { return worker_ranks_; }
+    const std::vector<int>& server_ranks() const { return server_ranks_; }
+
+    /// What join() does: parameter_servers (distributed/parameter_servers.hpp) say it when they are made.
+    void serve(std::function<void()> service) { service_ = std::move(service); }
+    /// On a parameter server: serves until all workers have ended. Throws argument_error on another task, and where nothing was made
+    /// that it could serve.
+    void join() {
+        if (task_.job != "ps")
+            throw argument_error("server.join: " + task_.text() + " is no parameter server; those of job 'ps' are");
+        if (!service_)
+            throw argument_error("server.join: " + task_.text() +
+                                 " has nothing to serve; make the model's tg::parameter_servers first, on every task");
+        service_();
+    }
+
 private:
     distributed::exchange* ranks_;
     cluster_spec spec_;
     task_name task_;
+    std::vector<int> worker_ranks_, server_ranks_;
+    std::shared_ptr<distributed::rank_group> workers_;
+    std::function<void()> service_;
 };
 using server = basic_server<>;
 

@@ -23,6 +23,11 @@ history basic_trainer<X>::fit_with(const mode_calls& calls, const data::dataset&
         throw argument_error("fit: shards is " + std::to_string(options.shards) +
                              ", and this model is not compiled for shards: tg::compile<Mode>(..., tg::sharded{}) of "
                              "tapegraph/distributed.hpp");
+    if (train.parts() > 1 && (train.part() != rank_ || train.parts() != rank_count_))
+        throw argument_error("fit: the data set is what rank " + std::to_string(train.part()) + " of " +
+                             std::to_string(train.parts()) + " reads; this model is rank " + std::to_string(rank_) +
+                             " of " + std::to_string(rank_count_));
+    reads_part_ = train.parts() > 1;
     const dtype weights = variables_.size() > 0 ? variables_.at(0).type() : dtype::f32;
     const fit_sets sets = sets_of(train, options, calls, options_.seed, weights);
     column_match match(calls, sets.train.columns());
@@ -100,6 +105,7 @@ void basic_trainer<X>::run_epoch(fit_run& run) {
         if (s.batch > 0) run.progress.end_epoch(s.batch, s.logs);
         return;
     }
+    if (reads_part_ && !s.ends()) run.calls.count_records(*this, run.loader);
     const step_result means = run.sums.mean();
     epoch_result r;
     r.loss = means.loss;
@@ -223,7 +229,7 @@ template <class X>
 measured_result basic_trainer<X>::evaluate_with(const mode_calls& calls, const data::dataset& set,
                                                 std::int64_t batch_size) {
     column_match match(calls, set.columns());
-    data::loader loader(set.batch(batch_size).prefetch(2));
+    data::loader loader((set.parts() > 1 ? set.shard(0, 1) : set).batch(batch_size).prefetch(2));
     return measure_batches(calls, match, loader, 0);
 }
 

@@ -144,8 +144,10 @@ fit_sets sets_of(const data::dataset& all, const fit_options& o, const mode_call
         sets.validation = all.subset(numbers.subspan(static_cast<std::size_t>(kept)));
     }
     weigh_by_class(sets, o, calls, weights);
+    if (sets.train.parts() != all.parts()) sets.train = sets.train.shard(all.part(), all.parts());
     sets.train = sets.train.batch(o.batch_size).prefetch(o.prefetch);
     if (o.shuffle && !all.batches()) sets.train = sets.train.shuffle(seed);
+    if (sets.validation && sets.validation->parts() > 1) sets.validation = sets.validation->shard(0, 1);
     if (sets.validation)
         sets.validation = sets.validation->batch(o.validation_batch_size > 0 ? o.validation_batch_size : o.batch_size)
                               .prefetch(o.prefetch);

@@ -38,6 +38,14 @@ struct input_table<spec<T, Extents...>> : input_rows<only_input<spec<T, Extents.
 template <class... Inputs>
 struct input_table<inputs<Inputs...>> : input_rows<Inputs...> {};
 
+template <class Derived>
+void add_shard_calls(mode_calls& calls) {
+    calls.use_shards = [](model_base& m, std::int64_t batch_size, int shards) {
+        return static_cast<Derived&>(m).use_shards(batch_size, shards);
+    };
+    calls.count_records = [](model_base& m, const data::loader& from) { static_cast<Derived&>(m).count_records(from); };
+}
+
 /// While it lives, a step is counted that is not made.
 class step_ahead {
 public:
@@ -126,9 +134,7 @@ public:
             };
         }
         if constexpr (requires(Derived & d) { d.use_shards(std::int64_t{}, int{}); })
-            calls.use_shards = [](detail::model_base& m, std::int64_t batch_size, int shards) {
-                return static_cast<Derived&>(m).use_shards(batch_size, shards);
-            };
+            detail::add_shard_calls<Derived>(calls);
         const detail::callback_hooks hooks[]{detail::hooks_of(callbacks)..., {}};
         return this->fit_with(
             calls, train, options,

@@ -149,6 +149,11 @@ public:
     const variable_list& variables() const { return variables_; }
     /// Steps trained so far.
     std::int64_t step() const { return step_; }
+    /// For steps that are made elsewhere, from `gradients`: as if so many had been trained. Throws argument_error below 0.
+    void set_step(std::int64_t step) {
+        if (step < 0) throw argument_error("set_step: " + std::to_string(step));
+        step_ = step;
+    }
     /// The layer table as text: type, output shape and parameters of each layer, and totals.
     template <class = void>
     std::string summary() const {
@@ -211,6 +216,8 @@ protected:
     bool fitting_ = false; // and `run_` is not where it stands
     bool trains_ = true;   // false: made for prediction alone
     bool writes_files_ = true;
+    bool reads_part_ = false; // fit was given what one rank reads of a data set
+    int rank_ = 0, rank_count_ = 1;
 };
 
 #if TG_DEFINES_FOR_HOST(nn)

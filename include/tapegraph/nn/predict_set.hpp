@@ -90,7 +90,7 @@ auto predict_set(const mode_calls& calls, const data::dataset& set, std::int64_t
     using result = std::remove_cvref_t<decltype(predict(std::declval<const tensor<Elements>&>()...))>;
     using pack = output_pack<result>;
     column_match match(calls, set.columns(), true);
-    data::loader loader(set.batch(batch_size).prefetch(2));
+    data::loader loader((set.parts() > 1 ? set.shard(0, 1) : set).batch(batch_size).prefetch(2));
     if (loader.batches_per_epoch() == data::endless)
         throw argument_error("predict: the data set has no end; take(n) of it");
     output_rows rows[static_cast<std::size_t>(pack::count)];

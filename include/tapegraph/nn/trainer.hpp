@@ -50,6 +50,8 @@ struct mode_calls {
     launched_step (*launch)(model_base&, batch_columns) = nullptr; ///< of modes that run ahead
     step_result (*result_of)(model_base&, const launched_step&) = nullptr;
     int (*use_shards)(model_base&, std::int64_t batch_size, int shards) = nullptr; ///< of models whose batches are cut
+    void (*count_records)(model_base&,
+                          const data::loader&) = nullptr; ///< at the end of an epoch, over ranks that read parts
     /// What its metrics have measured since they were reset; null where it has none.
     void (*metrics)(const model_base&, std::vector<named_value>&) = nullptr;
 };

@@ -45,6 +45,8 @@ class shard_owner : public Trainer {
 public:
     /// Into how many shards a batch is cut.
     int shards() const { return shards_; }
+    /// How many ranks share them.
+    int rank_count() const { return ranks_ == nullptr ? 1 : ranks_->size(); }
     /// What fit asks for: 0 leaves the number as it is. Returns it. Throws argument_error for one that cannot be, the same on every rank.
     int use_shards(std::int64_t batch_size, int shards) {
         const int asked = shards != 0 ? shards : shards_;
@@ -75,6 +77,18 @@ public:
         }
         return text;
     }
+    /// At the end of an epoch in which each rank read a part of the set. Throws exchange_error unless together they have read every
+    /// record of its batches once.
+    void count_records(const data::loader& from) {
+        if (ranks_ == nullptr) return;
+        std::uint64_t read[2]{static_cast<std::uint64_t>(from.read().count), from.read().sum};
+        distributed::sum_over_ranks(*ranks_, std::span<std::uint64_t>(read), "count of records");
+        if (read[0] == static_cast<std::uint64_t>(from.whole().count) && read[1] == from.whole().sum) return;
+        throw exchange_error("fit: all ranks together have read " + std::to_string(read[0]) +
+                             " records of an epoch, which has " + std::to_string(from.whole().count) + " on rank " +
+                             std::to_string(ranks_->rank()) +
+                             ", or not the same ones; is the set the same everywhere?");
+    }
     /// Bytes of the sums over shards.
     std::size_t shard_sum_bytes() const { return sums_.memory(); }
 
@@ -85,6 +99,8 @@ protected:
             throw argument_error("shards: models that are cut into shards compute on the CPU");
         if (ranks_ == nullptr) return;
         over_ranks_.emplace(*ranks_);
+        this->rank_ = ranks_->rank();
+        this->rank_count_ = ranks_->size();
         this->writes_files_ = ranks_->is_chief();
     }
 
@@ -122,8 +138,6 @@ protected:
     int shards_;
 
 private:
-    int rank_count() const { return ranks_ == nullptr ? 1 : ranks_->size(); }
-
     void agree_at_start(batch_columns columns, std::size_t count) const {
         std::uint64_t weights = 0, batch = 0;
         const auto bytes_of = [](const void* data, std::size_t size) {
@@ -132,8 +146,12 @@ private:
         for (const variable& v : this->variables_)
             weights = distributed::hash_values(bytes_of(v.data().read(), v.data().outline_view().bytes()),
                                                distributed::hash_text(v.path(), weights));
-        for (std::size_t i = 0; i < count; ++i)
-            batch = distributed::hash_values(bytes_of(columns[i].data, columns[i].bytes()), batch);
+        for (std::size_t i = 0; i < count; ++i) { // where each has its own records, their number and shape
+            batch = distributed::hash_values(
+                bytes_of(columns[i].extents, static_cast<std::size_t>(columns[i].rank) * sizeof(std::int64_t)), batch);
+            if (!this->reads_part_)
+                batch = distributed::hash_values(bytes_of(columns[i].data, columns[i].bytes()), batch);
+        }
         const std::array<distributed::agreed_field, 5> fields{
             distributed::agreed_value("shards", std::to_string(shards_)),
             distributed::agreed_value("seed", std::to_string(this->options_.seed)),

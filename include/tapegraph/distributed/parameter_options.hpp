@@ -1,0 +1,101 @@
+#pragma once
+
+#include <tapegraph/core/error.hpp>
+#include <tapegraph/distributed/agreement.hpp>
+#include <tapegraph/distributed/server.hpp>
+#include <tapegraph/nn/path_matches.hpp>
+#include <tapegraph/nn/variables.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+/// Which parameter server holds what.
+
+namespace tapegraph {
+
+/// How parameter servers work.
+struct parameter_options {
+    /// Steps of all workers together: gradients are added by the tree of the model's shards, one update each, the bits of ranks without
+    /// servers. false: every worker has batches and steps of its own, updates come in the order in which they arrive; what comes out
+    /// depends on who is quick, and is not the same twice.
+    bool synchronous = true;
+    /// Without synchronous steps: how many steps a worker may be ahead of the slowest; below 0: any number. (Q. Ho et al.: More
+    /// Effective Distributed ML via a Stale Synchronous Parallel Parameter Server, 2013.)
+    std::int64_t max_staleness = -1;
+    /// Variables by path or scope ("words", "*/bias"), and the task that holds them: {{"words", "/job:ps/task:0"}}. The first that fits
+    /// counts; the others are dealt by size, the largest first, to whoever holds least.
+    std::vector<std::pair<std::string, std::string>> placed{};
+};
+
+namespace detail {
+
+/// A variable's place among the bytes that travel between a worker and its server.
+struct held_variable {
+    int variable;              ///< its number in the model's list
+    std::size_t offset, bytes; ///< in the block of its server
+};
+
+/// What each server holds, in the order of the model's variables.
+struct parameter_plan {
+    std::vector<std::vector<held_variable>> held;
+    std::vector<std::size_t> bytes; ///< of a server's block
+    std::string text;               ///< "hidden/kernel=0;..."
+};
+
+/// Throws argument_error for a variable that steps assign (a moving average), for a task that holds none, and for a pattern that
+/// nothing matches.
+template <class = void>
+parameter_plan plan_parameters(const variable_list& variables, const server& where, const parameter_options& options) {
+    const auto servers = where.server_ranks().size();
+    if (servers == 0) throw argument_error("parameter_servers: the cluster has no job 'ps'");
+    std::vector<std::size_t> load(servers), order;
+    std::vector<int> place(static_cast<std::size_t>(variables.size()), -1);
+    std::vector<bool> used(options.placed.size());
+    const auto bytes_of = [&](std::size_t i) {
+        return variables.at(static_cast<int>(i)).data().outline_view().bytes();
+    };
+    for (std::size_t i = 0; i < place.size(); ++i) {
+        const variable& v = variables.at(static_cast<int>(i));
+        if (v.optimizer_state() || v.metric_state() || v.frozen()) continue;
+        if (!v.trainable())
+            throw argument_error("parameter_servers: '" + v.path() +
+                                 "' is assigned by steps, not by an optimizer; workers push gradients alone");
+        for (std::size_t k = 0; k < options.placed.size() && place[i] < 0; ++k) {
+            if (!path_matches(options.placed[k].first, v.path())) continue;
+            const task_name task = parse_task_name(options.placed[k].second);
+            if (task.job != "ps")
+                throw argument_error("parameter_servers: '" + v.path() + "' is placed on " + task.text() +
+                                     "; tasks of job 'ps' hold variables");
+            static_cast<void>(where.cluster().rank_of(task)); // refuses a task that there is not
+            used[k] = true;
+            place[i] = task.task;
+            load[static_cast<std::size_t>(task.task)] += bytes_of(i);
+        }
+        if (place[i] < 0) order.push_back(i);
+    }
+    for (std::size_t k = 0; k < used.size(); ++k)
+        if (!used[k]) throw argument_error("parameter_servers: no variable matches '" + options.placed[k].first + "'");
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return bytes_of(a) > bytes_of(b); });
+    for (const std::size_t i : order) {
+        const auto least = std::min_element(load.begin(), load.end());
+        place[i] = static_cast<int>(least - load.begin());
+        *least += bytes_of(i);
+    }
+    parameter_plan plan{std::vector<std::vector<held_variable>>(servers), std::vector<std::size_t>(servers), {}};
+    for (std::size_t i = 0; i < place.size(); ++i) {
+        if (place[i] < 0) continue;
+        const auto to = static_cast<std::size_t>(place[i]);
+        plan.held[to].push_back({static_cast<int>(i), plan.bytes[to], bytes_of(i)});
+        plan.bytes[to] += (bytes_of(i) + 7) / 8 * 8;
+        plan.text += variables.at(static_cast<int>(i)).path() + "=" + std::to_string(place[i]) + ";";
+    }
+    return plan;
+}
+
+} // namespace detail
+} // namespace tapegraph

@@ -1,0 +1,168 @@
+#pragma once
+
+#include <tapegraph/distributed/exchange.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <limits>
+
+/// What goes between a worker and a parameter server, and the server's loop. Messages are pairs of the exchange: a header of a worker
+/// says what comes, blocks are of a length that both know.
+
+namespace tapegraph::detail {
+
+enum class parameter_request : std::int64_t { pull = 1, push = 2, leave = 3 };
+
+struct parameter_header {
+    parameter_request what = parameter_request::pull;
+    std::int64_t step = 0; ///< steps that this worker has pushed
+};
+
+/// Channels of headers, of what workers send and of what they get. Groups of ranks have those from 1,024 on.
+inline constexpr int parameter_header_channel = 900, parameter_push_channel = 901, parameter_pull_channel = 902;
+
+/// A server's side. Of memory it has the block that it gives out, and for each worker one that it has been sent and one that is under way.
+template <class = void>
+class basic_parameter_service {
+public:
+    struct rules {
+        bool synchronous = true;
+        std::int64_t max_staleness = -1;
+    };
+    /// `apply(block of gradients, block of weights after it)` makes an update. `weights`: what the first pull gets.
+    basic_parameter_service(distributed::exchange& ranks, std::vector<int> workers, std::vector<std::byte> weights,
+                            rules how, std::function<void(std::span<const std::byte>, std::span<std::byte>)> apply)
+        : ranks_(&ranks), how_(how), weights_(std::move(weights)), apply_(std::move(apply)), clients_(workers.size()) {
+        for (std::size_t w = 0; w < workers.size(); ++w) {
+            clients_[w].rank = workers[w];
+            clients_[w].pushed.resize(weights_.size());
+            clients_[w].given.resize(weights_.size());
+        }
+    }
+    basic_parameter_service(const basic_parameter_service&) = delete;
+    basic_parameter_service& operator=(const basic_parameter_service&) = delete;
+    ~basic_parameter_service() {
+        for (client& each : clients_)
+            for (distributed::request* r : {&each.heard, &each.block, &each.reply}) ranks_->cancel(*r);
+    }
+
+    /// Until every worker has left; then all get the last weights. Throws exchange_error where nothing has come for the exchange's
+    /// deadline.
+    void run() {
+        for (client& each : clients_) listen(each);
+        while (!all_left()) await([this] { return look(); });
+        await([this] { return all_replied(); });
+        for (client& each : clients_) give(each);
+        await([this] { return all_replied(); });
+    }
+    std::int64_t updates() const { return updates_; }
+
+private:
+    struct client {
+        int rank = 0;
+        parameter_header header;
+        distributed::request heard, block, reply;
+        std::vector<std::byte> pushed, given;
+        std::int64_t steps = 0; ///< pushed so far
+        bool waits = false, left = false;
+    };
+    // What the wait at the deadline is told of: the first worker that is still expected to say something.
+    template <class Done>
+    void await(const Done& done) {
+        struct expected final : distributed::operation {
+            const basic_parameter_service* self;
+            explicit expected(const basic_parameter_service* s) : self(s) {}
+            bool advance() override { return false; }
+            distributed::request pending() const override {
+                for (const client& each : self->clients_)
+                    for (const distributed::request* r : {&each.block, &each.heard, &each.reply})
+                        if (r->valid()) return *r;
+                return {};
+            }
+        } const any(this);
+        ranks_->wait(any, done);
+    }
+    void listen(client& c) {
+        c.heard = ranks_->start(c.rank, {}, std::as_writable_bytes(std::span(&c.header, 1)), parameter_header_channel,
+                                "parameter server, what a worker wants");
+    }
+    void give(client& c) {
+        std::memcpy(c.given.data(), weights_.data(), weights_.size());
+        c.waits = false;
+        c.reply = ranks_->start(c.rank, c.given, {}, parameter_pull_channel, "parameter server, weights");
+    }
+    bool all_left() const {
+        for (const client& each : clients_)
+            if (!each.left) return false;
+        return true;
+    }
+    bool all_replied() {
+        bool all = true;
+        for (client& each : clients_) all = ranks_->test(each.reply) && all;
+        return all;
+    }
+    // A step of all is pushed by one worker; a pull waits for the update of the step before it.
+    bool may_have(const client& c) const {
+        if (how_.synchronous) return updates_ >= c.header.step;
+        if (how_.max_staleness < 0) return true;
+        std::int64_t slowest = std::numeric_limits<std::int64_t>::max();
+        for (const client& each : clients_)
+            if (!each.left) slowest = std::min(slowest, each.steps);
+        return c.header.step - slowest <= how_.max_staleness;
+    }
+    void update(client& c) {
+        apply_(c.pushed, weights_);
+        ++updates_;
+        ++c.steps;
+        ranks_->set_step(updates_);
+    }
+    // Whether anything happened. Workers are looked at in turn, beginning with another one each time.
+    bool look() {
+        bool something = false;
+        for (std::size_t k = 0; k < clients_.size(); ++k) {
+            client& c = clients_[(first_ + k) % clients_.size()];
+            if (c.reply.valid() && ranks_->test(c.reply)) something = true;
+            if (c.block.valid() && ranks_->test(c.block)) {
+                update(c);
+                listen(c);
+                something = true;
+            }
+            if (c.heard.valid() && ranks_->test(c.heard)) {
+                hear(c);
+                something = true;
+            }
+            if (c.waits && !c.reply.valid() && may_have(c)) {
+                give(c);
+                listen(c);
+                something = true;
+            }
+        }
+        first_ = (first_ + 1) % clients_.size();
+        return something;
+    }
+    void hear(client& c) {
+        switch (c.header.what) {
+        case parameter_request::pull: c.waits = true; break;
+        case parameter_request::push:
+            c.block = ranks_->start(c.rank, {}, c.pushed, parameter_push_channel, "parameter server, gradients");
+            break;
+        case parameter_request::leave: c.left = true; break;
+        default:
+            throw exchange_error("parameter_servers: rank " + std::to_string(c.rank) + " asks for " +
+                                 std::to_string(static_cast<std::int64_t>(c.header.what)) +
+                                 "; it speaks another version");
+        }
+    }
+
+    distributed::exchange* ranks_;
+    rules how_;
+    std::vector<std::byte> weights_;
+    std::function<void(std::span<const std::byte>, std::span<std::byte>)> apply_;
+    std::vector<client> clients_;
+    std::int64_t updates_ = 0;
+    std::size_t first_ = 0;
+};
+using parameter_service = basic_parameter_service<>;
+
+} // namespace tapegraph::detail

@@ -1,0 +1,178 @@
+#include <tapegraph/distributed/parameter_servers.hpp>
+#include <tapegraph/distributed/thread_exchange.hpp>
+#include <tapegraph/nn/sharded.hpp>
+
+#include <nn/models.hpp>
+
+#include <atomic>
+#include <string>
+
+/// Parameter servers, synchronous and not, between threads.
+
+namespace parameter_servers_test {
+
+using namespace nn_test;
+using std::int64_t;
+namespace td = tg::distributed;
+
+namespace {
+
+const tg::adam optimizer{.learning_rate = 0.01};
+
+auto sharded_model(td::exchange* workers, int shards = 8) {
+    return tg::compile<tg::graph>(small_mlp{}, mlp_spec<float>{}, tg::sparse_softmax_cross_entropy{}, optimizer,
+                                  tg::sharded{.shards = shards, .options = {.seed = 4}, .ranks = workers});
+}
+auto single_model() {
+    return tg::compile<tg::eager>(small_mlp{}, mlp_spec<float>{}, tg::sparse_softmax_cross_entropy{}, optimizer,
+                                  tg::compile_options{.seed = 4});
+}
+tg::tensor<float> points(int64_t step) { return noise<float>({24, 6}, static_cast<std::uint64_t>(step)); }
+tg::tensor<std::int32_t> labels(int64_t step) { return classes(24, 3, static_cast<std::uint64_t>(step) + 100); }
+
+tg::cluster_spec cluster(int servers, int workers) {
+    return tg::cluster_spec{{"ps", std::vector<std::string>(static_cast<std::size_t>(servers), "one")},
+                            {"worker", std::vector<std::string>(static_cast<std::size_t>(workers), "two")}};
+}
+/// f(exchange) on so many ranks; what the first error says.
+template <class F>
+std::string refusal(int size, const F& f) {
+    try {
+        td::run_ranks(size, f);
+    } catch (const tg::error& e) {
+        return e.what();
+    }
+    return "";
+}
+
+} // namespace
+
+TEST_CASE("synchronous servers: the bits of one process with the same shards, for any number of servers and workers") {
+    const thread_limit one(1);
+    constexpr int64_t steps = 12;
+    auto alone = sharded_model(nullptr);
+    std::vector<double> losses;
+    for (int64_t s = 0; s < steps; ++s) losses.push_back(alone.train_on_batch(points(s), labels(s)).loss);
+    for (const auto& [servers, workers] : {std::pair{1, 1}, {1, 2}, {2, 4}, {3, 2}, {5, 1}}) {
+        CAPTURE(servers);
+        CAPTURE(workers);
+        td::run_ranks(servers + workers, [&, server_count = servers, worker_count = workers](td::exchange& ranks) {
+            tg::server server(ranks, cluster(server_count, worker_count));
+            auto model = sharded_model(server.workers());
+            tg::parameter_servers of(server, model, optimizer);
+            if (server.task().job == "ps") {
+                server.join();
+            } else {
+                for (int64_t s = 0; s < steps; ++s)
+                    CHECK(of.train_on_batch(points(s), labels(s)).loss == losses[static_cast<std::size_t>(s)]);
+                of.finish();
+                for (const tg::variable& v : model.variables())
+                    if (v.trainable())
+                        CHECK(v.value<float>().to_vector() == alone.variables()[v.path()].value<float>().to_vector());
+            }
+            CHECK(model.step() == steps);
+        });
+    }
+}
+
+TEST_CASE("asynchronous servers: every worker's steps count, all end with the same weights, and the loss falls") {
+    const thread_limit one(1);
+    for (const int64_t staleness : {int64_t{-1}, int64_t{0}, int64_t{2}}) {
+        CAPTURE(staleness);
+        std::vector<std::string> last(5);
+        std::atomic<int64_t> made[3]{};
+        std::atomic<int64_t> furthest{0};
+        td::run_ranks(5, [&](td::exchange& ranks) {
+            tg::server server(ranks, cluster(2, 3));
+            auto model = single_model();
+            tg::parameter_servers of(server, model, optimizer, {.synchronous = false, .max_staleness = staleness});
+            if (server.task().job == "ps") {
+                server.join();
+                CHECK(model.step() == 40 + 25 + 10);
+            } else {
+                const int own = server.workers()->rank();
+                double first = 0, loss = 0;
+                const int64_t steps = own == 0 ? 40 : own == 1 ? 25 : 10;
+                for (int64_t s = 0; s < steps; ++s) {
+                    of.pull();
+                    // Ahead of the slowest worker that is still there. What is counted may be behind, never ahead.
+                    int64_t slowest = steps;
+                    for (int w = 0; w < 3; ++w)
+                        if (made[w] < (w == 0 ? 40 : w == 1 ? 25 : 10)) slowest = std::min(slowest, made[w].load() + 1);
+                    if (s - slowest > furthest) furthest = s - slowest;
+                    const auto g = model.gradients(points(s % 3), labels(s % 3));
+                    (s == 0 ? first : loss) = g.loss;
+                    ++made[own];
+                    of.push(g);
+                }
+                of.finish();
+                CHECK(loss < first);
+            }
+            std::string& bytes = last[static_cast<std::size_t>(ranks.rank())];
+            for (const tg::variable& v : model.variables())
+                if (v.trainable() && server.task().job != "ps")
+                    bytes.append(static_cast<const char*>(v.data().read()), v.data().outline_view().bytes());
+        });
+        CHECK(last[2] == last[3]);
+        CHECK(last[2] == last[4]);
+        if (staleness >= 0) CHECK(furthest <= staleness);
+    }
+}
+
+TEST_CASE("who holds what, and what is refused") {
+    const thread_limit one(1);
+    std::string text;
+    td::run_ranks(3, [&](td::exchange& ranks) {
+        tg::server server(ranks, cluster(2, 1));
+        auto model = single_model();
+        tg::parameter_servers of(server, model, optimizer, {.placed = {{"out", "/job:ps/task:1"}}});
+        if (server.task().job == "ps")
+            server.join(); // its worker does nothing, and leaves when it ends
+        else
+            text = of.text();
+    });
+    CHECK(text == "hidden/kernel=0;hidden/bias=1;out/kernel=1;out/bias=1;");
+    const auto told = [](const tg::parameter_options& options) {
+        return refusal(3, [&](td::exchange& ranks) {
+            tg::server server(ranks, cluster(2, 1));
+            auto model = single_model();
+            tg::parameter_servers of(server, model, optimizer, options);
+        });
+    };
+    CHECK(told({.placed = {{"gone", "/job:ps/task:1"}}}) == "parameter_servers: no variable matches 'gone'");
+    CHECK(told({.placed = {{"out", "/job:worker/task:0"}}}) ==
+          "parameter_servers: 'out/kernel' is placed on /job:worker/task:0; tasks of job 'ps' hold variables");
+    CHECK(told({.placed = {{"out", "/job:ps/task:2"}}}) == "cluster_spec: no /job:ps/task:2; job 'ps' has 2 tasks");
+    CHECK(refusal(3,
+                  [](td::exchange& ranks) {
+                      tg::server server(ranks, cluster(1, 2));
+                      auto model = single_model();
+                      tg::parameter_servers of(server, model, optimizer);
+                  }) == "parameter_servers: synchronous steps of 2 workers need a model compiled with "
+                        "tg::sharded{.ranks = server.workers()}");
+    CHECK(refusal(2, [](td::exchange& ranks) {
+              tg::server server(ranks, tg::cluster_spec{{"worker", {"one", "one"}}});
+              auto model = single_model();
+              tg::parameter_servers of(server, model, optimizer);
+          }) == "parameter_servers: the cluster has no job 'ps'");
+    CHECK(refusal(2, [](td::exchange& ranks) { tg::server(ranks, cluster(1, 1)).join(); }).find("server.join: /job:") ==
+          0);
+}
+
+TEST_CASE("a worker that is silent is named by its server") {
+    const thread_limit one(1);
+    CHECK(refusal(2, [](td::exchange& ranks) {
+              tg::server server(ranks, cluster(1, 1));
+              auto model = single_model();
+              tg::parameter_servers of(server, model, optimizer);
+              ranks.set_deadline(server.task().job == "ps" ? 0.2 : 20);
+              if (server.task().job == "ps") {
+                  server.join();
+              } else {
+                  of.train_on_batch(points(0), labels(0));
+                  std::this_thread::sleep_for(std::chrono::seconds(2));
+              }
+          }).find("exchange: rank 0 waited 0.2 s for rank 1 in step 1, parameter server, what a worker wants") == 0);
+}
+
+} // namespace parameter_servers_test
