@@ -3,12 +3,14 @@
 #include <tapegraph/core/clock.hpp>
 #include <tapegraph/core/environment.hpp>
 #include <tapegraph/core/error.hpp>
+#include <tapegraph/distributed/sum_kind.hpp>
 
 #include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <ctime>
+#include <new>
 #include <sched.h>
 #include <span>
 #include <string>
@@ -186,6 +188,12 @@ public:
 
     /// Seconds on the clock that deadlines and times of exchanges are measured by.
     virtual double now() const { return tapegraph::detail::steady_seconds(); }
+    /// Memory for what sums receive, and their additions: the CPU's, unless a transport moves what lies in a device's memory.
+    virtual void* take(std::size_t bytes) { return ::operator new(bytes); }
+    virtual void give_back(void* at) noexcept { ::operator delete(at); }
+    virtual void add(const sum_kind& kind, void* sum, const void* left, const void* right, std::size_t count) {
+        kind.add(sum, left, right, count);
+    }
     /// What the transport is called: "threads", "Open MPI 4.1.4".
     virtual std::string name() const = 0;
 

@@ -34,7 +34,8 @@ public:
     /// does, argument_error for a device that lacks a function.
     basic_nccl_exchange(exchange& through, const nccl_device& device, const nccl_library& library)
         : exchange(through.rank(), through.size()), device_(device), library_(&library) {
-        if (device.finished == nullptr || device.allocate == nullptr || device.release == nullptr || device.add == nullptr)
+        if (device.finished == nullptr || device.allocate == nullptr || device.release == nullptr ||
+            device.add == nullptr)
             throw argument_error("nccl_exchange: the device lacks a function; see nccl_device");
         set_deadline(through.deadline());
         set_chief(through.chief());

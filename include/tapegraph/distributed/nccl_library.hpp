@@ -58,7 +58,8 @@ public:
         find(library, functions_.get_version, "ncclGetVersion");
         int version = 0;
         check(functions_.get_version(&version), "ncclGetVersion");
-        if (version < oldest) throw exchange_error("NCCL: " + file_ + " is version " + text_of(version) + "; expected 2.9 or newer");
+        if (version < oldest)
+            throw exchange_error("NCCL: " + file_ + " is version " + text_of(version) + "; expected 2.9 or newer");
         version_ = text_of(version);
         find(library, functions_.get_unique_id, "ncclGetUniqueId");
         find(library, functions_.init_rank, "ncclCommInitRank");

@@ -70,12 +70,15 @@ public:
         require_tree(ranks.size(), ranks.size());
         for (int distance = 1; distance < ranks.size(); distance *= 2) ++rounds_;
         const std::size_t first = count * kind.bytes <= whole_bytes ? count : detail::half_of({0, count}, false).size();
-        if (rounds_ > 0) received_.resize(first * kind.bytes);
+        if (rounds_ > 0) received_ = static_cast<std::byte*>(ranks.take(first * kind.bytes));
         for (const char* phase : {", reduce-scatter round ", ", all-gather round "})
             for (int r = 1; r <= rounds_; ++r)
                 labels_.push_back(label_ + phase + std::to_string(r) + " of " + std::to_string(rounds_));
     }
-    ~basic_tree_sum() override { abandon(); }
+    ~basic_tree_sum() override {
+        abandon();
+        if (received_ != nullptr) ranks_->give_back(received_);
+    }
     /// Gives up what is under way, behind an error.
     void abandon() noexcept {
         if (state_ != state::idle) ranks_->dismiss(*this);
@@ -143,10 +146,10 @@ private:
         const slice range = before(round_);
         const slice mine = detail::half_of(range, upper(round_)), theirs = detail::half_of(range, !upper(round_));
         std::span<const std::byte> sent = part(theirs);
-        std::span<std::byte> wanted{received_.data(), mine.size() * kind_.bytes};
+        std::span<std::byte> wanted{received_, mine.size() * kind_.bytes};
         if (state_ == state::whole) {
             sent = part({0, count_});
-            wanted = {received_.data(), sent.size()};
+            wanted = {received_, sent.size()};
         } else if (state_ == state::gather) {
             sent = part(mine);
             wanted = part(theirs);
@@ -166,9 +169,9 @@ private:
         // The lower ranks' sum stands on the left on both sides, which matters to nothing but the payloads of NaN.
         std::byte* const own = at(mine.begin);
         if (upper(round_))
-            kind_.add(own, received_.data(), own, mine.size());
+            ranks_->add(kind_, own, received_, own, mine.size());
         else
-            kind_.add(own, own, received_.data(), mine.size());
+            ranks_->add(kind_, own, own, received_, mine.size());
         if (++round_ < rounds_) return;
         const bool more = state_ == state::scatter && gathers_;
         state_ = more ? state::gather : state::idle;
@@ -185,7 +188,7 @@ private:
     std::byte* data_ = nullptr;
     std::string label_;
     std::vector<std::string> labels_;
-    std::vector<std::byte> received_;
+    std::byte* received_ = nullptr;
 };
 using tree_sum = basic_tree_sum<>;
 
