@@ -203,6 +203,48 @@ TEST_CASE("convolution on tensor cores: accuracy of the two precisions") {
     CHECK(error(result_of<tensor_cores<warps_tile, 4, kernels::tensor_precision::tf32x3>>(p, n.y, 1)) < 2e-6);
 }
 
+#ifdef TG_SIMT
+// Sums of 4,096 positive products of numbers that TF32 and bfloat16 hold, on cores that truncate: a step may lose 2^-23 of the sum
+// for each of its products and once more, always downwards. With tf32x3 eight products at a time are added outside, where rounding errors have both signs.
+TEST_CASE("convolution on tensor cores: what truncation may cost") {
+    constexpr int terms = 4096;
+    const auto g = geometry(1, 1, 1, terms, 1, 1, 4);
+    std::vector<float> x(terms), w(std::size_t{4} * terms);
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(128 + i * 37 % 127) / 64;
+    for (std::size_t i = 0; i < w.size(); ++i) w[i] = static_cast<float>(128 + i * 53 % 125) / 64;
+    double exact[4]{};
+    for (std::size_t i = 0; i < w.size(); ++i) exact[i % 4] += static_cast<double>(x[i / 4]) * w[i];
+    const simt::with_settings set(simt::order::forward);
+    simt::current_settings().truncating = true;
+    // The most that is missing, and the most that is too much.
+    const auto errors = [&](const std::vector<float>& got) {
+        std::pair<double, double> worst{0, 0};
+        for (std::size_t i = 0; i < 4; ++i) {
+            const double missing = (exact[i] - got[i]) / exact[i];
+            worst = {std::max(worst.first, missing), std::max(worst.second, -missing)};
+        }
+        return worst;
+    };
+    const auto of = [&]<class Way, class Element>(Way, Element) {
+        const std::vector<Element> a(x.begin(), x.end()), b(w.begin(), w.end());
+        const device_array<Element> da(a), db(b);
+        return errors(result_of<Way>(
+            kernels::forward_problem<Element>(g, false, da.data(), db.data(), nullptr, false, nullptr), 4, 1));
+    };
+    const double ulp = std::ldexp(1.0, -23);
+    const auto tf32 = of(tensor_cores<warps_tile, 4>{}, 0.0f);
+    CHECK(tf32.first > 16 * ulp); // it is truncation that was measured
+    CHECK(tf32.first < terms / 8 * 9 * ulp);
+    CHECK(tf32.second == 0);
+    const auto narrow = of(tensor_cores<warps_tile, 2>{}, tg::bfloat16{});
+    CHECK(narrow.first > 8 * ulp);
+    CHECK(narrow.first < terms / 16 * 17 * ulp);
+    CHECK(narrow.second == 0);
+    const auto exactly = of(tensor_cores<warps_tile, 4, kernels::tensor_precision::tf32x3>{}, 0.0f);
+    CHECK(std::max(exactly.first, exactly.second) < 16 * ulp);
+}
+#endif
+
 TEST_CASE("division by multiplication is exact") {
     for (std::uint32_t d : {1u, 2u, 3u, 5u, 7u, 48u, 150u, 641u, 2304u, 65535u, 65536u, 1000003u, 0x7FFFFFFFu}) {
         const kernels::divisor by(d);

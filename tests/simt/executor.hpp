@@ -159,6 +159,7 @@ private:
         arrivals_.clear();
         for (unsigned i = 0; i < count; ++i) prepare(*pool()[i], first + i);
         schedule();
+        for (unsigned i = 0; i < count; ++i) pool()[i]->publish(); // the end of a kernel does
         for (const thread* t : team_)
             if (t->linear == 0 && !t->owner->canary_intact(config_.shared))
                 throw error("a write behind the dynamic shared memory of " + std::to_string(config_.shared) + " bytes");

@@ -4,7 +4,9 @@
 
 #include <simt/words.hpp>
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 
@@ -70,6 +72,23 @@ void show_warp(const char* what, const Own& own, const Use& use) {
 struct fragments {
     const std::uint32_t *a, *b;
 };
+/// first + the products as tensor cores are known to add (Fasi, Higham, Mikaitis and Pranesh, "Numerical behavior of NVIDIA tensor
+/// cores", 2021): all are aligned to the largest, and what then lies below its 24 bits is dropped, as it is from the sum.
+inline float truncated_sum(float first, const double* products, int count) {
+    double largest = std::abs(static_cast<double>(first));
+    for (int i = 0; i < count; ++i) largest = std::max(largest, std::abs(products[i]));
+    if (!(largest > 0) || !std::isfinite(largest)) {
+        for (int i = 0; i < count; ++i) first += static_cast<float>(products[i]);
+        return first;
+    }
+    int exponent = 0;
+    std::frexp(largest, &exponent);
+    double sum = std::trunc(std::ldexp(static_cast<double>(first), 24 - exponent));
+    for (int i = 0; i < count; ++i) sum += std::trunc(std::ldexp(products[i], 24 - exponent));
+    sum = std::ldexp(sum, exponent - 24);
+    const auto nearest = static_cast<float>(sum);
+    return std::abs(static_cast<double>(nearest)) > std::abs(sum) ? std::nextafter(nearest, 0.0f) : nearest;
+}
 /// d += a b, 16 by `depth` by 8: row_a(fragments, row >= 8, k) and column_b(fragments, k) take an element from those of the lane
 /// that holds it: lane_of(row or column, k).
 template <class LaneOf, class RowA, class ColumnB>
@@ -80,9 +99,14 @@ void multiply(const char* what, int depth, float (&d)[4], const std::uint32_t* a
         for (int i = 0; i < 4; ++i) {
             const int row = g + (i >= 2 ? 8 : 0), column = 2 * t + i % 2;
             float sum = d[i];
-            for (int k = 0; k < depth; ++k)
-                sum += row_a(*all[lane_of(row % 8, k)], row >= 8, k) * column_b(*all[lane_of(column, k)], k);
-            d[i] = sum;
+            double products[16];
+            for (int k = 0; k < depth; ++k) {
+                const float x = row_a(*all[lane_of(row % 8, k)], row >= 8, k),
+                            y = column_b(*all[lane_of(column, k)], k);
+                products[k] = static_cast<double>(x) * y;
+                sum += x * y;
+            }
+            d[i] = simt::current_settings().truncating ? truncated_sum(d[i], products, depth) : sum;
         }
     });
 }

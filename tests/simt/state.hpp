@@ -2,9 +2,11 @@
 
 #include <simt/fiber.hpp>
 
+#include <array>
 #include <compare>
 #include <cstdint>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <set>
 #include <stdexcept>
@@ -57,6 +59,7 @@ struct settings {
     simt::order order = order::forward;
     std::uint64_t seed = 1;
     bool poison = true;                ///< shared memory holds NaN when a block begins
+    bool truncating = false;           ///< tensor cores drop what is below 24 bits of the largest number they add
     site skipped{};                    ///< a barrier that is left out, to show that its absence is noticed
     std::set<site>* visited = nullptr; ///< collects the barriers that threads came to
 };
@@ -113,7 +116,10 @@ struct block {
         unsigned char value[8];
         std::size_t bytes;
     };
-    std::vector<parcel> sent; ///< by other blocks of the cluster, and not yet arrived
+    std::vector<parcel> sent;   ///< by other blocks of the cluster, and not yet arrived
+    std::vector<parcel> stored; ///< for other blocks, and not yet published
+    static constexpr std::size_t line_bytes = 32;
+    std::map<std::uintptr_t, std::array<unsigned char, line_bytes>> lines; ///< of global memory, read once
 
     static constexpr std::size_t canary = 256;
     static constexpr unsigned char canary_byte = 0xA5;
@@ -123,7 +129,7 @@ struct block {
         const auto at = (reinterpret_cast<std::uintptr_t>(memory.data()) + 127) / 128 * 128;
         dynamic = reinterpret_cast<unsigned char*>(at);
         std::memset(dynamic, poison ? 0xFF : 0, bytes);
-        sent.clear();
+        sent.clear(), stored.clear(), lines.clear();
     }
     bool ended() const {
         for (int i = 0; i < size; ++i)
@@ -140,6 +146,29 @@ struct block {
             if (p.counted_by == counted_by) std::memcpy(p.to, p.value, p.bytes);
             return p.counted_by == counted_by;
         });
+    }
+    /// What the block sees at an address: its own stores first.
+    void read(const void* at, void* to, std::size_t bytes) const {
+        for (auto s = stored.rbegin(); s != stored.rend(); ++s)
+            if (s->to == at) return void(std::memcpy(to, s->value, bytes));
+        std::memcpy(to, at, bytes);
+    }
+    /// As it was when the block first read something of the line.
+    void read_cached(const void* at, void* to, std::size_t bytes) {
+        const auto address = reinterpret_cast<std::uintptr_t>(at);
+        for (std::size_t i = 0; i < bytes; ++i) {
+            const std::uintptr_t line = (address + i) / line_bytes;
+            auto found = lines.find(line);
+            if (found == lines.end()) {
+                found = lines.try_emplace(line).first;
+                std::memcpy(found->second.data(), reinterpret_cast<const void*>(line * line_bytes), line_bytes);
+            }
+            static_cast<unsigned char*>(to)[i] = found->second[(address + i) % line_bytes];
+        }
+    }
+    void publish() {
+        for (const parcel& p : stored) std::memcpy(p.to, p.value, p.bytes);
+        stored.clear();
     }
     bool canary_intact(std::size_t bytes) const {
         for (std::size_t i = 0; i < canary; ++i)

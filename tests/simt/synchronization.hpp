@@ -20,11 +20,25 @@ inline simt::site site_of(const std::source_location& where) {
 
 } // namespace simt_detail
 
+// What a block stores for others stays with it until it counts up, as late as the memory model allows. Left out as a barrier is, a
+// load goes by way of a cache that keeps the lines a block has once read, and counting up no longer publishes anything.
 template <class T>
-T load_from_others(const T* at) {
-    return *at;
+T load_from_others(const T* at, const std::source_location& where = std::source_location::current()) {
+    simt::block& own = *simt::executor::running()->owner;
+    T value;
+    if (simt::detail::skips(simt_detail::site_of(where)))
+        own.read_cached(at, &value, sizeof value);
+    else
+        own.read(at, &value, sizeof value);
+    return value;
 }
-inline void add_to_count(unsigned* count) {
+template <class T>
+void store_for_others(T* at, T value) {
+    simt::executor::running()->owner->stored.push_back({nullptr, at, {}, sizeof value});
+    std::memcpy(simt::executor::running()->owner->stored.back().value, &value, sizeof value);
+}
+inline void add_to_count(unsigned* count, const std::source_location& where = std::source_location::current()) {
+    if (!simt::detail::skips(simt_detail::site_of(where))) simt::executor::running()->owner->publish();
     __atomic_fetch_add(count, 1u, __ATOMIC_RELEASE);
     simt::executor::active()->give_turns();
 }

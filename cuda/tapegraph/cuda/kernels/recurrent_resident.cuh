@@ -122,7 +122,8 @@ __global__ void __launch_bounds__(resident_most_threads<T>, 1)
             const bool last_step = step == s.time - 1, last_tile = tile == last;
             // First what the others wait for; the rest while they do.
             const std::int64_t line = s.line(sample, step);
-            if (live && !Exchange::one_tile && slot == 0) p.h.data[s.row(p.h, sample, step) + unit] = next.h;
+            if (live && !Exchange::one_tile && slot == 0)
+                store_for_others(p.h.data + s.row(p.h, sample, step) + unit, next.h);
             if (Exchange::one_tile && live && !last_step)
                 exchange.publish(turn, row, 0, unit, next.h * value_or_one(p.dropped, s.state(sample, unit)), slot,
                                  slots);
@@ -284,7 +285,7 @@ __global__ void __launch_bounds__(resident_most_threads<T>, 1)
             }
             T* const to =
                 p.dz.data + s.row(p.dz, sample, step, slots) + static_cast<std::int64_t>(slot) * s.units + unit;
-            if (live && !Exchange::one_tile) *to = dz;
+            if (live && !Exchange::one_tile) store_for_others(to, dz);
             if (live && has_product<Cell>(slot)) exchange.publish(turn, row, slot, unit, dz, 0, 1);
             if (last_tile) exchange.arrive(turn, at.samples(s) * s.units * products<Cell>);
             if (live && Exchange::one_tile) *to = dz;

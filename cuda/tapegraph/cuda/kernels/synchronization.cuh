@@ -20,6 +20,11 @@ template <class T>
 __device__ __forceinline__ T load_from_others(const T* at) {
     return __ldcg(at);
 }
+/// Writes what other blocks will read when they have seen this block's next add_to_count.
+template <class T>
+__device__ __forceinline__ void store_for_others(T* at, T value) {
+    *at = value;
+}
 /// Counts one up; who sees it in wait_for_count sees everything this thread had written or had seen before.
 __device__ __forceinline__ void add_to_count(unsigned* count) {
     asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(__cvta_generic_to_global(count)) : "memory");
