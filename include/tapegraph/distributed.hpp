@@ -5,9 +5,10 @@
 #include <tapegraph/distributed/agreement.hpp>
 #include <tapegraph/distributed/collectives.hpp>
 #include <tapegraph/distributed/imitated_network.hpp>
-#include <tapegraph/distributed/parameter_servers.hpp>
+#include <tapegraph/distributed/nccl_exchange.hpp>
 #include <tapegraph/distributed/row_gather.hpp>
 #include <tapegraph/distributed/server.hpp>
 #include <tapegraph/distributed/thread_exchange.hpp>
 #include <tapegraph/distributed/tree_accumulator.hpp>
+#include <tapegraph/nn/parameter_servers.hpp>
 #include <tapegraph/nn/sharded.hpp>

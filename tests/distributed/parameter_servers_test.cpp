@@ -1,5 +1,5 @@
-#include <tapegraph/distributed/parameter_servers.hpp>
 #include <tapegraph/distributed/thread_exchange.hpp>
+#include <tapegraph/nn/parameter_servers.hpp>
 #include <tapegraph/nn/sharded.hpp>
 
 #include <nn/models.hpp>

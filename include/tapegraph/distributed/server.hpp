@@ -63,7 +63,7 @@ public:
     const std::vector<int>& worker_ranks() const { return worker_ranks_; }
     const std::vector<int>& server_ranks() const { return server_ranks_; }
 
-    /// What join() does: parameter_servers (distributed/parameter_servers.hpp) say it when they are made.
+    /// What join() does: parameter_servers (nn/parameter_servers.hpp) say it when they are made.
     void serve(std::function<void()> service) { service_ = std::move(service); }
     /// On a parameter server: serves until all workers have ended. Throws argument_error on another task, and where nothing was made
     /// that it could serve.

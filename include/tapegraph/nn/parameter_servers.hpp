@@ -1,10 +1,10 @@
 #pragma once
 
-#include <tapegraph/distributed/parameter_options.hpp>
 #include <tapegraph/distributed/parameter_service.hpp>
 #include <tapegraph/nn/gradient_list.hpp>
 #include <tapegraph/nn/history.hpp>
 #include <tapegraph/nn/optimizers/applied.hpp>
+#include <tapegraph/nn/parameter_servers/options.hpp>
 
 #include <exception>
 #include <memory>
