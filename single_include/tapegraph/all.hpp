@@ -1804,10 +1804,10 @@ struct column_rows<E> {
  value* to = nullptr;
 };
 
-/// Rows of records: of their fields, if they have some.
-template <class E>
+/// Rows of records: of their fields, if they have some; `Column` is what holds one of them.
+template <class E, template <class> class Column = column_rows>
 struct batch_rows {
- using rows = column_rows<E>;
+ using rows = Column<E>;
  using batched = typename rows::batched;
  static constexpr bool fixed = rows::fixed;
  static void add_shapes(const E& first, record_shapes& shapes) { rows::add_shape(first, shapes); }
@@ -1820,23 +1820,28 @@ struct batch_rows {
  }
  void put(std::int64_t row, E&& e) { values.put(row, std::move(e)); }
  batched get(std::int64_t count) { return values.get(count); }
+ /// Calls f with each column, in order.
+ template <class F>
+ void each(const F& f) {
+  f(values);
+ }
  rows values;
 };
 
-template <class E>
+template <class E, template <class> class Column>
  requires has_fields<E>
-struct batch_rows<E> {
+struct batch_rows<E, Column> {
  template <class Tuple>
  struct of;
  template <class... Fields>
  struct of<std::tuple<Fields...>> {
-  using parts = std::tuple<batch_rows<Fields>...>;
-  using batched = std::tuple<typename batch_rows<Fields>::batched...>;
-  static constexpr bool fixed = (batch_rows<Fields>::fixed && ...);
-  static void add_fixed(record_shapes& shapes) { (batch_rows<Fields>::add_fixed_shapes(shapes), ...); }
+  using parts = std::tuple<batch_rows<Fields, Column>...>;
+  using batched = std::tuple<typename batch_rows<Fields, Column>::batched...>;
+  static constexpr bool fixed = (batch_rows<Fields, Column>::fixed && ...);
+  static void add_fixed(record_shapes& shapes) { (batch_rows<Fields, Column>::add_fixed_shapes(shapes), ...); }
   static std::int64_t bytes(std::int64_t count, const record_shapes& shapes, std::size_t& column) {
    std::int64_t sum = 0;
-   ((sum += batch_rows<Fields>::bytes(count, shapes, column)), ...);
+   ((sum += batch_rows<Fields, Column>::bytes(count, shapes, column)), ...);
    return sum;
   }
  };
@@ -1846,7 +1851,9 @@ struct batch_rows<E> {
 
  static void add_shapes(const E& first, record_shapes& shapes) {
   std::apply(
-   [&](const auto&... f) { (batch_rows<std::remove_cvref_t<decltype(f)>>::add_shapes(f, shapes), ...); },
+   [&](const auto&... f) {
+    (batch_rows<std::remove_cvref_t<decltype(f)>, Column>::add_shapes(f, shapes), ...);
+   },
    fields_of(first));
  }
  static void add_fixed_shapes(record_shapes& shapes) { fields::add_fixed(shapes); }
@@ -1865,6 +1872,10 @@ struct batch_rows<E> {
  }
  batched get(std::int64_t count) {
   return std::apply([count](auto&... p) { return batched{p.get(count)...}; }, parts);
+ }
+ template <class F>
+ void each(const F& f) {
+  std::apply([&](auto&... p) { (p.each(f), ...); }, parts);
  }
  typename fields::parts parts;
 };
@@ -2248,6 +2259,201 @@ private:
 };
 
 }
+// ---- tapegraph/data/pipeline/padded.hpp ----
+
+/// Batches of records that differ in extents, each as its largest: where shapes are given, any thread writes its record into its row,
+/// padded; where the longest decides, the thread that makes a batch's last record lays them out.
+
+namespace tapegraph::data {
+
+struct padded_options {
+ std::vector<double> padding{}; ///< of each column; empty: 0
+ std::vector<std::vector<std::int64_t>>
+  record_shapes{}; ///< of each column, 0 where the longest decides; empty: all of them
+ bool drop_remainder = false;
+};
+
+namespace detail {
+
+/// Copies `from` of shape `small` into the corner of `to`, of shape `large`.
+template <class T>
+void copy_block(const T* from, T* to, const std::int64_t* small, const std::int64_t* large, std::size_t rank) {
+ if (rank == 0) {
+  *to = *from;
+  return;
+ }
+ std::int64_t from_step = 1, to_step = 1;
+ for (std::size_t i = 1; i < rank; ++i) from_step *= small[i], to_step *= large[i];
+ for (std::int64_t i = 0; i < small[0]; ++i)
+  copy_block(from + i * from_step, to + i * to_step, small + 1, large + 1, rank - 1);
+}
+
+/// Writes a record of extents `small` to its place, of extents `large`; the rest is padding.
+template <class E, class T>
+void write_padded(const E& e, const std::vector<std::int64_t>& small, T* to, const std::vector<std::int64_t>& large,
+    T padding) {
+ using traits = leaf_traits<E>;
+ const std::int64_t used = values_in(small), all = values_in(large);
+ if (small.size() < 2 || std::equal(small.begin() + 1, small.end(), large.begin() + 1)) {
+  traits::write(e, to, used);
+  std::fill(to + used, to + all, padding);
+  return;
+ }
+ std::fill(to, to + all, padding);
+ if constexpr (std::is_same_v<E, tensor<T>>) {
+  copy_block<T>(e.data(), to, small.data(), large.data(), small.size());
+ } else {
+  const std::unique_ptr<T[]> apart(new T[static_cast<std::size_t>(used)]);
+  traits::write(e, apart.get(), used);
+  copy_block<T>(apart.get(), to, small.data(), large.data(), small.size());
+ }
+}
+
+/// Rows of one column: anything, in a vector.
+template <class E>
+struct padded_column : column_rows<E> {
+ void configure(const padded_options&, std::size_t, std::int64_t = 0) {}
+ void finish(std::int64_t) {}
+};
+
+template <class E>
+ requires(leaf_traits<E>::numbers)
+struct padded_column<E> {
+ using traits = leaf_traits<E>;
+ using value = typename traits::value;
+ using batched = tensor<value>;
+ using extents = std::vector<std::int64_t>;
+ static constexpr bool numbers = true, fixed = true;
+
+ static void add_shape(const E&, record_shapes& shapes) { add_fixed_shape(shapes); }
+ static void add_fixed_shape(record_shapes& shapes) { column_rows<E>::add_fixed_shape(shapes); }
+ /// Of buffers whose size is known.
+ static std::int64_t bytes(std::int64_t rows, const extents& record) {
+  return known(record) ? column_rows<E>::bytes(rows, record)
+       : rows * static_cast<std::int64_t>(sizeof(std::optional<E>));
+ }
+ static bool known(const extents& record) {
+  return traits::fixed || (!record.empty() && std::find(record.begin(), record.end(), 0) == record.end());
+ }
+
+ /// `least`: of the first axis, 0 if nobody asks.
+ void configure(const padded_options& options, std::size_t column, std::int64_t least = 0) {
+  const double p = column < options.padding.size() ? options.padding[column] : 0;
+  padding_ = static_cast<value>(static_cast<arithmetic_type_t<value>>(p));
+  number_ = column;
+  least_ = traits::fixed ? 0 : least;
+ }
+ void open(std::int64_t rows, const extents& record) {
+  wanted_ = &record;
+  in_place_ = known(record) && least_ == 0;
+  if (in_place_)
+   take_buffer(rows, record);
+  else
+   items_.resize(static_cast<std::size_t>(rows));
+ }
+ void put(std::int64_t row, E&& e) {
+  if (in_place_)
+   write(row, e, *wanted_);
+  else
+   items_[static_cast<std::size_t>(row)].emplace(std::move(e));
+ }
+ /// All `count` records are there.
+ void finish(std::int64_t count) {
+  if (in_place_) return;
+  extents large = traits::extents(*items_.front());
+  for (std::int64_t i = 1; i < count; ++i) {
+   const extents small = traits::extents(*items_[static_cast<std::size_t>(i)]);
+   if (small.size() != large.size())
+    throw shape_error("padded_batch: column " + std::to_string(number_) + " has records of shapes " +
+        text_of(large) + " and " + text_of(small) + ", of different rank");
+   for (std::size_t a = 0; a < large.size(); ++a) large[a] = std::max(large[a], small[a]);
+  }
+  if (!wanted_->empty()) {
+   if (!fits(large, *wanted_)) refuse(large, "records up to ");
+   for (std::size_t a = 0; a < large.size(); ++a)
+    if ((*wanted_)[a] != 0) large[a] = (*wanted_)[a];
+  }
+  if (!large.empty()) large[0] = std::max(large[0], least_);
+  take_buffer(count, large);
+  for (std::int64_t i = 0; i < count; ++i) {
+   std::optional<E>& e = items_[static_cast<std::size_t>(i)];
+   write(i, *e, large);
+   e.reset();
+  }
+ }
+ batched get(std::int64_t count) const {
+  if (count == values_.shape()[0].value) return values_;
+  const device_scope here(nullptr);
+  auto part = batched::uninitialized(batch_shape(count, *wanted_));
+  std::copy_n(values_.data(), part.size(), part.mutable_data());
+  return part;
+ }
+
+private:
+ static bool fits(const extents& small, const extents& large) {
+  bool all = small.size() == large.size();
+  for (std::size_t a = 0; all && a < small.size(); ++a) all = large[a] == 0 || small[a] <= large[a];
+  return all;
+ }
+ [[noreturn]] void refuse(const extents& found, const char* what) const {
+  throw shape_error("padded_batch: column " + std::to_string(number_) + " has " + what + text_of(found) +
+      ", to be padded to " + text_of(*wanted_));
+ }
+ void take_buffer(std::int64_t rows, const extents& record) {
+  const device_scope here(nullptr);
+  const shape wanted = batch_shape(rows, record);
+  if (!(values_.shape() == wanted) || values_.shared()) values_ = tensor<value>::uninitialized(wanted);
+  size_ = values_in(record);
+  to_ = values_.mutable_data();
+ }
+ void write(std::int64_t row, const E& e, const extents& large) {
+  const extents small = traits::extents(e);
+  if (!fits(small, large)) refuse(small, "a record of shape ");
+  write_padded(e, small, to_ + row * size_, large, padding_);
+ }
+
+ tensor<value> values_;
+ std::vector<std::optional<E>> items_;
+ const extents* wanted_ = nullptr;
+ value* to_ = nullptr;
+ std::int64_t size_ = 0, least_ = 0;
+ std::size_t number_ = 0;
+ value padding_{};
+ bool in_place_ = false;
+};
+
+/// Shapes for the rows of padded batches: of each column as given, or as its type has it, or empty.
+template <class Rows>
+record_shapes padded_layout(const padded_options& options) {
+ record_shapes shapes;
+ Rows::add_fixed_shapes(shapes);
+ for (std::size_t c = 0; c < std::min(shapes.size(), options.record_shapes.size()); ++c)
+  if (!options.record_shapes[c].empty()) shapes[c] = options.record_shapes[c];
+ return shapes;
+}
+
+/// How batch() and padded_batch() put records into a batch.
+template <class E>
+struct plain_rows {
+ using rows = batch_rows<E>;
+ void configure(rows&) const {}
+ void finish(rows&, std::int64_t) const {}
+};
+template <class E>
+struct padded_rows {
+ using rows = batch_rows<E, padded_column>;
+ void configure(rows& r) const {
+  std::size_t column = 0;
+  r.each([&](auto& c) { c.configure(options, column++); });
+ }
+ void finish(rows& r, std::int64_t count) const {
+  r.each([count](auto& c) { c.finish(count); });
+ }
+ padded_options options;
+};
+
+}
+}
 // ---- tapegraph/data/pipeline/stream.hpp ----
 
 // ---- tapegraph/data/pipeline/pool.hpp ----
@@ -2266,6 +2472,8 @@ public:
  virtual bool draw(std::size_t slot, std::int64_t row) = 0;
  /// Makes a row that was drawn. Any thread.
  virtual void make(std::size_t slot, std::int64_t row) = 0;
+ /// All `count` rows of a slot are made. Any thread, once.
+ virtual void finish(std::size_t, std::int64_t) {}
 
 protected:
  ~pool_work() = default;
@@ -2334,6 +2542,8 @@ public:
   slot& s = slots_[found];
   if (s.failure) std::rethrow_exception(s.failure);
   if (s.count == 0) return false;
+  finish(lock, found);
+  if (s.failure) std::rethrow_exception(s.failure);
   held_ = which = found;
   count = s.count;
   ++taken_;
@@ -2344,7 +2554,7 @@ private:
  static constexpr std::size_t none = ~std::size_t{0};
  struct slot {
   std::int64_t number = 0, count = 0, pending = 0, failed_row = 0;
-  bool used = false, sealed = false;
+  bool used = false, sealed = false, finished = false;
   std::exception_ptr failure;
  };
 
@@ -2411,6 +2621,24 @@ private:
   filled_ = 0;
  }
 
+ void finish(std::unique_lock<std::mutex>& lock, std::size_t at) {
+  slot& s = slots_[at];
+  if (!ready(s) || s.finished || s.failure || s.count == 0 || stop_) return;
+  s.finished = true;
+  s.pending = 1;
+  const std::int64_t count = s.count;
+  lock.unlock();
+  std::exception_ptr failure;
+  try {
+   work_.finish(at, count);
+  } catch (...) {
+   failure = std::current_exception();
+  }
+  lock.lock();
+  s.pending = 0;
+  if (failure) note(s, count, std::move(failure));
+ }
+
  void turn(std::unique_lock<std::mutex>& lock) {
   const bool fresh = current_ == none;
   if (fresh) {
@@ -2457,6 +2685,7 @@ private:
   }
   lock.lock();
   s.pending -= drawn;
+  finish(lock, at);
   if (s.sealed && s.pending == 0) ready_.notify_one();
  }
 
@@ -2637,10 +2866,10 @@ private:
 
 namespace tapegraph::data::detail {
 
-template <class Up>
+template <class Up, class Layout = plain_rows<typename Up::element>>
 struct batch_stage {
  using record = typename Up::element;
- using rows_type = batch_rows<record>;
+ using rows_type = typename Layout::rows;
  using element = typename rows_type::batched;
  using ticket = std::vector<typename Up::ticket>;
  static constexpr int stages = Up::stages + 1;
@@ -2662,6 +2891,7 @@ struct batch_stage {
  };
  element make(ticket& t, const walk_context& c) const {
   rows_type to;
+  layout.configure(to);
   record_shapes known = shapes;
   const auto count = static_cast<std::int64_t>(t.size());
   for (std::int64_t i = 0; i < count; ++i) {
@@ -2673,6 +2903,7 @@ struct batch_stage {
    }
    to.put(i, std::move(r));
   }
+  layout.finish(to, count);
   return to.get(count);
  }
  std::string origin(const ticket& t) const {
@@ -2688,12 +2919,13 @@ struct batch_stage {
  std::int64_t rows;
  bool drop;
  record_shapes shapes; ///< of records; empty: as the first one
+ Layout layout{};
 };
 
-template <class Up>
+template <class Up, class Layout>
 class batch_stream final : pool_work {
 public:
- using stage_type = batch_stage<Up>;
+ using stage_type = batch_stage<Up, Layout>;
  using element = typename stage_type::element;
  using rows_type = typename stage_type::rows_type;
 
@@ -2710,7 +2942,10 @@ public:
   if (plan_.depth > 0) plan_.threads = std::max(plan_.threads, 1);
   if (shapes_.empty() && rows_type::fixed) rows_type::add_fixed_shapes(shapes_);
   ring_.resize(static_cast<std::size_t>(plan_.depth) + 1);
-  for (slot& s : ring_) s.tickets.resize(static_cast<std::size_t>(stage.rows));
+  for (slot& s : ring_) {
+   s.tickets.resize(static_cast<std::size_t>(stage.rows));
+   stage.layout.configure(s.rows);
+  }
   pool_ = std::make_unique<worker_pool>(static_cast<pool_work&>(*this),
            pool_options{plan_.threads, ring_.size(), stage.rows, stage.drop, true});
  }
@@ -2831,6 +3066,16 @@ private:
   }
  }
 
+ void finish(std::size_t at, std::int64_t count) override {
+  try {
+   const busy_scope busy(counters_);
+   stage_.layout.finish(ring_[at].rows, count);
+  } catch (...) {
+   rethrow_with_origin(context_.epoch, ring_[at].number,
+        "batch from " + stage_.up.origin(ring_[at].tickets.front().ticket) + " on");
+  }
+ }
+
  const stage_type& stage_;
  walk_context context_;
  work_plan plan_;
@@ -2846,9 +3091,9 @@ private:
  std::unique_ptr<worker_pool> pool_;
 };
 
-template <class Up>
-struct stream_of<batch_stage<Up>> {
- using type = batch_stream<Up>;
+template <class Up, class Layout>
+struct stream_of<batch_stage<Up, Layout>> {
+ using type = batch_stream<Up, Layout>;
 };
 
 }
@@ -3471,13 +3716,6 @@ template <class T>
 inline constexpr bool is_record<ragged<T>> = false;
 }
 
-struct padded_options {
- std::vector<double> padding{}; ///< of each column; empty: 0
- std::vector<std::vector<std::int64_t>>
-  record_shapes{}; ///< of each column, 0 where the longest decides; empty: all of them
- bool drop_remainder = false;
-};
-
 namespace detail {
 
 /// Fields of records, as one column each.
@@ -3514,19 +3752,6 @@ auto stack_plain(std::vector<E>& column) {
  return to.get(rows);
 }
 
-/// Copies `from` of shape `small` into the corner of `to`, of shape `large`.
-template <class T>
-void copy_block(const T* from, T* to, const std::int64_t* small, const std::int64_t* large, std::size_t rank) {
- if (rank == 0) {
-  *to = *from;
-  return;
- }
- std::int64_t from_step = 1, to_step = 1;
- for (std::size_t i = 1; i < rank; ++i) from_step *= small[i], to_step *= large[i];
- for (std::int64_t i = 0; i < small[0]; ++i)
-  copy_block(from + i * from_step, to + i * to_step, small + 1, large + 1, rank - 1);
-}
-
 struct padded_stack {
  padded_options options;
 
@@ -3541,51 +3766,18 @@ struct padded_stack {
   if constexpr (!leaf_traits<E>::numbers) {
    return std::move(column);
   } else {
-   using traits = leaf_traits<E>;
-   using T = typename traits::value;
-   std::vector<std::int64_t> large = traits::extents(column.front());
-   const std::size_t rank = large.size();
-   for (const E& e : column) {
-    const auto small = traits::extents(e);
-    if (small.size() != rank)
-     throw shape_error("padded_batch: column " + std::to_string(number) + " has records of shapes " +
-         text_of(large) + " and " + text_of(small) + ", of different rank");
-    for (std::size_t i = 0; i < rank; ++i) large[i] = std::max(large[i], small[i]);
-   }
-   fix(large, number);
-   if (first_extent != nullptr && rank > 0 && !traits::fixed)
-    large[0] = std::max(large[0], first_extent->front());
+   padded_column<E> to;
+   to.configure(options, number, first_extent != nullptr ? first_extent->front() : 0);
+   const record_shapes wanted = padded_layout<batch_rows<E, padded_column>>(
+    {{},
+    number < options.record_shapes.size() ? record_shapes{options.record_shapes[number]}
+             : record_shapes{}});
    const auto rows = static_cast<std::int64_t>(column.size());
-   const device_scope here(nullptr);
-   const double padding = number < options.padding.size() ? options.padding[number] : 0;
-   auto all = full<T>(batch_shape(rows, large), static_cast<T>(static_cast<arithmetic_type_t<T>>(padding)));
-   T* to = all.mutable_data();
-   std::vector<T> scratch;
-   for (const E& e : column) {
-    const auto small = traits::extents(e);
-    scratch.resize(static_cast<std::size_t>(values_in(small)));
-    if constexpr (!std::is_same_v<T, bool>) {
-     traits::write(e, scratch.data(), values_in(small));
-     copy_block<T>(scratch.data(), to, small.data(), large.data(), rank);
-    } else {
-     static_assert(traits::fixed, "padded_batch: bool columns are single values");
-     traits::write(e, to, values_in(small));
-    }
-    to += values_in(large);
-   }
-   return all;
+   to.open(rows, wanted.front());
+   for (std::int64_t i = 0; i < rows; ++i) to.put(i, std::move(column[static_cast<std::size_t>(i)]));
+   to.finish(rows);
+   return to.get(rows);
   }
- }
- void fix(std::vector<std::int64_t>& large, std::size_t number) const {
-  if (number >= options.record_shapes.size() || options.record_shapes[number].empty()) return;
-  const auto& wanted = options.record_shapes[number];
-  bool fits = wanted.size() == large.size();
-  for (std::size_t i = 0; fits && i < large.size(); ++i) fits = wanted[i] == 0 || large[i] <= wanted[i];
-  if (!fits)
-   throw shape_error("padded_batch: column " + std::to_string(number) + " has records up to " +
-       text_of(large) + ", to be padded to " + text_of(wanted));
-  for (std::size_t i = 0; i < large.size(); ++i)
-   if (wanted[i] != 0) large[i] = wanted[i];
  }
 };
 
@@ -4614,10 +4806,13 @@ public:
   return over(detail::batch_stage<Stage>{stage_, rows, layout.drop_remainder,
            detail::checked_layout<element>(layout.record_shapes)});
  }
- /// The same of records whose vectors and tensors differ in extents: each batch as its largest, the rest is padding.
+ /// The same of records whose vectors and tensors differ in extents: each batch as its largest, the rest is padding. Where
+ /// `record_shapes` has all extents, records are written straight into the batch, as batch() does, and the ring is all the memory.
  auto padded_batch(std::int64_t rows, const padded_options& options = {}) const {
   if (rows < 1) refuse("padded_batch", rows, "records");
-  return over(detail::group_stage<Stage, detail::padded_stack>{stage_, {options}, rows, options.drop_remainder});
+  using layout = detail::padded_rows<element>;
+  return over(detail::batch_stage<Stage, layout>{
+   stage_, rows, options.drop_remainder, detail::padded_layout<typename layout::rows>(options), {options}});
  }
  /// The same where std::vectors of numbers become data::ragged: values one behind the other, and where rows begin.
  auto ragged_batch(std::int64_t rows, bool drop_remainder = false) const {
@@ -5439,8 +5634,6 @@ inline bool is_directory(const path& p, std::error_code& failure) {
 
 }
 
-#include <fstream>
-
 #include <fcntl.h>
 
 /// Whole files: read with errors that name them, written so that a crash never leaves half of one.
@@ -5464,14 +5657,55 @@ inline std::uint64_t file_size_of(const files::path& path) {
 
 }
 
+/// A file that is open to be read, at any place and from any thread. <fstream> costs a program more than the rest of this header.
+class input_file {
+public:
+ /// Throws data_error naming the file where it is missing, is not a regular file or cannot be opened.
+ explicit input_file(const files::path& path) : name_(path.string()), size_(detail::file_size_of(path)) {
+  descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor_ < 0) throw data_error(detail::quoted(path) + ": cannot be opened: " + std::strerror(errno));
+ }
+ input_file(input_file&& other) noexcept
+  : name_(std::move(other.name_)), size_(other.size_), descriptor_(std::exchange(other.descriptor_, -1)) {}
+ input_file& operator=(input_file&& other) noexcept {
+  std::swap(name_, other.name_);
+  std::swap(size_, other.size_);
+  std::swap(descriptor_, other.descriptor_);
+  return *this;
+ }
+ ~input_file() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+ }
+
+ /// As it was when the file was opened.
+ std::uint64_t size() const { return size_; }
+ const std::string& name() const { return name_; }
+ /// Fills `to` with the bytes from `at` on. Throws data_error naming the place where they are not all there.
+ void read(void* to, std::size_t bytes, std::uint64_t at) const {
+  auto* place = static_cast<char*>(to);
+  while (bytes > 0) {
+   const auto done = ::pread(descriptor_, place, bytes, static_cast<off_t>(at));
+   if (done < 0 && errno == EINTR) continue;
+   if (done <= 0)
+    throw data_error("'" + name_ + "': cannot be read at byte " + std::to_string(at) + ": " +
+        (done < 0 ? std::strerror(errno) : "the file became shorter"));
+   place += done;
+   at += static_cast<std::uint64_t>(done);
+   bytes -= static_cast<std::size_t>(done);
+  }
+ }
+
+private:
+ std::string name_;
+ std::uint64_t size_ = 0;
+ int descriptor_ = -1;
+};
+
 /// All bytes of a file. Throws data_error naming it where it is missing or cannot be read.
 inline std::vector<std::uint8_t> read_file(const files::path& path) {
- const auto size = detail::file_size_of(path);
- std::ifstream in(path.c_str(), std::ios::binary);
- if (!in) throw data_error(detail::quoted(path) + ": cannot be opened: " + std::strerror(errno));
- std::vector<std::uint8_t> bytes(size);
- in.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size));
- if (static_cast<std::uint64_t>(in.gcount()) != size) throw data_error(detail::quoted(path) + ": cannot be read");
+ const input_file in(path);
+ std::vector<std::uint8_t> bytes(static_cast<std::size_t>(in.size()));
+ in.read(bytes.data(), bytes.size(), 0);
  return bytes;
 }
 
@@ -5737,6 +5971,8 @@ inline std::string quoted_text(std::string_view text, std::size_t longest = 40) 
 }
 
 }
+
+#include <fstream>
 
 /// Reads comma-separated values as RFC 4180 has them, row by row; the file is never in memory as a whole.
 
@@ -6985,20 +7221,14 @@ std::vector<std::byte> npy_to_bytes(const host_array& array) {
 template <class = void>
 host_array read_npy_array(const files::path& path) {
  const std::string what = detail::quoted(path);
- const std::uint64_t bytes = detail::file_size_of(path);
- std::ifstream in(path.c_str(), std::ios::binary);
- if (!in) throw data_error(what + ": cannot be opened");
- const auto read = [&](std::uint64_t offset, std::vector<std::byte>& to) {
-  in.seekg(static_cast<std::streamoff>(offset));
-  in.read(reinterpret_cast<char*>(to.data()), static_cast<std::streamsize>(to.size()));
-  if (static_cast<std::uint64_t>(in.gcount()) != to.size()) throw data_error(what + ": cannot be read");
- };
+ const input_file in(path);
+ const std::uint64_t bytes = in.size();
  constexpr std::uint64_t longest = 1 << 20;
  std::vector<std::byte> begin(static_cast<std::size_t>(std::min(bytes, longest)));
- read(0, begin);
+ in.read(begin.data(), begin.size(), 0);
  auto header = detail::parse_npy_header(begin, bytes, what);
  std::vector<std::byte> values(static_cast<std::size_t>(bytes - header.bytes));
- read(header.bytes, values);
+ in.read(values.data(), values.size(), header.bytes);
  return detail::npy_array(std::move(header), std::move(values), what);
 }
 
@@ -12513,7 +12743,6 @@ std::vector<zip_member> parse_zip_directory(std::span<const std::byte> directory
 
 #include <cstddef>
 #include <cstdint>
-#include <fstream>
 #include <set>
 #include <span>
 #include <string>
@@ -12532,12 +12761,9 @@ template <class = void>
 class basic_zip_reader {
 public:
  /// Reads the directory. Throws data_error naming the file where it is missing, no zip archive, truncated or corrupt.
- explicit basic_zip_reader(const files::path& path) : name_(detail::quoted(path)) {
-  const std::uint64_t bytes = detail::file_size_of(path);
-  in_.open(path.c_str(), std::ios::binary);
-  if (!in_) throw data_error(name_ + ": cannot be opened");
-  const auto read = [&](std::uint64_t offset, std::uint64_t count) { return range(offset, count, name_); };
-  const auto place = detail::find_zip_directory(read, bytes, name_);
+ explicit basic_zip_reader(const files::path& path) : name_(detail::quoted(path)), in_(path) {
+  const auto read = [&](std::uint64_t offset, std::uint64_t count) { return range(offset, count); };
+  const auto place = detail::find_zip_directory(read, in_.size(), name_);
   members_ = detail::parse_zip_directory(read(place.offset, place.bytes), place, name_);
  }
 
@@ -12570,7 +12796,7 @@ public:
    throw data_error(what + ": " + std::to_string(member.compressed) + " bytes cannot inflate to " +
        std::to_string(member.size));
   const std::uint64_t begin = data_of(member, what);
-  std::vector<std::byte> bytes = range(begin, member.compressed, what);
+  std::vector<std::byte> bytes = range(begin, member.compressed);
   if (member.method == 8) bytes = inflate_bytes(bytes, deflate_frame::raw, member.size, what);
   if (bytes.size() != member.size)
    throw data_error(what + ": inflates to " + std::to_string(bytes.size()) + " bytes, the directory says " +
@@ -12583,17 +12809,14 @@ public:
  }
 
 private:
- std::vector<std::byte> range(std::uint64_t offset, std::uint64_t bytes, const std::string& what) const {
+ std::vector<std::byte> range(std::uint64_t offset, std::uint64_t bytes) const {
   std::vector<std::byte> result(bytes);
-  in_.clear();
-  in_.seekg(static_cast<std::streamoff>(offset));
-  in_.read(reinterpret_cast<char*>(result.data()), static_cast<std::streamsize>(bytes));
-  if (static_cast<std::uint64_t>(in_.gcount()) != bytes) throw data_error(what + ": cannot be read");
+  in_.read(result.data(), result.size(), offset);
   return result;
  }
  std::uint64_t data_of(const zip_member& member, const std::string& what) const {
   constexpr std::uint64_t fixed = 30;
-  const std::vector<std::byte> head = range(member.offset, fixed + member.name.size(), what);
+  const std::vector<std::byte> head = range(member.offset, fixed + member.name.size());
   const std::string_view name(reinterpret_cast<const char*>(head.data()) + fixed, member.name.size());
   const std::uint64_t begin =
    member.offset + fixed + member.name.size() + detail::little_endian<std::uint16_t>(head.data() + 28);
@@ -12608,7 +12831,7 @@ private:
  }
 
  std::string name_;
- mutable std::ifstream in_;
+ input_file in_;
  std::vector<zip_member> members_;
 };
 using zip_reader = basic_zip_reader<>;
@@ -13054,7 +13277,6 @@ private:
 }
 #endif
 
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -13064,9 +13286,6 @@ private:
 #include <string_view>
 #include <utility>
 #include <vector>
-
-#include <fcntl.h>
-#include <unistd.h>
 
 /// TFRecord files, read in any order and written. Opening one hops from length to length, so record n is one read away and a shuffle
 /// is a real one:
@@ -13082,7 +13301,7 @@ private:
 namespace tapegraph::data {
 
 struct record_file_options {
- /// Told by the content unless given. Compressed files are held in memory, inflated.
+ /// Told by the content unless given. Compressed files are held in memory, inflated; record_stream.hpp reads them piece by piece.
  record_compression compression = record_compression::automatic;
  bool check = true; ///< compare each record's data with its checksum; lengths are always compared with theirs
 };
@@ -13093,14 +13312,8 @@ class basic_record_file {
 public:
  /// Finds where each record begins. Throws data_error naming file, record and byte of what is damaged or not all there.
  explicit basic_record_file(const files::path& path, const record_file_options& options = {})
-  : name_(path.string()), check_(options.check) {
-  const std::uint64_t size = io::detail::file_size_of(path);
-  descriptor_ =
-   std::shared_ptr<const int>(new int(::open(path.c_str(), O_RDONLY | O_CLOEXEC)), [](const int* held) {
-    if (*held >= 0) ::close(*held);
-    delete held;
-   });
-  if (*descriptor_ < 0) throw data_error("'" + name_ + "': cannot be opened: " + std::strerror(errno));
+  : file_(std::make_shared<const io::input_file>(path)), check_(options.check) {
+  const std::uint64_t size = file_->size();
   char start[io::record_head_bytes] = {};
   const std::size_t known = size < sizeof start ? static_cast<std::size_t>(size) : sizeof start;
   read_at(start, known, 0);
@@ -13113,7 +13326,7 @@ public:
    inflated_ = std::make_shared<const std::vector<std::byte>>(
     io::inflate_bytes(std::as_bytes(std::span(bytes)),
         found == record_compression::gzip ? io::deflate_frame::gzip : io::deflate_frame::zlib,
-        io::detail::most_inflated(bytes.size()), "'" + name_ + "'"));
+        io::detail::most_inflated(bytes.size()), io::detail::quoted(path)));
    end = inflated_->size();
   }
   for (std::uint64_t at = 0; at < end;) {
@@ -13127,18 +13340,18 @@ public:
  }
 
  std::int64_t size() const { return static_cast<std::int64_t>(starts_.size()) - 1; }
- const std::string& path() const { return name_; }
+ const std::string& path() const { return file_->name(); }
  /// Where record n stands, for errors.
  io::record_place place(std::int64_t record) const {
-  return {name_, static_cast<std::uint64_t>(record), starts_[static_cast<std::size_t>(record)]};
+  return {path(), static_cast<std::uint64_t>(record), starts_[static_cast<std::size_t>(record)]};
  }
 
  /// The data of a record, in memory that the next call uses again. Throws range_error for one that does not exist, data_error for a
  /// wrong checksum.
  void read(std::int64_t record, std::string& data) const {
   if (record < 0 || record >= size())
-   throw range_error("record_file.read: record " + std::to_string(record) + " of '" + name_ + "', which has " +
-       std::to_string(size()));
+   throw range_error("record_file.read: record " + std::to_string(record) + " of '" + path() +
+       "', which has " + std::to_string(size()));
   const auto r = static_cast<std::size_t>(record);
   const auto bytes = static_cast<std::size_t>(starts_[r + 1] - starts_[r] - io::record_head_bytes);
   data.resize(bytes);
@@ -13160,21 +13373,11 @@ private:
    std::memcpy(to, inflated_->data() + at, bytes);
    return;
   }
-  while (bytes > 0) {
-   const auto done = ::pread(*descriptor_, to, bytes, static_cast<off_t>(at));
-   if (done < 0 && errno == EINTR) continue;
-   if (done <= 0)
-    throw data_error("'" + name_ + "': cannot be read at byte " + std::to_string(at) + ": " +
-        (done < 0 ? std::strerror(errno) : "the file became shorter"));
-   to += done;
-   at += static_cast<std::uint64_t>(done);
-   bytes -= static_cast<std::size_t>(done);
-  }
+  file_->read(to, bytes, at);
  }
 
- std::string name_;
+ std::shared_ptr<const io::input_file> file_; ///< copies share it
  bool check_ = true;
- std::shared_ptr<const int> descriptor_;
  std::shared_ptr<const std::vector<std::byte>> inflated_;
  std::vector<std::uint64_t> starts_; ///< of each record, and the end
 };
@@ -13284,6 +13487,212 @@ private:
  bool done_ = false;
 };
 using record_file_writer = basic_record_file_writer<>;
+
+}
+// ---- tapegraph/data/readers/record_stream.hpp ----
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+/// TFRecord files read from beginning to end, compressed or not, in memory that does not depend on the file's size:
+///
+///     data::record_stream in("train-0.tfrecord.gz");
+///     for (std::string bytes; in.next(bytes);) ...
+///
+///     auto train = data::streamed_records(paths).shuffle(seed, {.buffer = 10000}).map(parse, {.threads = 2}).batch(32);
+///
+/// data/readers/record_file.hpp reads records in any order, and holds compressed files inflated for it.
+
+namespace tapegraph::data {
+
+struct record_stream_options {
+ record_compression compression = record_compression::automatic; ///< told by the content unless given
+ bool check = true; ///< compare each record's data with its checksum; lengths are always compared with theirs
+ std::size_t longest = std::size_t{1} << 30; ///< bytes of a record's data
+};
+
+namespace detail {
+
+/// The bytes of a file, one behind the other, inflated as they are asked for.
+template <class = void>
+class basic_record_bytes {
+public:
+ basic_record_bytes(const files::path& path, record_compression kind)
+  : file_(path), what_(io::detail::quoted(path)), packed_(buffer_bytes) {
+  if (kind == record_compression::automatic) {
+   char start[io::record_head_bytes] = {};
+   const auto known = static_cast<std::size_t>(std::min<std::uint64_t>(file_.size(), sizeof start));
+   file_.read(start, known, 0);
+   kind = compression_of(std::string_view(start, known));
+  }
+  kind_ = kind;
+  if (kind_ != record_compression::none) start_inflating();
+ }
+ basic_record_bytes(const basic_record_bytes&) = delete;
+ basic_record_bytes& operator=(const basic_record_bytes&) = delete;
+
+ const std::string& path() const { return file_.name(); }
+ /// Writes the next `bytes` bytes; fewer at the end of the file alone. Throws data_error where the compressed data are corrupt, end too
+ /// early or go on behind their end.
+ std::size_t read(char* to, std::size_t bytes) {
+  std::size_t done = 0;
+  while (done < bytes && !ended_)
+   done += inflating_ ? inflated(to + done, bytes - done) : plain(to + done, bytes - done);
+  return done;
+ }
+
+private:
+ static constexpr std::size_t buffer_bytes = std::size_t{1} << 16;
+
+ void start_inflating() {
+  inflating_ = std::make_unique<io::detail::inflater>(
+   kind_ == record_compression::gzip ? io::deflate_frame::gzip : io::deflate_frame::zlib, what_);
+ }
+ std::size_t fill() {
+  const auto part = static_cast<std::size_t>(std::min<std::uint64_t>(packed_.size(), file_.size() - at_));
+  file_.read(packed_.data(), part, at_);
+  at_ += part;
+  return part;
+ }
+ std::size_t plain(char* to, std::size_t bytes) {
+  if (given_ == filled_) {
+   filled_ = fill();
+   given_ = 0;
+   ended_ = filled_ == 0;
+  }
+  const std::size_t part = std::min(bytes, filled_ - given_);
+  std::copy_n(reinterpret_cast<const char*>(packed_.data()) + given_, part, to);
+  given_ += part;
+  return part;
+ }
+ std::size_t inflated(char* to, std::size_t bytes) {
+  if (inflating_->unread() == 0) inflating_->feed(packed_.data(), fill());
+  const std::size_t got = inflating_->take(reinterpret_cast<std::byte*>(to), bytes);
+  const bool more = inflating_->unread() > 0 || at_ < file_.size();
+  if (inflating_->ended()) {
+   ended_ = !more;
+   if (more && kind_ != record_compression::gzip)
+    throw data_error(what_ + ": bytes behind the end of the deflate data");
+   if (more) inflating_->again();
+  } else if (got == 0 && !more) {
+   throw data_error(what_ + ": truncated deflate data");
+  }
+  return got;
+ }
+
+ io::input_file file_;
+ std::string what_;
+ std::vector<std::byte> packed_;
+ std::unique_ptr<io::detail::inflater> inflating_;
+ std::uint64_t at_ = 0;               ///< of the file, read so far
+ std::size_t given_ = 0, filled_ = 0; ///< of the buffer, where nothing is compressed
+ record_compression kind_ = record_compression::none;
+ bool ended_ = false;
+};
+
+}
+
+/// The records of a file in their order. Besides the record that it reads it holds 64 KiB of the file and, of compressed ones, zlib's
+/// window.
+template <class = void>
+class basic_record_stream {
+public:
+ /// Throws data_error where the file is missing or cannot be read.
+ explicit basic_record_stream(const files::path& path, const record_stream_options& options = {})
+  : bytes_(std::make_unique<detail::basic_record_bytes<>>(path, options.compression)), options_(options) {}
+
+ /// The next record's data; false behind the last one. Throws data_error naming file, record and byte, which of a compressed file is
+ /// that of the inflated data, for a record that is damaged, not all there or longer than options.longest.
+ bool next(std::string& data) {
+  start_ += size_of_last_;
+  number_ += size_of_last_ > 0 ? 1 : 0;
+  size_of_last_ = 0;
+  char head[io::record_head_bytes] = {};
+  std::uint64_t there = bytes_->read(head, sizeof head);
+  data.clear();
+  if (there == 0) return false;
+  const std::uint64_t length = io::record_length(head, there < sizeof head ? there : ~std::uint64_t{0}, place());
+  if (length > options_.longest)
+   throw data_error(place().text() + ": it has " + std::to_string(length) + " bytes of data, more than " +
+       std::to_string(options_.longest));
+  while (data.size() < length) {
+   const std::size_t done = data.size();
+   const auto part = static_cast<std::size_t>(
+    std::min<std::uint64_t>(length - done, std::max<std::size_t>(std::size_t{1} << 20, done)));
+   data.resize(done + part);
+   const std::size_t got = bytes_->read(data.data() + done, part);
+   there += got;
+   if (got < part) static_cast<void>(io::record_length(head, there, place()));
+  }
+  char tail[io::record_tail_bytes] = {};
+  there += bytes_->read(tail, sizeof tail);
+  static_cast<void>(io::record_length(head, there, place()));
+  if (options_.check) io::check_record(data, tail, place());
+  size_of_last_ = there;
+  return true;
+ }
+ /// Of the record that next() gave, or failed to give.
+ io::record_place place() const { return {bytes_->path(), number_, start_}; }
+
+private:
+ std::unique_ptr<detail::basic_record_bytes<>> bytes_;
+ record_stream_options options_;
+ std::uint64_t number_ = 0, start_ = 0, size_of_last_ = 0;
+};
+using record_stream = basic_record_stream<>;
+
+namespace detail {
+
+struct record_stream_source {
+ std::shared_ptr<const std::vector<std::string>> paths;
+ record_stream_options options;
+ static constexpr const char* name = "records";
+
+ class reader {
+ public:
+  explicit reader(const record_stream_source& source) : paths_(source.paths), options_(source.options) {}
+  std::optional<std::string> next() {
+   for (;;) {
+    if (!in_) {
+     if (file_ == paths_->size()) return std::nullopt;
+     in_.emplace((*paths_)[file_++], options_);
+    }
+    std::string data;
+    if (in_->next(data)) return data;
+    in_.reset();
+   }
+  }
+  std::string origin() const { return in_ ? in_->place().text() : std::string(); }
+
+ private:
+  std::shared_ptr<const std::vector<std::string>> paths_;
+  record_stream_options options_;
+  std::size_t file_ = 0;
+  std::optional<record_stream> in_;
+ };
+ reader open() const { return reader(*this); }
+};
+
+}
+
+/// The data of all records of TFRecord files, one file behind the other, as a set that is read from beginning to end in every epoch: a
+/// shuffle of it needs a buffer. Errors as record_stream's.
+template <class = void>
+auto streamed_records(std::vector<std::string> paths, const record_stream_options& options = {}) {
+ return from(
+  detail::record_stream_source{std::make_shared<const std::vector<std::string>>(std::move(paths)), options});
+}
+template <class = void>
+auto streamed_records(std::string path, const record_stream_options& options = {}) {
+ return streamed_records(std::vector<std::string>{std::move(path)}, options);
+}
 
 }
 #endif
@@ -14353,6 +14762,46 @@ inline rgb_image decode_jpeg_by_turbo(std::span<const std::uint8_t> file) {
 
 // ---- tapegraph/distributed/exchange.hpp ----
 
+// ---- tapegraph/distributed/sum_kind.hpp ----
+
+/// How elements of a type are added, without the type: what runs between ranks is compiled once for all types.
+
+namespace tapegraph::distributed {
+
+/// sum[i] = left[i] + right[i]; the result may be either of them.
+struct sum_kind {
+ std::size_t bytes; ///< of an element
+ void (*add)(void* sum, const void* left, const void* right, std::size_t count);
+};
+
+namespace detail {
+
+template <class T>
+constexpr T added(T a, T b) {
+ if constexpr (storage_type<T>)
+  return static_cast<T>(static_cast<float>(a) + static_cast<float>(b));
+ else
+  return static_cast<T>(a + b);
+}
+
+template <class T>
+void add_elements(void* sum, const void* left, const void* right, std::size_t count) {
+ T* const to = static_cast<T*>(sum);
+ const T* const a = static_cast<const T*>(left);
+ const T* const b = static_cast<const T*>(right);
+#pragma omp simd
+ for (std::size_t i = 0; i < count; ++i) to[i] = added(a[i], b[i]);
+}
+
+}
+
+/// Of float, double, integers. The 16-bit types are added as float and rounded at every node of the tree; who wants sums of float
+/// widens the values first, as tree_accumulator does.
+template <class T>
+inline constexpr sum_kind sum_of{sizeof(T), &detail::add_elements<T>};
+
+}
+
 #include <sched.h>
 
 /// What runs between ranks. A rank is one participant of a job: a process of MPI, a thread, a GPU. Everything collective is written
@@ -14415,6 +14864,15 @@ public:
 
  int rank() const { return rank_; }
  int size() const { return size_; }
+ /// The rank that writes files: checkpoints, logs, events. 0, unless a tg::server says another.
+ int chief() const { return chief_; }
+ bool is_chief() const { return rank_ == chief_; }
+ void set_chief(int rank) {
+  if (rank < 0 || rank >= size_)
+   throw range_error("exchange: no rank " + std::to_string(rank) + " among " + std::to_string(size_) +
+       " that could be chief");
+  chief_ = rank;
+ }
 
  /// The channel of what waits until it is done (barrier, broadcast, ...), one after the other.
  static constexpr int waiting_channel = 0;
@@ -14515,6 +14973,12 @@ public:
 
  /// Seconds on the clock that deadlines and times of exchanges are measured by.
  virtual double now() const { return tapegraph::detail::steady_seconds(); }
+ /// Memory for what sums receive, and their additions: the CPU's, unless a transport moves what lies in a device's memory.
+ virtual void* take(std::size_t bytes) { return ::operator new(bytes); }
+ virtual void give_back(void* at) noexcept { ::operator delete(at); }
+ virtual void add(const sum_kind& kind, void* sum, const void* left, const void* right, std::size_t count) {
+  kind.add(sum, left, right, count);
+ }
  /// What the transport is called: "threads", "Open MPI 4.1.4".
  virtual std::string name() const = 0;
 
@@ -14562,7 +15026,7 @@ private:
        std::to_string(which.receive) + " to receive)");
  }
 
- int rank_, size_, channels_ = 1;
+ int rank_, size_, chief_ = 0, channels_ = 1;
  bool advancing_ = false;
  double deadline_;
  std::int64_t step_ = 0, messages_ = 0, bytes_sent_ = 0;
@@ -14572,45 +15036,6 @@ private:
 };
 
 }
-
-}
-// ---- tapegraph/distributed/sum_kind.hpp ----
-
-/// How elements of a type are added, without the type: what runs between ranks is compiled once for all types.
-
-namespace tapegraph::distributed {
-
-/// sum[i] = left[i] + right[i]; the result may be either of them.
-struct sum_kind {
- std::size_t bytes; ///< of an element
- void (*add)(void* sum, const void* left, const void* right, std::size_t count);
-};
-
-namespace detail {
-
-template <class T>
-constexpr T added(T a, T b) {
- if constexpr (storage_type<T>)
-  return static_cast<T>(static_cast<float>(a) + static_cast<float>(b));
- else
-  return static_cast<T>(a + b);
-}
-
-template <class T>
-void add_elements(void* sum, const void* left, const void* right, std::size_t count) {
- T* const to = static_cast<T*>(sum);
- const T* const a = static_cast<const T*>(left);
- const T* const b = static_cast<const T*>(right);
-#pragma omp simd
- for (std::size_t i = 0; i < count; ++i) to[i] = added(a[i], b[i]);
-}
-
-}
-
-/// Of float, double, integers. The 16-bit types are added as float and rounded at every node of the tree; who wants sums of float
-/// widens the values first, as tree_accumulator does.
-template <class T>
-inline constexpr sum_kind sum_of{sizeof(T), &detail::add_elements<T>};
 
 }
 
@@ -14676,14 +15101,20 @@ public:
   require_tree(ranks.size(), ranks.size());
   for (int distance = 1; distance < ranks.size(); distance *= 2) ++rounds_;
   const std::size_t first = count * kind.bytes <= whole_bytes ? count : detail::half_of({0, count}, false).size();
-  if (rounds_ > 0) received_.resize(first * kind.bytes);
+  if (rounds_ > 0) received_ = static_cast<std::byte*>(ranks.take(first * kind.bytes));
   for (const char* phase : {", reduce-scatter round ", ", all-gather round "})
    for (int r = 1; r <= rounds_; ++r)
     labels_.push_back(label_ + phase + std::to_string(r) + " of " + std::to_string(rounds_));
  }
  ~basic_tree_sum() override {
+  abandon();
+  if (received_ != nullptr) ranks_->give_back(received_);
+ }
+ /// Gives up what is under way, behind an error.
+ void abandon() noexcept {
   if (state_ != state::idle) ranks_->dismiss(*this);
   ranks_->cancel(request_);
+  state_ = state::idle;
  }
 
  std::size_t count() const { return count_; }
@@ -14745,10 +15176,10 @@ private:
   const slice range = before(round_);
   const slice mine = detail::half_of(range, upper(round_)), theirs = detail::half_of(range, !upper(round_));
   std::span<const std::byte> sent = part(theirs);
-  std::span<std::byte> wanted{received_.data(), mine.size() * kind_.bytes};
+  std::span<std::byte> wanted{received_, mine.size() * kind_.bytes};
   if (state_ == state::whole) {
    sent = part({0, count_});
-   wanted = {received_.data(), sent.size()};
+   wanted = {received_, sent.size()};
   } else if (state_ == state::gather) {
    sent = part(mine);
    wanted = part(theirs);
@@ -14767,9 +15198,9 @@ private:
   const slice mine = state_ == state::whole ? slice{0, count_} : detail::half_of(before(round_), upper(round_));
   std::byte* const own = at(mine.begin);
   if (upper(round_))
-   kind_.add(own, received_.data(), own, mine.size());
+   ranks_->add(kind_, own, received_, own, mine.size());
   else
-   kind_.add(own, own, received_.data(), mine.size());
+   ranks_->add(kind_, own, own, received_, mine.size());
   if (++round_ < rounds_) return;
   const bool more = state_ == state::scatter && gathers_;
   state_ = more ? state::gather : state::idle;
@@ -14786,7 +15217,7 @@ private:
  std::byte* data_ = nullptr;
  std::string label_;
  std::vector<std::string> labels_;
- std::vector<std::byte> received_;
+ std::byte* received_ = nullptr;
 };
 using tree_sum = basic_tree_sum<>;
 
@@ -15269,6 +15700,241 @@ void run_on_network(int size, imitated_link link, const F& f) {
 }
 
 }
+// ---- tapegraph/distributed/nccl_exchange.hpp ----
+
+// ---- tapegraph/distributed/nccl_library.hpp ----
+
+#include <dlfcn.h>
+
+/// NCCL, loaded when a program asks for it: neither its header nor its library is needed to compile or to start. Names, types and numbers
+/// are those of NCCL 2's binary interface (https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/api.html).
+
+namespace tapegraph::distributed {
+
+/// What ranks of one communicator have in common; passed by value.
+struct nccl_unique_id {
+ char bytes[128];
+};
+using nccl_communicator = void*;
+
+inline constexpr int nccl_success = 0, nccl_in_progress = 7;
+inline constexpr int nccl_bytes = 0; ///< ncclInt8
+
+/// The functions that are used, by their types.
+struct nccl_functions {
+ int (*get_version)(int* version);
+ int (*get_unique_id)(nccl_unique_id* id);
+ int (*init_rank)(nccl_communicator* made, int ranks, nccl_unique_id id, int rank);
+ int (*destroy)(nccl_communicator of);
+ int (*abort)(nccl_communicator of);
+ int (*async_error)(nccl_communicator of, int* error);
+ const char* (*error_string)(int error);
+ const char* (*last_error)(nccl_communicator of); ///< since 2.13; null before
+ int (*group_start)();
+ int (*group_end)();
+ int (*send)(const void* from, std::size_t count, int type, int peer, nccl_communicator of, void* stream);
+ int (*receive)(void* to, std::size_t count, int type, int peer, nccl_communicator of, void* stream);
+};
+
+/// The library, open until the process ends.
+template <class = void>
+class basic_nccl_library {
+public:
+ /// The oldest whose sends and receives may be captured into a CUDA graph.
+ static constexpr int oldest = 20900;
+
+ /// Opens `file`, by default what TAPEGRAPH_NCCL says, or libnccl.so.2. Throws exchange_error where there is none, where it lacks a
+ /// function, and where it is older than 2.9.
+ explicit basic_nccl_library(std::string file = {}) : file_(std::move(file)) {
+  if (file_.empty()) {
+   const char* const said = tapegraph::detail::environment("TAPEGRAPH_NCCL");
+   file_ = said != nullptr ? said : "libnccl.so.2";
+  }
+  void* const library = ::dlopen(file_.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  if (library == nullptr) {
+   const char* const why = ::dlerror();
+   throw exchange_error("NCCL: " + file_ + " cannot be loaded" +
+        (why != nullptr ? ": " + std::string(why) : std::string()) +
+        "; install it (pip install nvidia-nccl-cu13) and name it in TAPEGRAPH_NCCL");
+  }
+  find(library, functions_.get_version, "ncclGetVersion");
+  int version = 0;
+  check(functions_.get_version(&version), "ncclGetVersion");
+  if (version < oldest)
+   throw exchange_error("NCCL: " + file_ + " is version " + text_of(version) + "; expected 2.9 or newer");
+  version_ = text_of(version);
+  find(library, functions_.get_unique_id, "ncclGetUniqueId");
+  find(library, functions_.init_rank, "ncclCommInitRank");
+  find(library, functions_.destroy, "ncclCommDestroy");
+  find(library, functions_.abort, "ncclCommAbort");
+  find(library, functions_.async_error, "ncclCommGetAsyncError");
+  find(library, functions_.error_string, "ncclGetErrorString");
+  find(library, functions_.last_error, "ncclGetLastError", false);
+  find(library, functions_.group_start, "ncclGroupStart");
+  find(library, functions_.group_end, "ncclGroupEnd");
+  find(library, functions_.send, "ncclSend");
+  find(library, functions_.receive, "ncclRecv");
+ }
+
+ const nccl_functions& functions() const { return functions_; }
+ /// "2.32.3".
+ const std::string& version() const { return version_; }
+
+ /// Throws exchange_error with NCCL's own words unless a call succeeded; `where` stands behind the call's name.
+ void check(int code, const std::string& call, const std::string& where = {}, nccl_communicator of = nullptr) const {
+  if (code == nccl_success || code == nccl_in_progress) return;
+  std::string text = "NCCL: " + call + " failed" + where + ": ";
+  text += functions_.error_string != nullptr ? functions_.error_string(code) : "error " + std::to_string(code);
+  if (functions_.last_error != nullptr && of != nullptr)
+   if (const char* const more = functions_.last_error(of); more != nullptr && *more != 0)
+    text.append(" (").append(more).append(")");
+  throw exchange_error(text);
+ }
+
+private:
+ template <class F>
+ void find(void* library, F*& to, const char* name, bool needed = true) const {
+  to = reinterpret_cast<F*>(::dlsym(library, name));
+  if (to == nullptr && needed) throw exchange_error("NCCL: " + file_ + " has no " + name);
+ }
+ static std::string text_of(int version) {
+  const int unit = version < 10000 ? 1000 : 10000;
+  return std::to_string(version / unit) + "." + std::to_string(version % unit / 100) + "." +
+   std::to_string(version % 100);
+ }
+
+ std::string file_, version_;
+ nccl_functions functions_{};
+};
+using nccl_library = basic_nccl_library<>;
+
+}
+
+/// GPUs as ranks: pairs of ncclSend and ncclRecv on a stream. The tree decides the bits, not the library.
+
+namespace tapegraph::distributed {
+
+/// What is asked of the device whose memory is moved. All of it belongs to the thread's current device.
+struct nccl_device {
+ void* stream = nullptr; ///< cudaStream_t
+ /// Whether everything given to the stream is done (cudaStreamQuery).
+ bool (*finished)(void* stream) = nullptr;
+ /// The device's memory.
+ void* (*allocate)(std::size_t bytes) = nullptr;
+ void (*release)(void* at) = nullptr;
+ /// Gives the stream sum[i] = left[i] + right[i].
+ void (*add)(const sum_kind& kind, void* sum, const void* left, const void* right, std::size_t count,
+    void* stream) = nullptr;
+};
+
+/// A communicator as an exchange, for sums (tree_sum) of what lies in the device's memory: one rank for each process, or each thread, and
+/// its GPU. A pair of messages is done as soon as the stream has it: what the stream gets later sees it, so a sum is a row of sends,
+/// receives and additions that the host does not wait for, and that can be captured into a graph. finish() waits.
+///
+/// What waits on the host (barrier, broadcast, agree, block_gather) belongs to the exchange that this one was made through.
+template <class = void>
+class basic_nccl_exchange final : public exchange {
+public:
+ /// Together on all ranks of `through`, by which the first tells the others the communicator's id. Throws exchange_error where NCCL
+ /// does, argument_error for a device that lacks a function.
+ basic_nccl_exchange(exchange& through, const nccl_device& device, const nccl_library& library)
+  : exchange(through.rank(), through.size()), device_(device), library_(&library) {
+  if (device.finished == nullptr || device.allocate == nullptr || device.release == nullptr ||
+   device.add == nullptr)
+   throw argument_error("nccl_exchange: the device lacks a function; see nccl_device");
+  set_deadline(through.deadline());
+  set_chief(through.chief());
+  nccl_unique_id id{};
+  if (rank() == 0) library.check(of().get_unique_id(&id), "ncclGetUniqueId");
+  broadcast(through, 0, std::as_writable_bytes(std::span(&id, 1)), "id of the communicator");
+  library.check(of().init_rank(&communicator_, size(), id, rank()), "ncclCommInitRank",
+     " on rank " + std::to_string(rank()) + " of " + std::to_string(size()));
+ }
+ ~basic_nccl_exchange() override {
+  if (communicator_ == nullptr) return;
+  if (std::uncaught_exceptions() == 0)
+   static_cast<void>(of().destroy(communicator_));
+  else
+   static_cast<void>(of().abort(communicator_));
+ }
+
+ std::string name() const override { return "NCCL " + library_->version(); }
+ void* take(std::size_t bytes) override { return device_.allocate(bytes); }
+ void give_back(void* at) noexcept override { device_.release(at); }
+ void add(const sum_kind& kind, void* sum, const void* left, const void* right, std::size_t count) override {
+  device_.add(kind, sum, left, right, count, device_.stream);
+ }
+
+ /// Waits until the stream has done everything. Throws exchange_error for what failed meanwhile on any rank, and at the deadline; the
+ /// communicator is given up then.
+ void finish() {
+  const double first = now();
+  for (int looks = 0;; ++looks) {
+   look_for_error();
+   if (device_.finished(device_.stream)) return;
+   if (now() - first >= deadline()) {
+    give_up();
+    throw exchange_error("NCCL: rank " + std::to_string(rank()) + " waited " +
+         std::to_string(now() - first).substr(0, 5) + " s for its stream in step " +
+         std::to_string(step()) + ", last given to it: " + last_);
+   }
+   idle(looks, first + deadline());
+  }
+ }
+ /// Throws exchange_error where a rank has failed since. Cheap; what waits calls it.
+ void look_for_error() {
+  if (communicator_ == nullptr) throw exchange_error("NCCL: rank " + std::to_string(rank()) + " was given up");
+  int error = nccl_success;
+  library_->check(of().async_error(communicator_, &error), "ncclCommGetAsyncError");
+  if (error == nccl_success || error == nccl_in_progress) return;
+  std::string text;
+  try {
+   library_->check(error, "a peer or the network", where(), communicator_);
+  } catch (const exchange_error& e) {
+   text = e.what();
+  }
+  give_up();
+  throw exchange_error(text);
+ }
+
+protected:
+ void start_pair(int slot, int peer, std::span<const std::byte> send, std::span<std::byte> receive, int) override {
+  if (communicator_ == nullptr) throw exchange_error("NCCL: rank " + std::to_string(rank()) + " was given up");
+  if (send.empty() && receive.empty()) return;
+  last_.assign(label_of(slot));
+  check(of().group_start(), "ncclGroupStart");
+  if (!send.empty())
+   check(of().send(send.data(), send.size(), nccl_bytes, peer, communicator_, device_.stream), "ncclSend");
+  if (!receive.empty())
+   check(of().receive(receive.data(), receive.size(), nccl_bytes, peer, communicator_, device_.stream),
+    "ncclRecv");
+  check(of().group_end(), "ncclGroupEnd");
+ }
+ bool finished(int) override { return true; }
+ void poll() override {}
+ void cancel_pair(int) noexcept override {}
+
+private:
+ const nccl_functions& of() const { return library_->functions(); }
+ std::string where() const {
+  return " on rank " + std::to_string(rank()) + " in step " + std::to_string(step()) + ", " + last_;
+ }
+ void check(int code, const char* call) const {
+  if (code != nccl_success && code != nccl_in_progress) library_->check(code, call, where(), communicator_);
+ }
+ void give_up() {
+  static_cast<void>(of().abort(communicator_));
+  communicator_ = nullptr;
+ }
+
+ nccl_device device_;
+ const nccl_library* library_;
+ nccl_communicator communicator_ = nullptr;
+ std::string last_ = "nothing";
+};
+using nccl_exchange = basic_nccl_exchange<>;
+
+}
 // ---- tapegraph/distributed/row_gather.hpp ----
 
 /// Sparse gradients between ranks: rows of a table and where they belong, instead of the table.
@@ -15582,6 +16248,72 @@ std::optional<cluster_config> cluster_of_environment() {
 }
 
 }
+// ---- tapegraph/distributed/rank_group.hpp ----
+
+namespace tapegraph::distributed {
+
+/// Some ranks of an exchange as an exchange of their own, numbered in their order: the workers of a cluster. Every member makes one,
+/// with the same members, and uses it on the thread of the exchange behind it.
+template <class = void>
+class basic_rank_group final : public exchange {
+public:
+ /// A group of so many channels begins at `first_channel` of those behind it; groups that share members begin elsewhere.
+ static constexpr int channels = 1024;
+
+ /// Throws range_error for a rank that there is not, argument_error for one that stands twice, or where this one is not among them.
+ basic_rank_group(exchange& behind, std::vector<int> members, int first_channel = channels)
+  : exchange(place_in(behind, members), static_cast<int>(members.size())),
+  behind_(&behind),
+  members_(std::move(members)),
+  first_channel_(first_channel) {
+  set_deadline(behind.deadline());
+  for (std::size_t i = 0; i < members_.size(); ++i)
+   if (members_[i] == behind.chief()) set_chief(static_cast<int>(i));
+ }
+ std::string name() const override { return std::to_string(size()) + " ranks of " + behind_->name(); }
+ double now() const override { return behind_->now(); }
+ /// The number behind it of one of the group.
+ int member(int rank) const { return members_.at(static_cast<std::size_t>(rank)); }
+
+protected:
+ void start_pair(int slot, int peer, std::span<const std::byte> send, std::span<std::byte> receive,
+     int channel) override {
+  if (channel >= channels)
+   throw exchange_error("exchange: a group of ranks has " + std::to_string(channels) + " channels; " +
+        std::string(label_of(slot)) + " is one too many");
+  if (requests_.size() <= static_cast<std::size_t>(slot)) requests_.resize(static_cast<std::size_t>(slot) + 1);
+  behind_->set_step(step());
+  requests_[static_cast<std::size_t>(slot)] =
+   behind_->start(member(peer), send, receive, first_channel_ + channel, label_of(slot));
+ }
+ bool finished(int slot) override { return behind_->test(requests_[static_cast<std::size_t>(slot)]); }
+ void poll() override { behind_->progress(); }
+ void cancel_pair(int slot) noexcept override { behind_->cancel(requests_[static_cast<std::size_t>(slot)]); }
+
+private:
+ static int place_in(const exchange& behind, const std::vector<int>& members) {
+  for (std::size_t i = 0; i < members.size(); ++i) {
+   if (members[i] < 0 || members[i] >= behind.size())
+    throw range_error("rank_group: no rank " + std::to_string(members[i]) + " among " +
+        std::to_string(behind.size()));
+   if (std::find(members.begin(), members.begin() + static_cast<std::ptrdiff_t>(i), members[i]) !=
+    members.begin() + static_cast<std::ptrdiff_t>(i))
+    throw argument_error("rank_group: rank " + std::to_string(members[i]) + " stands twice");
+  }
+  const auto own = std::find(members.begin(), members.end(), behind.rank());
+  if (own == members.end())
+   throw argument_error("rank_group: rank " + std::to_string(behind.rank()) + " is not in the group");
+  return static_cast<int>(own - members.begin());
+ }
+
+ exchange* behind_;
+ std::vector<int> members_;
+ std::vector<request> requests_;
+ int first_channel_;
+};
+using rank_group = basic_rank_group<>;
+
+}
 
 /// A task among the others of its cluster.
 
@@ -15609,6 +16341,12 @@ public:
   if (told != expected)
    throw exchange_error("server: rank " + std::to_string(rank) + " is " + expected + ", not " + told);
   task_ = spec_.task_of(rank);
+  ranks.set_chief(spec_.rank_of(chief()));
+  for (int r = 0; r < spec_.size(); ++r) {
+   if (computes(spec_.task_of(r))) worker_ranks_.push_back(r);
+   if (spec_.task_of(r).job == "ps") server_ranks_.push_back(r);
+  }
+  if (computes(task_)) workers_ = std::make_shared<distributed::rank_group>(ranks, worker_ranks_);
  }
 
  const cluster_spec& cluster() const { return spec_; }
@@ -15624,10 +16362,34 @@ public:
  }
  bool is_chief() const { return task_ == chief(); }
 
+ /// Whether a task computes steps: all do but parameter servers and evaluators.
+ static bool computes(const task_name& of) { return of.job != "ps" && of.job != "evaluator"; }
+ /// The tasks that compute, as ranks of their own, in their order; null on a task that does not.
+ distributed::exchange* workers() const { return workers_.get(); }
+ /// Ranks of the tasks that compute, and of job "ps", which may be none.
+ const std::vector<int>& worker_ranks() const { return worker_ranks_; }
+ const std::vector<int>& server_ranks() const { return server_ranks_; }
+
+ /// What join() does: parameter_servers (nn/parameter_servers.hpp) say it when they are made.
+ void serve(std::function<void()> service) { service_ = std::move(service); }
+ /// On a parameter server: serves until all workers have ended. Throws argument_error on another task, and where nothing was made
+ /// that it could serve.
+ void join() {
+  if (task_.job != "ps")
+   throw argument_error("server.join: " + task_.text() + " is no parameter server; those of job 'ps' are");
+  if (!service_)
+   throw argument_error("server.join: " + task_.text() +
+        " has nothing to serve; make the model's tg::parameter_servers first, on every task");
+  service_();
+ }
+
 private:
  distributed::exchange* ranks_;
  cluster_spec spec_;
  task_name task_;
+ std::vector<int> worker_ranks_, server_ranks_;
+ std::shared_ptr<distributed::rank_group> workers_;
+ std::function<void()> service_;
 };
 using server = basic_server<>;
 
@@ -15864,14 +16626,1055 @@ private:
 };
 
 }
+// ---- tapegraph/nn/parameter_servers.hpp ----
+
+// ---- tapegraph/distributed/parameter_service.hpp ----
+
+/// What goes between a worker and a parameter server, and the server's loop. Messages are pairs of the exchange: a header of a worker
+/// says what comes, blocks are of a length that both know.
+
+namespace tapegraph::detail {
+
+enum class parameter_request : std::int64_t { pull = 1, push = 2, leave = 3 };
+
+struct parameter_header {
+ parameter_request what = parameter_request::pull;
+ std::int64_t step = 0; ///< steps that this worker has pushed
+};
+
+/// Channels of headers, of what workers send and of what they get. Groups of ranks have those from 1,024 on.
+inline constexpr int parameter_header_channel = 900, parameter_push_channel = 901, parameter_pull_channel = 902;
+
+/// A server's side. Of memory it has the block that it gives out, and for each worker one that it has been sent and one that is under way.
+template <class = void>
+class basic_parameter_service {
+public:
+ struct rules {
+  bool synchronous = true;
+  std::int64_t max_staleness = -1;
+ };
+ /// `apply(block of gradients, block of weights after it)` makes an update. `weights`: what the first pull gets.
+ basic_parameter_service(distributed::exchange& ranks, std::vector<int> workers, std::vector<std::byte> weights,
+       rules how, std::function<void(std::span<const std::byte>, std::span<std::byte>)> apply)
+  : ranks_(&ranks), how_(how), weights_(std::move(weights)), apply_(std::move(apply)), clients_(workers.size()) {
+  for (std::size_t w = 0; w < workers.size(); ++w) {
+   clients_[w].rank = workers[w];
+   clients_[w].pushed.resize(weights_.size());
+   clients_[w].given.resize(weights_.size());
+  }
+ }
+ basic_parameter_service(const basic_parameter_service&) = delete;
+ basic_parameter_service& operator=(const basic_parameter_service&) = delete;
+ ~basic_parameter_service() {
+  for (client& each : clients_)
+   for (distributed::request* r : {&each.heard, &each.block, &each.reply}) ranks_->cancel(*r);
+ }
+
+ /// Until every worker has left; then all get the last weights. Throws exchange_error where nothing has come for the exchange's
+ /// deadline.
+ void run() {
+  for (client& each : clients_) listen(each);
+  while (!all_left()) await([this] { return look(); });
+  await([this] { return all_replied(); });
+  for (client& each : clients_) give(each);
+  await([this] { return all_replied(); });
+ }
+ std::int64_t updates() const { return updates_; }
+
+private:
+ struct client {
+  int rank = 0;
+  parameter_header header;
+  distributed::request heard, block, reply;
+  std::vector<std::byte> pushed, given;
+  std::int64_t steps = 0; ///< pushed so far
+  bool waits = false, left = false;
+ };
+ template <class Done>
+ void await(const Done& done) {
+  struct expected final : distributed::operation {
+   const basic_parameter_service* self;
+   explicit expected(const basic_parameter_service* s) : self(s) {}
+   bool advance() override { return false; }
+   distributed::request pending() const override {
+    for (const client& each : self->clients_)
+     for (const distributed::request* r : {&each.block, &each.heard, &each.reply})
+      if (r->valid()) return *r;
+    return {};
+   }
+  } const any(this);
+  ranks_->wait(any, done);
+ }
+ void listen(client& c) {
+  c.heard = ranks_->start(c.rank, {}, std::as_writable_bytes(std::span(&c.header, 1)), parameter_header_channel,
+        "parameter server, what a worker wants");
+ }
+ void give(client& c) {
+  std::memcpy(c.given.data(), weights_.data(), weights_.size());
+  c.waits = false;
+  c.reply = ranks_->start(c.rank, c.given, {}, parameter_pull_channel, "parameter server, weights");
+ }
+ bool all_left() const {
+  for (const client& each : clients_)
+   if (!each.left) return false;
+  return true;
+ }
+ bool all_replied() {
+  bool all = true;
+  for (client& each : clients_) all = ranks_->test(each.reply) && all;
+  return all;
+ }
+ bool may_have(const client& c) const {
+  if (how_.synchronous) return updates_ >= c.header.step;
+  if (how_.max_staleness < 0) return true;
+  std::int64_t slowest = std::numeric_limits<std::int64_t>::max();
+  for (const client& each : clients_)
+   if (!each.left) slowest = std::min(slowest, each.steps);
+  return c.header.step - slowest <= how_.max_staleness;
+ }
+ void update(client& c) {
+  apply_(c.pushed, weights_);
+  ++updates_;
+  ++c.steps;
+  ranks_->set_step(updates_);
+ }
+ bool look() {
+  bool something = false;
+  for (std::size_t k = 0; k < clients_.size(); ++k) {
+   client& c = clients_[(first_ + k) % clients_.size()];
+   if (c.reply.valid() && ranks_->test(c.reply)) something = true;
+   if (c.block.valid() && ranks_->test(c.block)) {
+    update(c);
+    listen(c);
+    something = true;
+   }
+   if (c.heard.valid() && ranks_->test(c.heard)) {
+    hear(c);
+    something = true;
+   }
+   if (c.waits && !c.reply.valid() && may_have(c)) {
+    give(c);
+    listen(c);
+    something = true;
+   }
+  }
+  first_ = (first_ + 1) % clients_.size();
+  return something;
+ }
+ void hear(client& c) {
+  switch (c.header.what) {
+  case parameter_request::pull: c.waits = true; break;
+  case parameter_request::push:
+   c.block = ranks_->start(c.rank, {}, c.pushed, parameter_push_channel, "parameter server, gradients");
+   break;
+  case parameter_request::leave: c.left = true; break;
+  default:
+   throw exchange_error("parameter_servers: rank " + std::to_string(c.rank) + " asks for " +
+        std::to_string(static_cast<std::int64_t>(c.header.what)) +
+        "; it speaks another version");
+  }
+ }
+
+ distributed::exchange* ranks_;
+ rules how_;
+ std::vector<std::byte> weights_;
+ std::function<void(std::span<const std::byte>, std::span<std::byte>)> apply_;
+ std::vector<client> clients_;
+ std::int64_t updates_ = 0;
+ std::size_t first_ = 0;
+};
+using parameter_service = basic_parameter_service<>;
+
+}
+// ---- tapegraph/nn/parameter_servers/options.hpp ----
+
+/// Which parameter server holds what.
+
+namespace tapegraph {
+
+/// How parameter servers work.
+struct parameter_options {
+ /// Steps of all workers together: gradients are added by the tree of the model's shards, one update each, the bits of ranks without
+ /// servers. false: every worker has batches and steps of its own, updates come in the order in which they arrive; what comes out
+ /// depends on who is quick, and is not the same twice.
+ bool synchronous = true;
+ /// Without synchronous steps: how many steps a worker may be ahead of the slowest; below 0: any number. (Q. Ho et al.: More
+ /// Effective Distributed ML via a Stale Synchronous Parallel Parameter Server, 2013.)
+ std::int64_t max_staleness = -1;
+ /// Variables by path or scope ("words", "*/bias"), and the task that holds them: {{"words", "/job:ps/task:0"}}. The first that fits
+ /// counts; the others are dealt by size, the largest first, to whoever holds least.
+ std::vector<std::pair<std::string, std::string>> placed{};
+};
+
+namespace detail {
+
+/// A variable's place among the bytes that travel between a worker and its server.
+struct held_variable {
+ int variable;              ///< its number in the model's list
+ std::size_t offset, bytes; ///< in the block of its server
+};
+
+/// What each server holds, in the order of the model's variables.
+struct parameter_plan {
+ std::vector<std::vector<held_variable>> held;
+ std::vector<std::size_t> bytes; ///< of a server's block
+ std::string text;               ///< "hidden/kernel=0;..."
+};
+
+/// Throws argument_error for a variable that steps assign (a moving average), for a task that holds none, and for a pattern that
+/// nothing matches.
+template <class = void>
+parameter_plan plan_parameters(const variable_list& variables, const server& where, const parameter_options& options) {
+ const auto servers = where.server_ranks().size();
+ if (servers == 0) throw argument_error("parameter_servers: the cluster has no job 'ps'");
+ std::vector<std::size_t> load(servers), order;
+ std::vector<int> place(static_cast<std::size_t>(variables.size()), -1);
+ std::vector<bool> used(options.placed.size());
+ const auto bytes_of = [&](std::size_t i) {
+  return variables.at(static_cast<int>(i)).data().outline_view().bytes();
+ };
+ for (std::size_t i = 0; i < place.size(); ++i) {
+  const variable& v = variables.at(static_cast<int>(i));
+  if (v.optimizer_state() || v.metric_state() || v.frozen()) continue;
+  if (!v.trainable())
+   throw argument_error("parameter_servers: '" + v.path() +
+        "' is assigned by steps, not by an optimizer; workers push gradients alone");
+  for (std::size_t k = 0; k < options.placed.size() && place[i] < 0; ++k) {
+   if (!path_matches(options.placed[k].first, v.path())) continue;
+   const task_name task = parse_task_name(options.placed[k].second);
+   if (task.job != "ps")
+    throw argument_error("parameter_servers: '" + v.path() + "' is placed on " + task.text() +
+         "; tasks of job 'ps' hold variables");
+   static_cast<void>(where.cluster().rank_of(task));
+   used[k] = true;
+   place[i] = task.task;
+   load[static_cast<std::size_t>(task.task)] += bytes_of(i);
+  }
+  if (place[i] < 0) order.push_back(i);
+ }
+ for (std::size_t k = 0; k < used.size(); ++k)
+  if (!used[k]) throw argument_error("parameter_servers: no variable matches '" + options.placed[k].first + "'");
+ std::stable_sort(order.begin(), order.end(),
+     [&](std::size_t a, std::size_t b) { return bytes_of(a) > bytes_of(b); });
+ for (const std::size_t i : order) {
+  const auto least = std::min_element(load.begin(), load.end());
+  place[i] = static_cast<int>(least - load.begin());
+  *least += bytes_of(i);
+ }
+ parameter_plan plan{std::vector<std::vector<held_variable>>(servers), std::vector<std::size_t>(servers), {}};
+ for (std::size_t i = 0; i < place.size(); ++i) {
+  if (place[i] < 0) continue;
+  const auto to = static_cast<std::size_t>(place[i]);
+  plan.held[to].push_back({static_cast<int>(i), plan.bytes[to], bytes_of(i)});
+  plan.bytes[to] += (bytes_of(i) + 7) / 8 * 8;
+  plan.text += variables.at(static_cast<int>(i)).path() + "=" + std::to_string(place[i]) + ";";
+ }
+ return plan;
+}
+
+}
+}
+
+namespace tapegraph {
+
+namespace detail {
+
+/// Whether an optimizer looks at all gradients at once (a global norm), which no server has.
+template <class Optimizer>
+constexpr bool looks_at_all_gradients() {
+ return requires { Optimizer::shared; }
+ || scales_loss<Optimizer>();
+}
+
+}
+
+/// Variables of a model that tasks of job "ps" hold and update, with an optimizer there; tasks that compute pull them and push
+/// gradients. Every task makes the same model, and this of it:
+///
+///     tg::server server(ranks, cluster);
+///     auto model = tg::compile<tg::graph>(network{}, spec, loss, tg::adam{}, tg::sharded{.shards = 8, .ranks = server.workers()});
+///     tg::parameter_servers servers(server, model, tg::adam{});
+///     if (server.task().job == "ps") return server.join();
+///     for (...) servers.train_on_batch(x, y);
+///     servers.finish();
+///
+/// Synchronous steps need a model whose gradients are those of all workers' shards, as above, or a single worker. The optimizer that
+/// the model was compiled with does nothing here. A worker that ends without finish() leaves when this ends.
+template <class Model, class Optimizer>
+class parameter_servers {
+public:
+ /// Throws argument_error for what the plan cannot hold (detail::plan_parameters), for synchronous steps of several workers whose
+ /// model is not shared by them, and for an optimizer that looks at all gradients at once where there are several servers;
+ /// exchange_error where tasks do not agree.
+ parameter_servers(server& of, Model& model, const Optimizer& optimizer, const parameter_options& options = {})
+  : server_(&of),
+  model_(&model),
+  options_(options),
+  plan_(detail::plan_parameters(model.variables(), of, options)) {
+  if (detail::looks_at_all_gradients<Optimizer>() && of.server_ranks().size() > 1)
+   throw argument_error("parameter_servers: the optimizer looks at all gradients at once; no one of " +
+        std::to_string(of.server_ranks().size()) + " servers has them");
+  if (of.worker_ranks().empty()) throw argument_error("parameter_servers: the cluster has no task that computes");
+  check_shared();
+  std::uint64_t weights = 0;
+  for (const auto& held : plan_.held)
+   for (const detail::held_variable& v : held)
+    weights = distributed::hash_values(
+     {static_cast<const std::byte*>(variable_of(v).data().read()), v.bytes}, weights);
+  distributed::agree(of.ranks(), {distributed::agreed_value("parameter servers", plan_.text),
+          distributed::agreed_value("synchronous", options.synchronous ? "yes" : "no"),
+          distributed::agreed_value("staleness", std::to_string(options.max_staleness)),
+          distributed::agreed_field{"weights", weights}});
+  if (of.task().job == "ps")
+   of.serve([this, optimizer] { serve(optimizer); });
+  else
+   for (const std::size_t bytes : plan_.bytes) blocks_.emplace_back(bytes);
+ }
+ parameter_servers(const parameter_servers&) = delete;
+ parameter_servers& operator=(const parameter_servers&) = delete;
+ ~parameter_servers() {
+  if (server_->task().job == "ps") server_->serve({});
+  if (finished_ || !computes() || std::uncaught_exceptions() > 0) return;
+  try {
+   finish();
+  } catch (...) {
+  }
+ }
+
+ /// A step on the present weights: pull, gradients, push. Tensors or a batch, as model.gradients takes them. Gives loss and accuracy
+ /// before the update.
+ template <class... T>
+ step_result train_on_batch(const T&... batch) {
+  pull();
+  const gradient_list gradients = model_->gradients(batch...);
+  push(gradients);
+  return {gradients.loss, gradients.accuracy};
+ }
+ /// The model's variables become those of the servers: in synchronous steps those after all steps so far.
+ void pull() {
+  check_worker("pull");
+  for (std::size_t p = 0; p < blocks_.size(); ++p) say(p, detail::parameter_request::pull);
+  read_weights();
+ }
+ /// Gives gradients to the servers, which update; the model has made a step.
+ void push(const gradient_list& gradients) {
+  check_worker("push");
+  ++pushed_;
+  if (!options_.synchronous || server_->workers()->rank() == 0)
+   for (std::size_t p = 0; p < blocks_.size(); ++p) {
+    for (const detail::held_variable& v : plan_.held[p])
+     std::memcpy(blocks_[p].data() + v.offset, gradients[variable_of(v).path()].read(), v.bytes);
+    say(p, detail::parameter_request::push);
+    distributed::request sent =
+     ranks().start(server_->server_ranks()[p], blocks_[p], {}, detail::parameter_push_channel,
+        "gradients to a parameter server");
+    ranks().wait(sent);
+   }
+  model_->set_step(model_->step() + 1);
+  ranks().set_step(model_->step());
+ }
+ /// The end of this worker's steps. Waits for the others, then the model has the last weights, the same on every worker.
+ void finish() {
+  check_worker("finish");
+  finished_ = true;
+  for (std::size_t p = 0; p < blocks_.size(); ++p) say(p, detail::parameter_request::leave);
+  read_weights();
+ }
+ /// Who holds what: "hidden/kernel=0;out/kernel=1;", numbers of tasks of job "ps".
+ const std::string& text() const { return plan_.text; }
+
+private:
+ distributed::exchange& ranks() const { return server_->ranks(); }
+ bool computes() const { return server_->workers() != nullptr; }
+ variable& variable_of(const detail::held_variable& v) const { return model_->variables().at(v.variable); }
+
+ void check_shared() const {
+  const auto workers = static_cast<int>(server_->worker_ranks().size());
+  if (!options_.synchronous || workers == 1 || !computes()) return;
+  int sharing = 1;
+  if constexpr (requires(const Model& m) { m.rank_count(); }) sharing = model_->rank_count();
+  if (sharing != workers)
+   throw argument_error("parameter_servers: synchronous steps of " + std::to_string(workers) +
+        " workers need a model compiled with tg::sharded{.ranks = server.workers()}");
+ }
+ void check_worker(const char* what) const {
+  if (!computes())
+   throw argument_error(std::string("parameter_servers: ") + what + " on " + server_->task().text() +
+        ", which computes no steps");
+  if (finished_) throw argument_error(std::string("parameter_servers: ") + what + " behind finish");
+ }
+ void say(std::size_t p, detail::parameter_request what) {
+  const detail::parameter_header header{what, pushed_};
+  distributed::request sent = ranks().start(server_->server_ranks()[p], std::as_bytes(std::span(&header, 1)), {},
+            detail::parameter_header_channel, "a request to a parameter server");
+  ranks().wait(sent);
+ }
+ void read_weights() {
+  for (std::size_t p = 0; p < blocks_.size(); ++p) {
+   distributed::request come = ranks().start(server_->server_ranks()[p], {}, blocks_[p],
+             detail::parameter_pull_channel, "weights of a parameter server");
+   ranks().wait(come);
+   put(p, blocks_[p]);
+  }
+ }
+ void put(std::size_t p, std::span<const std::byte> block) const {
+  for (const detail::held_variable& v : plan_.held[p])
+   std::memcpy(variable_of(v).own_data(), block.data() + v.offset, v.bytes);
+ }
+
+ void serve(const Optimizer& optimizer) {
+  std::size_t own = 0;
+  while (server_->server_ranks()[own] != ranks().rank()) ++own;
+  const auto& held = plan_.held[own];
+  variable_list variables;
+  std::vector<std::byte> weights(plan_.bytes[own]);
+  for (const detail::held_variable& v : held) {
+   const variable& from = variable_of(v);
+   any_tensor copy = from.data();
+   copy.unshare();
+   std::memcpy(weights.data() + v.offset, from.data().read(), v.bytes);
+   variables.add(from.path(), std::move(copy), true, false).set_rules(from.regularizer(), from.constraint());
+  }
+  applied<Optimizer> updates(optimizer, variables);
+  std::vector<any_tensor> gradients;
+  for (const detail::held_variable& v : held)
+   gradients.emplace_back(variable_of(v).type(), variable_of(v).shape());
+  detail::parameter_service service(
+   ranks(), server_->worker_ranks(), std::move(weights), {options_.synchronous, options_.max_staleness},
+   [&](std::span<const std::byte> pushed, std::span<std::byte> block) {
+    for (std::size_t i = 0; i < held.size(); ++i)
+     std::memcpy(gradients[i].write(), pushed.data() + held[i].offset, held[i].bytes);
+    updates.apply_gradients(gradients);
+    for (std::size_t i = 0; i < held.size(); ++i)
+     std::memcpy(block.data() + held[i].offset, variables.at(static_cast<int>(i)).data().read(),
+        held[i].bytes);
+    put(own, block);
+   });
+  service.run();
+  model_->set_step(model_->step() + service.updates());
+ }
+
+ server* server_;
+ Model* model_;
+ parameter_options options_;
+ detail::parameter_plan plan_;
+ std::vector<std::vector<std::byte>> blocks_;
+ std::int64_t pushed_ = 0;
+ bool finished_ = false;
+};
+
+}
 // ---- tapegraph/nn/sharded.hpp ----
 
 // ---- tapegraph/nn/sharded/eager_model.hpp ----
 
 // ---- tapegraph/nn/sharded/trainer.hpp ----
 
+// ---- tapegraph/nn/sharded/order.hpp ----
+
+// ---- tapegraph/nn/sharded/traces.hpp ----
+
+/// A training step in two programs: one computes what a shard of the batch adds to the step, the other takes the sums over all shards
+/// and updates the variables.
+
+namespace tapegraph::ir {
+
+/// What a shard adds up. In the shard's program each is the new value of a variable that nothing reads, so that its kernel writes
+/// into the memory where shards are added; these variables stand behind all others, in this order.
+namespace folded {
+inline constexpr std::string_view measured =
+ "shard_measured"; ///< the loss, and behind it accuracy, where there is one: shares of means
+inline constexpr std::string_view metric = "shard_metric";     ///< what metrics accumulate: sums
+inline constexpr std::string_view gradient = "shard_gradient"; ///< shares of the mean's gradient
+inline constexpr std::string_view state = "shard_state"; ///< what layers assign, moving averages: shares of the mean
+inline constexpr std::string_view rows = "shard_rows";   ///< outputs: rows of a gradient, and behind them their indices
+}
+
+/// A loss times a shard's share of the batch's records, an input of the program.
+constexpr graph_node shared_loss(trace& t, const graph_node& loss, const graph_node& share) {
+ if (loss.type() != dtype::f32 && loss.type() != dtype::f64) {
+  const operand_info given = t.info(loss.id());
+  t.fail("shards: the loss must be float or double (cast the model's outputs, as tg::mixed does)", &given, 1);
+  return loss;
+ }
+ return eval(loss * tapegraph::detail::as_type_of(loss, share));
+}
+
+/// The model on a shard and the gradients of its share of the loss. Means over records are what shards are weighted for: the sum of
+/// n_v / n times the mean over n_v records is the mean over all n.
+template <class Model, class Spec, class Loss, bool Scaled>
+struct shard_gradient_trace {
+ using previous = forward_trace<Model, Spec, Loss>;
+ static constexpr void build(trace& t) {
+  t.scope = 0;
+  const graph_node share(&t, t.input("share", dtype::f64, {}, true));
+  const graph_node loss = shared_loss(t, graph_node(&t, t.outputs[0].node), share);
+  gradient_trace<Model, Spec, Loss, Scaled>::differentiate(t, loss.id());
+ }
+};
+
+constexpr bool is_metric_state(const trace& t, int variable) {
+ const std::string_view above = tapegraph::detail::metrics_scope;
+ for (int s = t.variables[variable].scope; s > 0; s = t.scopes[s].parent)
+  if (t.scopes[s].parent == 0 && t.scopes[s].name == above) return true;
+ return false;
+}
+
+/// The shard's program.
+template <class Model, class Spec, class Loss, bool Scaled>
+struct shard_trace {
+ using previous = shard_gradient_trace<Model, Spec, Loss, Scaled>;
+ static constexpr void build(trace& t) {
+  t.scope = 0;
+  graph_node share;
+  for (const input_entry& input : t.inputs)
+   if (input.scalar_parameter && input.name == "share") share = graph_node(&t, input.node);
+  const list<assignment_entry> assigned = t.assignments;
+  t.assignments.clear();
+  for (const output_entry& output : t.outputs)
+   fold(t, folded::measured, -1, eval(cast<double>(graph_node(&t, output.node)) * share));
+  t.outputs.clear();
+  for (const assignment_entry& a : assigned)
+   if (is_metric_state(t, a.variable)) fold(t, folded::metric, a.variable, graph_node(&t, a.node));
+  for (const gradient_entry& g : t.gradients) {
+   if (g.indices >=
+    0) {
+    t.outputs.push_back({folded::rows, t.argument(g.node, 0), output_role::result, g.variable});
+    t.outputs.push_back({folded::rows, g.indices, output_role::result, g.variable});
+   } else {
+    fold(t, folded::gradient, g.variable, graph_node(&t, g.node));
+   }
+  }
+  for (const assignment_entry& a : assigned) {
+   if (is_metric_state(t, a.variable)) continue;
+   const graph_node value(&t, a.node);
+   fold(t, folded::state, a.variable, eval(value * tapegraph::detail::as_type_of(value, share)));
+  }
+  t.gradients.clear();
+ }
+
+private:
+ static constexpr void fold(trace& t, std::string_view name, int of, const graph_node& value) {
+  const int number = t.variables.size();
+  variable_entry v;
+  v.name = name;
+  v.node = t.append(descriptor_of<variable_op>, value.type(), value.shape().rank(), t.store(value.shape()),
+      nullptr, 0, t.words.push_back(number));
+  v.previous = of + 1;
+  t.variables.push_back(v);
+  t.assignments.push_back({number, value.id()});
+ }
+};
+
+/// The update's program. Its inputs, behind the step's own, which nothing reads: what shards have added up, in the order of the
+/// variables of the shard's program, and of each gradient by rows all shards' rows and their indices.
+template <class Model, class Spec, class Loss, class Optimizer>
+struct shard_update_trace {
+ using previous = gradient_trace<Model, Spec, Loss, tapegraph::detail::scales_loss<Optimizer>()>;
+ static constexpr void build(trace& t) {
+  t.scope = 0;
+  t.outputs.clear();
+  for (gradient_entry& g : t.gradients)
+   if (g.indices < 0) g.node = t.input(folded::gradient, t.nodes[g.node].type, t.dims(g.node));
+  list<assignment_entry> assigned;
+  for (const assignment_entry& a : t.assignments)
+   if (!is_metric_state(t, a.variable))
+    assigned.push_back({a.variable, t.input(folded::state, t.nodes[a.node].type, t.dims(a.node))});
+  t.assignments = assigned;
+  for (gradient_entry& g : t.gradients) {
+   if (g.indices < 0) continue;
+   const shape table = t.dims(t.variables[g.variable].node);
+   shape picks, all;
+   picks.attach(&t.extents);
+   all.attach(&t.extents);
+   picks.push_back({t.extents.symbol(""), &t.extents});
+   all.push_back(picks[0]);
+   for (int i = 1; i < table.rank(); ++i) all.push_back(table[i]);
+   const graph_node rows(&t, t.input(folded::rows, t.nodes[g.node].type, all));
+   const graph_node where(&t, t.input(folded::rows, t.nodes[g.indices].type, picks));
+   g.node = graph_node(sum_of_equal_rows(rows, where)).id();
+   g.indices = where.id();
+  }
+  trace_updates<Optimizer>(t, graph_gradients(&t, t.gradients));
+  t.gradients.clear();
+  apply_constraints<Model>(t);
+ }
+};
+
+}
+
+/// The order of a schedule's calls, changed when the program is made: any order in which operands come before results gives the same
+/// bits, because random numbers know their node and not their turn.
+
+namespace tapegraph::detail {
+
+/// A program's view with its steps in another order.
+template <class = void>
+class basic_reordered_view {
+public:
+ basic_reordered_view(const ir::program_view& view, const std::vector<int>& order) : view_(view) {
+  steps_.reserve(order.size());
+  for (const int s : order) steps_.push_back(view.steps[s]);
+  view_.steps = {steps_.data(), view.steps.size()};
+ }
+ basic_reordered_view(const basic_reordered_view&) = delete;
+ basic_reordered_view& operator=(const basic_reordered_view&) = delete;
+ const ir::program_view& view() const { return view_; }
+
+private:
+ std::vector<ir::step_entry> steps_;
+ ir::program_view view_;
+};
+using reordered_view = basic_reordered_view<>;
+
+/// Which step makes the buffer of a node; -1: none.
+template <class = void>
+std::vector<int> makers_of(const ir::program_view& view) {
+ std::vector<int> maker(static_cast<std::size_t>(view.nodes.size()), -1);
+ for (int s = 0; s < view.steps.size(); ++s) {
+  const ir::step_entry& step = view.steps[s];
+  for (int k = step.inputs; k < step.inputs + step.outputs; ++k)
+   maker[static_cast<std::size_t>(view.alias[view.values[step.first_value + k]])] = s;
+ }
+ return maker;
+}
+
+/// The steps in an order in which what becomes a shard's gradient comes as early as its operands do: a filter's gradient before the
+/// input's, so that it is on its way while the layers before are computed. Chains of values with the gradient's shape count as it.
+template <class = void>
+std::vector<int> gradients_first(const ir::program_view& view) {
+ const std::vector<int> maker = makers_of(view);
+ const int count = view.steps.size();
+ const auto root = [&](int node) { return static_cast<std::size_t>(view.alias[node]); };
+ std::vector<int> wanted(static_cast<std::size_t>(view.nodes.size()), -1);
+ for (const ir::assignment_entry& a : view.assignments)
+  if (view.variables[a.variable].name == ir::folded::gradient)
+   wanted[root(a.node)] = view.variables[a.variable].node;
+ const auto alike = [&](int a, int b) {
+  const ir::entry &x = view.nodes[a], &y = view.nodes[b];
+  return x.rank == y.rank &&
+   std::equal(view.pool.begin() + x.dims, view.pool.begin() + x.dims + x.rank, view.pool.begin() + y.dims);
+ };
+ std::vector<char> early(static_cast<std::size_t>(count));
+ for (int s = count - 1; s >= 0; --s) {
+  const ir::step_entry& step = view.steps[s];
+  int of = -1;
+  for (int k = step.inputs; k < step.inputs + step.outputs; ++k)
+   of = std::max(of, wanted[root(view.values[step.first_value + k])]);
+  if (of < 0) continue;
+  early[static_cast<std::size_t>(s)] = 1;
+  for (int k = 0; k < step.inputs; ++k) {
+   const int node = view.values[step.first_value + k];
+   if (maker[root(node)] >= 0 && alike(node, of)) wanted[root(node)] = of;
+  }
+ }
+ std::vector<int> order;
+ std::vector<char> done(static_cast<std::size_t>(count));
+ const auto ready = [&](int s) {
+  const ir::step_entry& step = view.steps[s];
+  for (int k = 0; k < step.inputs; ++k)
+   if (const int from = maker[root(view.values[step.first_value + k])];
+    from >= 0 && !done[static_cast<std::size_t>(from)])
+    return false;
+  return true;
+ };
+ const auto take = [&](int s) {
+  order.push_back(s);
+  done[static_cast<std::size_t>(s)] = 1;
+ };
+ std::vector<int> waiting;
+ for (int s = 0; s < count; ++s)
+  if (early[static_cast<std::size_t>(s)]) waiting.push_back(s);
+ const auto take_early = [&] {
+  for (bool any = true; any;) {
+   any = false;
+   for (const int s : waiting)
+    if (!done[static_cast<std::size_t>(s)] && ready(s)) take(s), any = true;
+  }
+ };
+ for (int s = 0; s < count; ++s) {
+  take_early();
+  if (!done[static_cast<std::size_t>(s)]) take(s);
+ }
+ return order;
+}
+
+/// The steps in order of keys: each step's own or the largest of what it reads.
+template <class = void>
+std::vector<int> ordered_by(const ir::program_view& view, std::vector<int> key) {
+ const std::vector<int> maker = makers_of(view);
+ std::vector<int> order;
+ for (int s = 0; s < view.steps.size(); ++s) {
+  const ir::step_entry& step = view.steps[s];
+  int& mine = key[static_cast<std::size_t>(s)];
+  for (int k = 0; k < step.inputs; ++k)
+   if (const int from = maker[static_cast<std::size_t>(view.alias[view.values[step.first_value + k]])];
+    from >= 0)
+    mine = std::max(mine, key[static_cast<std::size_t>(from)]);
+  order.push_back(s);
+ }
+ std::stable_sort(order.begin(), order.end(),
+     [&](int a, int b) { return key[static_cast<std::size_t>(a)] < key[static_cast<std::size_t>(b)]; });
+ return order;
+}
+
+}
 // ---- tapegraph/nn/sharded/owner.hpp ----
 
+// ---- tapegraph/nn/sharded/buckets.hpp ----
+
+// ---- tapegraph/nn/sharded/sums.hpp ----
+
+/// Sums over shards by one balanced binary tree, which depends on the number of shards alone.
+
+namespace tapegraph::detail {
+
+/// to = last + parts[0], then + parts[1], ...: all levels of the tree that a shard completes, in one pass over memory. `to` may be any
+/// of the others.
+template <class T>
+void add_levels(T* to, const T* last, const T* const* parts, int levels, std::int64_t count) {
+ using vector = cpu::vector<T, 32>;
+ constexpr std::int64_t chunk = 16384, lanes = vector::lanes;
+ cpu::parallel_for((count + chunk - 1) / chunk, count > 2 * chunk, [=](std::int64_t task) {
+  const std::int64_t first = task * chunk, end = std::min(first + chunk, count);
+  std::int64_t i = first;
+  for (; i + lanes <= end; i += lanes) {
+   typename vector::type sum, part;
+   vector::load(sum, last + i);
+   for (int k = 0; k < levels; ++k) {
+    vector::load(part, parts[k] + i);
+    sum = part + sum;
+   }
+   vector::store(to + i, sum);
+  }
+  for (; i < end; ++i) {
+   T sum = last[i];
+   for (int k = 0; k < levels; ++k) sum = parts[k][i] + sum;
+   to[i] = sum;
+  }
+ });
+}
+
+/// A range of the sums that goes to other ranks by itself: some values, or a piece of one.
+struct sum_part {
+ dtype type;
+ std::size_t begin, end; ///< bytes
+ int ready;              ///< the last step of a shard's schedule that touches it
+ std::string name;
+};
+
+/// What is smaller goes together with the next: at 10 Gb/s so many bytes take as long as a message's way.
+inline constexpr std::size_t least_part = 64 * 1024;
+/// What is larger goes in pieces, of which one moves while another is added.
+inline constexpr std::size_t most_part = 1 << 20;
+
+/// What the shards of a process add up, one after another: values that lie side by side, doubles first, in log2(shards) partial sums
+/// and the memory of the shard at work. The sum of shards [0, 8) is ((0+1)+(2+3))+((4+5)+(6+7)).
+template <class = void>
+class basic_shard_sums {
+public:
+ /// A value of so many elements, f64 or f32; returns its number. Before the first shard. `ready`: the step of the shard's schedule
+ /// behind which nothing touches it, by which values lie in order.
+ int add(dtype type, std::int64_t elements, int ready = 0, std::string name = {}) {
+  values_.push_back({type, 0, elements, ready, std::move(name)});
+  return static_cast<int>(values_.size()) - 1;
+ }
+ /// Before the first of `shards` shards, a power of two. Makes room for them, where there is none yet.
+ void begin(int shards) {
+  if (buffers_.empty()) place();
+  const auto wanted = static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(shards)));
+  while (buffers_.size() < wanted) {
+   buffers_.emplace_back(bytes_ + 1);
+   std::memset(buffers_.back().data(), 0, bytes_ + 1);
+  }
+  shard_ = 0;
+  shards_ = shards;
+ }
+ /// Where the shard at work writes a value.
+ std::byte* target(int number) const { return leaf() + values_[static_cast<std::size_t>(number)].offset; }
+ /// A shard without records: it adds nothing.
+ void skip() {
+  std::memset(leaf(), 0, bytes_);
+  next();
+ }
+ /// The shard at work is done.
+ void next() {
+  const int levels = std::countr_one(static_cast<unsigned>(shard_++));
+  if (levels == 0) return;
+  std::byte* const to = partial(shard_ == shards_ ? 0 : levels);
+  add_region<double>(to, levels, 0, doubles_);
+  add_region<float>(to, levels, doubles_, bytes_);
+ }
+ /// What `next` does behind the last shard, for a part alone.
+ void fold(const sum_part& p) const {
+  const int levels = std::countr_one(static_cast<unsigned>(shard_));
+  if (levels == 0) return;
+  if (p.type == dtype::f64)
+   add_region<double>(partial(0), levels, p.begin, p.end);
+  else
+   add_region<float>(partial(0), levels, p.begin, p.end);
+ }
+ /// The last shard is done, whose parts were folded one by one.
+ void folded() { ++shard_; }
+ bool at_last_shard() const { return shard_ + 1 == shards_; }
+ /// In the order in which they are ready; known from `begin` on, and the same wherever the same values were added.
+ const std::vector<sum_part>& parts() const { return parts_; }
+ bool touches(int number, const sum_part& p) const {
+  const value& v = values_[static_cast<std::size_t>(number)];
+  return v.elements > 0 && v.offset < p.end &&
+   p.begin < v.offset + static_cast<std::size_t>(v.elements) * size_of(v.type);
+ }
+ /// The sum, behind the last shard.
+ std::byte* sum() const { return partial(0); }
+ std::byte* sum(int number) const { return partial(0) + values_[static_cast<std::size_t>(number)].offset; }
+ std::size_t bytes() const { return bytes_; }
+ std::size_t bytes_of_doubles() const { return doubles_; }
+ /// Bytes of all partial sums.
+ std::size_t memory() const { return buffers_.size() * bytes_; }
+
+private:
+ struct value {
+  dtype type;
+  std::size_t offset;
+  std::int64_t elements;
+  int ready;
+  std::string name;
+ };
+ std::byte* partial(int level) const { return buffers_[static_cast<std::size_t>(level)].data(); }
+ std::byte* leaf() const { return shard_ % 2 == 0 ? partial(0) : buffers_.back().data(); }
+
+ void place() {
+  std::vector<value*> order;
+  for (value& v : values_) order.push_back(&v);
+  std::stable_sort(order.begin(), order.end(),
+      [](const value* a, const value* b) { return a->ready < b->ready; });
+  for (const dtype type : {dtype::f64, dtype::f32}) {
+   const value* first = nullptr;
+   std::size_t begin = bytes_;
+   int others = 0, ready = 0;
+   const auto close = [&] {
+    if (first != nullptr) cut({type, begin, bytes_, ready, first->name}, others);
+    first = nullptr;
+    begin = bytes_;
+   };
+   for (value* v : order) {
+    if (v->type != type) continue;
+    v->offset = bytes_;
+    bytes_ += runtime::aligned(static_cast<std::size_t>(v->elements) * size_of(type));
+    others = first == nullptr ? 0 : others + 1;
+    if (first == nullptr || v->elements > first->elements) first = v;
+    ready = v->ready;
+    if (bytes_ - begin >= least_part) close();
+   }
+   close();
+   if (type == dtype::f64) doubles_ = bytes_;
+  }
+  std::stable_sort(parts_.begin(), parts_.end(),
+      [](const sum_part& a, const sum_part& b) { return a.ready < b.ready; });
+  int number = 0;
+  for (sum_part& p : parts_) p.name = "bucket " + std::to_string(number++) + " (" + p.name;
+ }
+ void cut(const sum_part& whole, int others) {
+  const std::size_t bytes = whole.end - whole.begin, pieces = (bytes + most_part - 1) / most_part;
+  if (bytes == 0) return;
+  const std::size_t each = runtime::aligned((bytes + pieces - 1) / pieces);
+  for (std::size_t k = 0; k < pieces; ++k) {
+   sum_part p = whole;
+   p.begin += k * each;
+   p.end = std::min(whole.end, p.begin + each);
+   if (others > 0) p.name += " and " + std::to_string(others) + " more";
+   p.name += ")";
+   if (pieces > 1) p.name += ", piece " + std::to_string(k + 1) + " of " + std::to_string(pieces);
+   parts_.push_back(std::move(p));
+  }
+ }
+
+ template <class T>
+ void add_region(std::byte* to, int levels, std::size_t begin, std::size_t end) const {
+  std::array<const T*, 32> parts{};
+  for (int k = 0; k < levels; ++k)
+   parts[static_cast<std::size_t>(k)] = reinterpret_cast<const T*>(partial(k) + begin);
+  add_levels<T>(reinterpret_cast<T*>(to + begin), reinterpret_cast<const T*>(buffers_.back().data() + begin),
+     parts.data(), levels, static_cast<std::int64_t>((end - begin) / sizeof(T)));
+ }
+
+ std::vector<value> values_;
+ std::vector<sum_part> parts_;
+ std::vector<runtime::arena> buffers_;
+ std::size_t doubles_ = 0, bytes_ = 0;
+ int shard_ = 0, shards_ = 1;
+};
+using shard_sums = basic_shard_sums<>;
+
+}
+
+/// The upper levels of the tree of sums: what shards have added up, bucket by bucket, over ranks. A bucket starts behind the call that
+/// completes it, moves on between calls and between a kernel's tasks, and is awaited before the update's first call that reads it.
+
+namespace tapegraph {
+
+/// A sum over ranks of a model's step.
+struct exchange_report {
+ std::string name;      ///< "bucket 2 (conv2/kernel), piece 1 of 5"
+ std::size_t bytes = 0; ///< of a rank
+ int after_step = 0; ///< the call of the shard's program that completes it; their number: it starts behind the last
+ double exposed = 0; ///< seconds that were spent waiting for it, in all steps so far
+ std::int64_t steps = 0; ///< how often it was exchanged
+};
+
+namespace detail {
+
+/// All sums of a model over ranks.
+template <class = void>
+class basic_rank_sums {
+public:
+ explicit basic_rank_sums(distributed::exchange& ranks) : ranks_(&ranks) {}
+
+ /// Opens the exchanges of a layout, the first time; on every rank in the same place.
+ void open(const shard_sums& sums) {
+  if (opened_) return;
+  opened_ = true;
+  for (const sum_part& p : sums.parts()) {
+   const std::size_t count = (p.end - p.begin) / size_of(p.type);
+   const auto kind = p.type == dtype::f64 ? distributed::sum_of<double> : distributed::sum_of<float>;
+   buckets_.push_back(std::make_unique<bucket>(*ranks_, count, kind, p.name));
+  }
+ }
+ bool known() const { return opened_; }
+ std::size_t size() const { return buckets_.size(); }
+ void begin() { started_ = 0; }
+ /// Folds and starts what nothing touches behind step `step` of the last shard.
+ void start_ready(const shard_sums& sums, int step) {
+  for (; started_ < buckets_.size() && sums.parts()[started_].ready <= step; ++started_) {
+   sums.fold(sums.parts()[started_]);
+   start(sums, started_);
+  }
+ }
+ /// Starts all that are left, folded already.
+ void start_all(const shard_sums& sums) {
+  for (; started_ < buckets_.size(); ++started_) start(sums, started_);
+ }
+ void wait(const shard_sums& sums, std::size_t number) {
+  bucket& b = *buckets_[number];
+  if (b.sum.done()) return;
+  const sum_part& p = sums.parts()[number];
+  buffer_view v{};
+  v.type = p.type;
+  v.rank = 1;
+  v.extents[0] = static_cast<std::int64_t>(b.sum.count());
+  v.data = sums.sum() + p.begin;
+  kernel_call call;
+  call.out = &v;
+  call.outputs = 1;
+  call.domain = v;
+  const double before = ranks_->now();
+  runtime::observed(
+   [&] {
+    return runtime::observed_call{runtime::call_part::exchange, &call, this, static_cast<int>(number),
+           runtime::call_label(b.name)};
+   },
+   [&] { b.sum.wait(); });
+  b.exposed += ranks_->now() - before;
+ }
+ void wait_all(const shard_sums& sums) {
+  for (std::size_t i = 0; i < buckets_.size(); ++i) wait(sums, i);
+ }
+ /// Behind an error: nothing is under way any more on this rank.
+ void abandon() noexcept {
+  for (const auto& each : buckets_) each->sum.abandon();
+ }
+ std::vector<exchange_report> reports(const shard_sums& sums) const {
+  std::vector<exchange_report> all;
+  for (std::size_t i = 0; i < buckets_.size(); ++i) {
+   const sum_part& p = sums.parts()[i];
+   all.push_back({p.name, p.end - p.begin, p.ready, buckets_[i]->exposed, buckets_[i]->turns});
+  }
+  return all;
+ }
+ distributed::exchange& ranks() const { return *ranks_; }
+
+private:
+ struct bucket {
+  bucket(distributed::exchange& ranks, std::size_t count, distributed::sum_kind kind, const std::string& label)
+   : sum(ranks, count, kind, label), name("all-reduce " + label) {}
+  distributed::tree_sum sum;
+  std::string name;
+  double exposed = 0;
+  std::int64_t turns = 0;
+ };
+ void start(const shard_sums& sums, std::size_t number) {
+  buckets_[number]->sum.start_all_reduce(sums.sum() + sums.parts()[number].begin);
+  ++buckets_[number]->turns;
+ }
+
+ distributed::exchange* ranks_;
+ std::vector<std::unique_ptr<bucket>> buckets_;
+ std::size_t started_ = 0;
+ bool opened_ = false;
+};
+
+/// While it lives, exchanges move on under the calls of a program: f is told of each call, before and after it, and messages are looked
+/// after between the tasks of a kernel. Whoever watched the thread before is told as if nobody else did.
+template <class F>
+class exchange_watch final : public runtime::call_observer {
+public:
+ exchange_watch(distributed::exchange& ranks, const ir::program& p, const F& f)
+  : ranks_(&ranks),
+  program_(&p),
+  f_(f),
+  before_(runtime::observer()),
+  last_(ranks.now()),
+  scope_(*this),
+  listen_(&exchange_watch::between_tasks, this) {}
+ ~exchange_watch() = default;
+
+ void begin(const runtime::observed_call& c) override {
+  if (depth_++ == 0) {
+   step_ = c.part == runtime::call_part::program && c.source == program_ ? c.number : -1;
+   if (step_ >= 0) f_(step_, false);
+  }
+  if (before_ != nullptr) before_->begin(c);
+ }
+ void end() override {
+  if (before_ != nullptr) before_->end();
+  if (--depth_ > 0) return;
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+  if (step_ >= 0) f_(step_, true);
+  ranks_->progress();
+ }
+
+private:
+ static constexpr double often = 50e-6;
+
+ static void between_tasks(void* of) noexcept {
+  auto& mine = *static_cast<exchange_watch*>(of);
+  if (mine.failure_ || mine.inside_) return;
+  try {
+   const double now = mine.ranks_->now();
+   if (now - mine.last_ < often) return;
+   mine.last_ = now;
+   mine.inside_ = true;
+   mine.ranks_->progress();
+  } catch (...) {
+   mine.failure_ = std::current_exception();
+  }
+  mine.inside_ = false;
+ }
+
+ distributed::exchange* ranks_;
+ const ir::program* program_;
+ const F& f_;
+ runtime::call_observer* before_;
+ std::exception_ptr failure_;
+ int depth_ = 0, step_ = -1;
+ bool inside_ = false;
+ double last_;
+ runtime::observer_scope scope_;
+ cpu::listen_between_tasks listen_;
+};
+
+}
+}
 // ---- tapegraph/nn/sharded/options.hpp ----
 
 namespace tapegraph {
@@ -16042,146 +17845,18 @@ private:
 using row_sums = basic_row_sums<>;
 
 }
-// ---- tapegraph/nn/sharded/sums.hpp ----
-
-/// Sums over shards by one balanced binary tree, which depends on the number of shards alone.
-
-namespace tapegraph::detail {
-
-/// to = last + parts[0], then + parts[1], ...: all levels of the tree that a shard completes, in one pass over memory. `to` may be any
-/// of the others.
-template <class T>
-void add_levels(T* to, const T* last, const T* const* parts, int levels, std::int64_t count) {
- using vector = cpu::vector<T, 32>;
- constexpr std::int64_t chunk = 16384, lanes = vector::lanes;
- cpu::parallel_for((count + chunk - 1) / chunk, count > 2 * chunk, [=](std::int64_t task) {
-  const std::int64_t first = task * chunk, end = std::min(first + chunk, count);
-  std::int64_t i = first;
-  for (; i + lanes <= end; i += lanes) {
-   typename vector::type sum, part;
-   vector::load(sum, last + i);
-   for (int k = 0; k < levels; ++k) {
-    vector::load(part, parts[k] + i);
-    sum = part + sum;
-   }
-   vector::store(to + i, sum);
-  }
-  for (; i < end; ++i) {
-   T sum = last[i];
-   for (int k = 0; k < levels; ++k) sum = parts[k][i] + sum;
-   to[i] = sum;
-  }
- });
-}
-
-/// What the shards of a process add up, one after another: values that lie side by side, doubles first, in log2(shards) partial sums
-/// and the memory of the shard at work. The sum of shards [0, 8) is ((0+1)+(2+3))+((4+5)+(6+7)).
-template <class = void>
-class basic_shard_sums {
-public:
- /// A value of so many elements, f64 or f32; returns its number. Before the first shard.
- int add(dtype type, std::int64_t elements) {
-  values_.push_back({type, 0, elements});
-  return static_cast<int>(values_.size()) - 1;
- }
- /// Before the first of `shards` shards, a power of two. Makes room for them, where there is none yet.
- void begin(int shards) {
-  if (buffers_.empty()) place();
-  const auto wanted = static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(shards)));
-  while (buffers_.size() < wanted) {
-   buffers_.emplace_back(bytes_ + 1);
-   std::memset(buffers_.back().data(), 0, bytes_ + 1);
-  }
-  shard_ = 0;
-  shards_ = shards;
- }
- /// Where the shard at work writes a value.
- std::byte* target(int number) const { return leaf() + values_[static_cast<std::size_t>(number)].offset; }
- /// A shard without records: it adds nothing.
- void skip() {
-  std::memset(leaf(), 0, bytes_);
-  next();
- }
- /// The shard at work is done.
- void next() {
-  const int levels = std::countr_one(static_cast<unsigned>(shard_++));
-  if (levels == 0) return;
-  std::byte* const to = partial(shard_ == shards_ ? 0 : levels);
-  add_region<double>(to, levels, 0, doubles_);
-  add_region<float>(to, levels, doubles_, bytes_);
- }
- /// The sum, behind the last shard.
- std::byte* sum() const { return partial(0); }
- std::byte* sum(int number) const { return partial(0) + values_[static_cast<std::size_t>(number)].offset; }
- std::size_t bytes() const { return bytes_; }
- std::size_t bytes_of_doubles() const { return doubles_; }
- /// Bytes of all partial sums.
- std::size_t memory() const { return buffers_.size() * bytes_; }
-
-private:
- struct value {
-  dtype type;
-  std::size_t offset;
-  std::int64_t elements;
- };
- std::byte* partial(int level) const { return buffers_[static_cast<std::size_t>(level)].data(); }
- std::byte* leaf() const { return shard_ % 2 == 0 ? partial(0) : buffers_.back().data(); }
-
- void place() {
-  for (const dtype type : {dtype::f64, dtype::f32}) {
-   for (value& v : values_) {
-    if (v.type != type) continue;
-    v.offset = bytes_;
-    bytes_ += runtime::aligned(static_cast<std::size_t>(v.elements) * size_of(type));
-   }
-   if (type == dtype::f64) doubles_ = bytes_;
-  }
- }
-
- template <class T>
- void add_region(std::byte* to, int levels, std::size_t begin, std::size_t end) const {
-  std::array<const T*, 32> parts{};
-  for (int k = 0; k < levels; ++k)
-   parts[static_cast<std::size_t>(k)] = reinterpret_cast<const T*>(partial(k) + begin);
-  add_levels<T>(reinterpret_cast<T*>(to + begin), reinterpret_cast<const T*>(buffers_.back().data() + begin),
-     parts.data(), levels, static_cast<std::int64_t>((end - begin) / sizeof(T)));
- }
-
- std::vector<value> values_;
- std::vector<runtime::arena> buffers_;
- std::size_t doubles_ = 0, bytes_ = 0;
- int shard_ = 0, shards_ = 1;
-};
-using shard_sums = basic_shard_sums<>;
-
-}
 
 /// What models of both modes keep of their shards, and of the ranks that share them.
 
 namespace tapegraph::detail {
 
-/// The upper levels of the tree: sums over ranks, of doubles and floats, and rows in order of ranks.
+/// Rows of sparse gradients over ranks.
 template <class = void>
-class basic_rank_sums {
+class basic_rank_rows {
 public:
- explicit basic_rank_sums(distributed::exchange& ranks) : ranks_(&ranks) {}
-
- /// In place of this rank's sums come those of all. Waits until they are there.
- void sum(shard_sums& sums) {
-  if (!doubles_) {
-   const std::size_t count = sums.bytes_of_doubles() / sizeof(double);
-   doubles_.emplace(*ranks_, count, distributed::sum_of<double>, "sums of doubles over shards");
-   floats_.emplace(*ranks_, (sums.bytes() - sums.bytes_of_doubles()) / sizeof(float),
-       distributed::sum_of<float>, "sums of floats over shards");
-  }
-  doubles_->start_all_reduce(sums.sum());
-  floats_->start_all_reduce(sums.sum() + sums.bytes_of_doubles());
-  doubles_->wait();
-  floats_->wait();
- }
  /// All ranks' rows of each gradient, those of rank 0 first.
- void gather(row_sums& rows) {
-  if (rows.size() > 0 && !blocks_) blocks_.emplace(*ranks_, "rows of sparse gradients");
+ void gather(distributed::exchange& ranks, row_sums& rows) {
+  if (rows.size() > 0 && !blocks_) blocks_.emplace(ranks, "rows of sparse gradients");
   for (std::size_t k = 0; k < rows.size(); ++k)
    for (const bool of_rows : {true, false}) {
     blocks_->start(rows.bytes(k, of_rows));
@@ -16189,11 +17864,8 @@ public:
     rows.replace(k, of_rows, blocks_->blocks());
    }
  }
- bool known() const { return doubles_.has_value(); }
 
 private:
- distributed::exchange* ranks_;
- std::optional<distributed::tree_sum> doubles_, floats_;
  std::optional<distributed::block_gather> blocks_;
 };
 
@@ -16203,14 +17875,49 @@ class shard_owner : public Trainer {
 public:
  /// Into how many shards a batch is cut.
  int shards() const { return shards_; }
- /// What fit asks for: 0 leaves the number as it is. Throws argument_error for one that cannot be, the same on every rank.
- void use_shards(std::int64_t batch_size, int shards) {
+ /// How many ranks share them.
+ int rank_count() const { return ranks_ == nullptr ? 1 : ranks_->size(); }
+ /// What fit asks for: 0 leaves the number as it is. Returns it. Throws argument_error for one that cannot be, the same on every rank.
+ int use_shards(std::int64_t batch_size, int shards) {
   const int asked = shards != 0 ? shards : shards_;
   check_shards(asked, rank_count());
   if (batch_size < asked)
    throw argument_error("fit: batch_size is " + std::to_string(batch_size) + ", less than the " +
         std::to_string(asked) + " shards that it is cut into");
   shards_ = asked;
+  if (ranks_ == nullptr) return shards_;
+  this->writes_files_ = ranks_->is_chief();
+  distributed::barrier(*ranks_, "begin of fit"); // what the chief wrote before is there when others look for it
+  return shards_;
+ }
+ /// The sums over ranks of a step, in the order in which they start; none before the first step, and on one process.
+ std::vector<exchange_report> exchanges() const {
+  return ranks_ == nullptr ? std::vector<exchange_report>() : over_ranks_->reports(sums_);
+ }
+ /// The same as a table, behind the plan that tg::explain prints.
+ std::string exchanges_text() const {
+  const std::vector<exchange_report> all = exchanges();
+  std::string text;
+  if (!all.empty()) text = "exchanges: bytes, call behind which they start, ms of a step that wait for them\n";
+  for (const exchange_report& e : all) {
+   char line[80];
+   std::snprintf(line, sizeof line, "  %9zu  %5d  %8.3f  ", e.bytes, e.after_step,
+      e.steps > 0 ? 1e3 * e.exposed / static_cast<double>(e.steps) : 0.0);
+   text += line + e.name + "\n";
+  }
+  return text;
+ }
+ /// At the end of an epoch in which each rank read a part of the set. Throws exchange_error unless together they have read every
+ /// record of its batches once.
+ void count_records(const data::loader& from) {
+  if (ranks_ == nullptr) return;
+  std::uint64_t read[2]{static_cast<std::uint64_t>(from.read().count), from.read().sum};
+  distributed::sum_over_ranks(*ranks_, std::span<std::uint64_t>(read), "count of records");
+  if (read[0] == static_cast<std::uint64_t>(from.whole().count) && read[1] == from.whole().sum) return;
+  throw exchange_error("fit: all ranks together have read " + std::to_string(read[0]) +
+       " records of an epoch, which has " + std::to_string(from.whole().count) + " on rank " +
+       std::to_string(ranks_->rank()) +
+       ", or not the same ones; is the set the same everywhere?");
  }
  /// Bytes of the sums over shards.
  std::size_t shard_sum_bytes() const { return sums_.memory(); }
@@ -16220,38 +17927,47 @@ protected:
   check_shards(shards_, rank_count());
   if (this->device_ != nullptr)
    throw argument_error("shards: models that are cut into shards compute on the CPU");
-  if (ranks_ != nullptr) over_ranks_.emplace(*ranks_);
+  if (ranks_ == nullptr) return;
+  over_ranks_.emplace(*ranks_);
+  this->rank_ = ranks_->rank();
+  this->rank_count_ = ranks_->size();
+  this->writes_files_ = ranks_->is_chief();
  }
 
  /// This rank's shards.
  int first_shard() const { return ranks_ == nullptr ? 0 : shards_ / rank_count() * ranks_->rank(); }
  int own_shards() const { return shards_ / rank_count(); }
 
- /// The records of a batch, of which each rank is given all. Before the first step ranks compare what they must have alike.
- std::int64_t begin_step(batch_columns columns, std::size_t count) {
+ /// The records of a batch, of which each rank is given all. Before the first step ranks compare what they must have alike. A rank
+ /// may be without records once it knows what it adds up: `planned` says that it does before it has run a shard.
+ std::int64_t begin_step(batch_columns columns, std::size_t count, bool planned = false) {
   const bool known = ranks_ == nullptr || over_ranks_->known();
-  const std::int64_t records = records_to_cut(columns, count, shards_, this->fitting_ && known);
+  const std::int64_t records = records_to_cut(columns, count, shards_, this->fitting_ && (known || planned));
   if (ranks_ == nullptr) return records;
   ranks_->set_step(this->step_);
+  over_ranks_->begin();
   if (!known) agree_at_start(columns, count);
   return records;
  }
- /// Over the shards of all ranks.
+ /// Starts the sums over the shards of all ranks that have not started, and takes all ranks' rows. They are awaited by wait_for_ranks.
  void sum_over_ranks() {
   if (ranks_ == nullptr) return;
-  over_ranks_->sum(sums_);
-  over_ranks_->gather(rows_);
+  over_ranks_->open(sums_);
+  over_ranks_->start_all(sums_);
+  rows_over_ranks_.gather(*ranks_, rows_);
+ }
+ void wait_for_ranks() {
+  if (ranks_ != nullptr) over_ranks_->wait_all(sums_);
  }
 
  distributed::exchange* ranks_;
  std::optional<basic_rank_sums<>> over_ranks_;
+ basic_rank_rows<> rows_over_ranks_;
  shard_sums sums_;
  row_sums rows_;
  int shards_;
 
 private:
- int rank_count() const { return ranks_ == nullptr ? 1 : ranks_->size(); }
-
  void agree_at_start(batch_columns columns, std::size_t count) const {
   std::uint64_t weights = 0, batch = 0;
   const auto bytes_of = [](const void* data, std::size_t size) {
@@ -16260,144 +17976,18 @@ private:
   for (const variable& v : this->variables_)
    weights = distributed::hash_values(bytes_of(v.data().read(), v.data().outline_view().bytes()),
            distributed::hash_text(v.path(), weights));
-  for (std::size_t i = 0; i < count; ++i)
-   batch = distributed::hash_values(bytes_of(columns[i].data, columns[i].bytes()), batch);
+  for (std::size_t i = 0; i < count; ++i) {
+   batch = distributed::hash_values(
+    bytes_of(columns[i].extents, static_cast<std::size_t>(columns[i].rank) * sizeof(std::int64_t)), batch);
+   if (!this->reads_part_)
+    batch = distributed::hash_values(bytes_of(columns[i].data, columns[i].bytes()), batch);
+  }
   const std::array<distributed::agreed_field, 5> fields{
    distributed::agreed_value("shards", std::to_string(shards_)),
    distributed::agreed_value("seed", std::to_string(this->options_.seed)),
    distributed::agreed_value("step", std::to_string(this->step_)),
    distributed::agreed_field{"weights", weights}, distributed::agreed_field{"first batch", batch}};
   distributed::agree(*ranks_, std::span<const distributed::agreed_field>(fields));
- }
-};
-
-}
-// ---- tapegraph/nn/sharded/traces.hpp ----
-
-/// A training step in two programs: one computes what a shard of the batch adds to the step, the other takes the sums over all shards
-/// and updates the variables.
-
-namespace tapegraph::ir {
-
-/// What a shard adds up. In the shard's program each is the new value of a variable that nothing reads, so that its kernel writes
-/// into the memory where shards are added; these variables stand behind all others, in this order.
-namespace folded {
-inline constexpr std::string_view measured =
- "shard_measured"; ///< the loss, and behind it accuracy, where there is one: shares of means
-inline constexpr std::string_view metric = "shard_metric";     ///< what metrics accumulate: sums
-inline constexpr std::string_view gradient = "shard_gradient"; ///< shares of the mean's gradient
-inline constexpr std::string_view state = "shard_state"; ///< what layers assign, moving averages: shares of the mean
-inline constexpr std::string_view rows = "shard_rows";   ///< outputs: rows of a gradient, and behind them their indices
-}
-
-/// A loss times a shard's share of the batch's records, an input of the program.
-constexpr graph_node shared_loss(trace& t, const graph_node& loss, const graph_node& share) {
- if (loss.type() != dtype::f32 && loss.type() != dtype::f64) {
-  const operand_info given = t.info(loss.id());
-  t.fail("shards: the loss must be float or double (cast the model's outputs, as tg::mixed does)", &given, 1);
-  return loss;
- }
- return eval(loss * tapegraph::detail::as_type_of(loss, share));
-}
-
-/// The model on a shard and the gradients of its share of the loss. Means over records are what shards are weighted for: the sum of
-/// n_v / n times the mean over n_v records is the mean over all n.
-template <class Model, class Spec, class Loss, bool Scaled>
-struct shard_gradient_trace {
- using previous = forward_trace<Model, Spec, Loss>;
- static constexpr void build(trace& t) {
-  t.scope = 0;
-  const graph_node share(&t, t.input("share", dtype::f64, {}, true));
-  const graph_node loss = shared_loss(t, graph_node(&t, t.outputs[0].node), share);
-  gradient_trace<Model, Spec, Loss, Scaled>::differentiate(t, loss.id());
- }
-};
-
-constexpr bool is_metric_state(const trace& t, int variable) {
- const std::string_view above = tapegraph::detail::metrics_scope;
- for (int s = t.variables[variable].scope; s > 0; s = t.scopes[s].parent)
-  if (t.scopes[s].parent == 0 && t.scopes[s].name == above) return true;
- return false;
-}
-
-/// The shard's program.
-template <class Model, class Spec, class Loss, bool Scaled>
-struct shard_trace {
- using previous = shard_gradient_trace<Model, Spec, Loss, Scaled>;
- static constexpr void build(trace& t) {
-  t.scope = 0;
-  graph_node share;
-  for (const input_entry& input : t.inputs)
-   if (input.scalar_parameter && input.name == "share") share = graph_node(&t, input.node);
-  const list<assignment_entry> assigned = t.assignments;
-  t.assignments.clear();
-  for (const output_entry& output : t.outputs)
-   fold(t, folded::measured, -1, eval(cast<double>(graph_node(&t, output.node)) * share));
-  t.outputs.clear();
-  for (const assignment_entry& a : assigned)
-   if (is_metric_state(t, a.variable)) fold(t, folded::metric, a.variable, graph_node(&t, a.node));
-  for (const gradient_entry& g : t.gradients) {
-   if (g.indices >=
-    0) {
-    t.outputs.push_back({folded::rows, t.argument(g.node, 0), output_role::result, g.variable});
-    t.outputs.push_back({folded::rows, g.indices, output_role::result, g.variable});
-   } else {
-    fold(t, folded::gradient, g.variable, graph_node(&t, g.node));
-   }
-  }
-  for (const assignment_entry& a : assigned) {
-   if (is_metric_state(t, a.variable)) continue;
-   const graph_node value(&t, a.node);
-   fold(t, folded::state, a.variable, eval(value * tapegraph::detail::as_type_of(value, share)));
-  }
-  t.gradients.clear();
- }
-
-private:
- static constexpr void fold(trace& t, std::string_view name, int of, const graph_node& value) {
-  const int number = t.variables.size();
-  variable_entry v;
-  v.name = name;
-  v.node = t.append(descriptor_of<variable_op>, value.type(), value.shape().rank(), t.store(value.shape()),
-      nullptr, 0, t.words.push_back(number));
-  v.previous = of + 1;
-  t.variables.push_back(v);
-  t.assignments.push_back({number, value.id()});
- }
-};
-
-/// The update's program. Its inputs, behind the step's own, which nothing reads: what shards have added up, in the order of the
-/// variables of the shard's program, and of each gradient by rows all shards' rows and their indices.
-template <class Model, class Spec, class Loss, class Optimizer>
-struct shard_update_trace {
- using previous = gradient_trace<Model, Spec, Loss, tapegraph::detail::scales_loss<Optimizer>()>;
- static constexpr void build(trace& t) {
-  t.scope = 0;
-  t.outputs.clear();
-  for (gradient_entry& g : t.gradients)
-   if (g.indices < 0) g.node = t.input(folded::gradient, t.nodes[g.node].type, t.dims(g.node));
-  list<assignment_entry> assigned;
-  for (const assignment_entry& a : t.assignments)
-   if (!is_metric_state(t, a.variable))
-    assigned.push_back({a.variable, t.input(folded::state, t.nodes[a.node].type, t.dims(a.node))});
-  t.assignments = assigned;
-  for (gradient_entry& g : t.gradients) {
-   if (g.indices < 0) continue;
-   const shape table = t.dims(t.variables[g.variable].node);
-   shape picks, all;
-   picks.attach(&t.extents);
-   all.attach(&t.extents);
-   picks.push_back({t.extents.symbol(""), &t.extents});
-   all.push_back(picks[0]);
-   for (int i = 1; i < table.rank(); ++i) all.push_back(table[i]);
-   const graph_node rows(&t, t.input(folded::rows, t.nodes[g.node].type, all));
-   const graph_node where(&t, t.input(folded::rows, t.nodes[g.indices].type, picks));
-   g.node = graph_node(sum_of_equal_rows(rows, where)).id();
-   g.indices = where.id();
-  }
-  trace_updates<Optimizer>(t, graph_gradients(&t, t.gradients));
-  t.gradients.clear();
-  apply_constraints<Model>(t);
  }
 };
 
@@ -16414,13 +18004,14 @@ class basic_sharded_trainer : public shard_owner<basic_graph_trainer<>> {
 protected:
  using base::base;
 
- /// What the shards of a batch add up.
- step_result add_shards(ir::program& p, batch_columns columns);
+ /// What the shards of a batch add up: on several ranks under way when it returns.
+ void add_shards(ir::program& p, batch_columns columns);
  /// Feeds it to the update's program, and runs that.
- void update_with(ir::program& p);
- gradient_list summed_gradients(const ir::program& p, const step_result& measured);
+ step_result update_with(ir::program& p);
+ gradient_list summed_gradients(const ir::program& p);
+ /// Behind add_shards, which knows what is awaited before which call.
  ir::program& update_program_of(const ir::program_view& program) {
-  if (!update_) update_ = std::make_unique<ir::program>(program);
+  if (!update_) update_ = std::make_unique<ir::program>(awaiting(program));
   return *update_;
  }
  /// Metrics begin the step with what they had, and what the shards have measured.
@@ -16430,6 +18021,19 @@ protected:
 
 private:
  void find_folded(const ir::program_view& view);
+ void run_last(ir::program& p, const random_state& random);
+ step_result measured() const;
+ const ir::program_view& awaiting(const ir::program_view& program);
+ template <class F>
+ void each_sum(const ir::program_view& view, const F& f) const {
+  std::size_t next = 0;
+  for (int i = 0; i < view.inputs.size(); ++i) {
+   const std::string_view name = view.inputs[i].name;
+   if (name != ir::folded::gradient && name != ir::folded::state) continue;
+   while (folded_[next].kind != name) ++next;
+   f(i, folded_[next++]);
+  }
+ }
  void connect_shard(ir::program& p);
 
  struct folded_value {
@@ -16438,27 +18042,46 @@ private:
  };
  std::vector<folded_value> folded_;
  runtime::arena zeros_;
+ std::unique_ptr<reordered_view> update_order_;
+ std::vector<std::vector<int>> awaited_;
+ const ir::program_view *folded_in_ = nullptr, *ready_in_ = nullptr;
  int share_ = -1;
 };
 
 template <class X>
 void basic_sharded_trainer<X>::find_folded(const ir::program_view& view) {
- if (share_ >= 0) return;
+ if (folded_in_ == &view) return;
+ folded_in_ = &view;
+ for (int i = 0; i < view.inputs.size(); ++i)
+  if (view.inputs[i].scalar_parameter && view.inputs[i].name == "share") share_ = i;
+ if (ready_in_ != nullptr) {
+  auto next = folded_.begin();
+  for (int i = 0; i < view.variables.size(); ++i)
+   if (view.variables[i].name.starts_with("shard_")) (next++)->variable = i;
+  return;
+ }
+ ready_in_ = &view;
  std::size_t metric_bytes = 1;
+ const ir::lifetimes live(view);
+ std::vector<int> ready(static_cast<std::size_t>(view.variables.size()), view.steps.size());
+ for (const ir::assignment_entry& a : view.assignments)
+  if (const int root = view.alias[a.node]; live.variable_of[root] == a.variable)
+   ready[static_cast<std::size_t>(a.variable)] = live.death[root];
  for (int i = 0; i < view.variables.size(); ++i) {
   const ir::variable_entry& v = view.variables[i];
   if (!v.name.starts_with("shard_")) continue;
   shape dims;
   for (int axis = 0; axis < view.nodes[v.node].rank; ++axis)
    dims.push_back(view.pool[view.nodes[v.node].dims + axis]);
-  folded_.push_back({i, sums_.add(view.nodes[v.node].type, dims.size().value), v.previous - 1, v.name});
+  const int of = v.previous - 1;
+  const int sum = sums_.add(view.nodes[v.node].type, dims.size().value, ready[static_cast<std::size_t>(i)],
+        of < 0 ? "loss" : variables_.at(of).path());
+  folded_.push_back({i, sum, of, v.name});
   if (v.name == ir::folded::metric)
    metric_bytes = std::max(metric_bytes, static_cast<std::size_t>(dims.size().value) * sizeof(double));
  }
  zeros_ = runtime::arena(metric_bytes);
  std::memset(zeros_.data(), 0, metric_bytes);
- for (int i = 0; i < view.inputs.size(); ++i)
-  if (view.inputs[i].scalar_parameter && view.inputs[i].name == "share") share_ = i;
 }
 
 template <class X>
@@ -16470,14 +18093,14 @@ void basic_sharded_trainer<X>::connect_shard(ir::program& p) {
 }
 
 template <class X>
-step_result basic_sharded_trainer<X>::add_shards(ir::program& p, batch_columns columns) {
+void basic_sharded_trainer<X>::add_shards(ir::program& p, batch_columns columns) {
  find_folded(p.view());
  set_frozen(p);
  connect_shard(p);
  buffer_view cut[column_match::most];
  std::size_t count = 0;
  for (const ir::input_entry& input : p.view().inputs) count += input.scalar_parameter ? 0 : 1;
- const std::int64_t records = begin_step(columns, count);
+ const std::int64_t records = begin_step(columns, count, p.view().outputs.size() < 2);
  sums_.begin(own_shards());
  rows_.begin();
  for (int s = first_shard(); s < first_shard() + own_shards(); ++s) {
@@ -16492,17 +18115,72 @@ step_result basic_sharded_trainer<X>::add_shards(ir::program& p, batch_columns c
    if (!p.view().inputs[i].scalar_parameter) p.set_input(i, cut[next++]);
   p.set_parameter(share_, static_cast<double>(range.count) / static_cast<double>(records));
   for (const folded_value& f : folded_) p.set_variable(f.variable, sums_.target(f.sum));
-  p.run(random_of_shard(options_.seed, step_, s), options_.check_finite);
+  const random_state random = random_of_shard(options_.seed, step_, s);
+  const bool watched = ranks_ != nullptr && sums_.at_last_shard() && &p.view() == ready_in_;
+  if (watched)
+   run_last(p, random);
+  else
+   p.run(random, options_.check_finite);
   for (int k = 0; k + 1 < p.view().outputs.size(); k += 2)
    rows_.add(static_cast<std::size_t>(k / 2), p.device_output(k), p.device_output(k + 1));
-  sums_.next();
+  watched ? sums_.folded() : sums_.next();
  }
  sum_over_ranks();
- double measured[2]{};
+}
+
+template <class X>
+void basic_sharded_trainer<X>::run_last(ir::program& p, const random_state& random) {
+ over_ranks_->open(sums_);
+ const auto start = [this](int step, bool behind) {
+  if (behind) over_ranks_->start_ready(sums_, step);
+ };
+ try {
+  {
+   const exchange_watch watch(*ranks_, p, start);
+   p.run(random, options_.check_finite);
+  }
+  over_ranks_->start_ready(sums_, p.view().steps.size());
+ } catch (...) {
+  over_ranks_->abandon();
+  throw;
+ }
+}
+
+template <class X>
+step_result basic_sharded_trainer<X>::measured() const {
+ double values[2]{};
  std::size_t at = 0;
  for (const folded_value& f : folded_)
-  if (f.kind == ir::folded::measured) std::memcpy(&measured[at++], sums_.sum(f.sum), sizeof(double));
- return {measured[0], measured[1]};
+  if (f.kind == ir::folded::measured) std::memcpy(&values[at++], sums_.sum(f.sum), sizeof(double));
+ return {values[0], values[1]};
+}
+
+template <class X>
+const ir::program_view& basic_sharded_trainer<X>::awaiting(const ir::program_view& program) {
+ if (ranks_ == nullptr) return program;
+ std::vector<std::vector<int>> of_node(static_cast<std::size_t>(program.nodes.size()));
+ each_sum(program, [&](int input, const folded_value& f) {
+  for (std::size_t b = 0; b < sums_.parts().size(); ++b)
+   if (sums_.touches(f.sum, sums_.parts()[b]))
+    of_node[static_cast<std::size_t>(program.inputs[input].node)].push_back(static_cast<int>(b));
+ });
+ const auto needed = [&](const ir::program_view& view, int s) {
+  std::vector<int> all;
+  const ir::step_entry& step = view.steps[s];
+  for (int k = 0; k < step.inputs; ++k) {
+   const auto& more = of_node[static_cast<std::size_t>(view.alias[view.values[step.first_value + k]])];
+   all.insert(all.end(), more.begin(), more.end());
+  }
+  return all;
+ };
+ std::vector<int> key;
+ for (int s = 0; s < program.steps.size(); ++s) {
+  key.push_back(-1);
+  for (const int bucket : needed(program, s)) key.back() = std::max(key.back(), bucket);
+ }
+ update_order_ = std::make_unique<reordered_view>(program, ordered_by(program, std::move(key)));
+ for (int s = 0; s < program.steps.size(); ++s) awaited_.push_back(needed(update_order_->view(), s));
+ return update_order_->view();
 }
 
 template <class X>
@@ -16517,32 +18195,51 @@ void basic_sharded_trainer<X>::add_metrics() {
 }
 
 template <class X>
-void basic_sharded_trainer<X>::update_with(ir::program& p) {
+step_result basic_sharded_trainer<X>::update_with(ir::program& p) {
  set_frozen(p);
  connect_step(p);
- std::size_t next = 0, row = 0;
+ std::size_t row = 0;
  for (int i = 0; i < p.view().inputs.size(); ++i) {
-  const ir::input_entry& input = p.view().inputs[i];
-  if (input.name == ir::folded::rows) {
-   p.set_input(i, rows_.view(row / 2, row % 2 == 0));
-   ++row;
-   continue;
-  }
-  if (input.name != ir::folded::gradient && input.name != ir::folded::state) continue;
-  while (folded_[next].kind != input.name) ++next;
-  buffer_view v = variables_.at(folded_[next].of).data().outline_view();
-  v.data = sums_.sum(folded_[next++].sum);
-  p.set_input(i, v);
+  if (p.view().inputs[i].name != ir::folded::rows) continue;
+  p.set_input(i, rows_.view(row / 2, row % 2 == 0));
+  ++row;
  }
- p.run({options_.seed, static_cast<std::uint64_t>(step_)}, options_.check_finite);
+ each_sum(p.view(), [&](int input, const folded_value& f) {
+  buffer_view v = variables_.at(f.of).data().outline_view();
+  v.data = sums_.sum(f.sum);
+  p.set_input(input, v);
+ });
+ const random_state random{options_.seed, static_cast<std::uint64_t>(step_)};
+ if (ranks_ == nullptr) {
+  p.run(random, options_.check_finite);
+ } else {
+  const int calls = p.view().steps.size();
+  const auto wait = [this, calls](int step, bool behind) {
+   if (behind) return;
+   if (step == calls) return over_ranks_->wait_all(sums_);
+   for (const int bucket : awaited_[static_cast<std::size_t>(step)])
+    over_ranks_->wait(sums_, static_cast<std::size_t>(bucket));
+  };
+  try {
+   const exchange_watch watch(*ranks_, p, wait);
+   p.run(random, options_.check_finite);
+  } catch (...) {
+   over_ranks_->abandon();
+   throw;
+  }
+  wait_for_ranks();
+ }
  add_metrics();
+ return measured();
 }
 
 template <class X>
-gradient_list basic_sharded_trainer<X>::summed_gradients(const ir::program& p, const step_result& measured) {
+gradient_list basic_sharded_trainer<X>::summed_gradients(const ir::program& p) {
+ wait_for_ranks();
+ const step_result found = measured();
  gradient_list list;
- list.loss = measured.loss;
- list.accuracy = measured.accuracy;
+ list.loss = found.loss;
+ list.accuracy = found.accuracy;
  for (int i = 0; i < variables_.size(); ++i) {
   const variable& v = variables_.at(i);
   if (!v.trainable()) continue;
@@ -16670,6 +18367,7 @@ protected:
   if (!begun_) sums_.begin(own_shards());
   while (skipped-- > 0) sums_.skip();
   sum_over_ranks();
+  wait_for_ranks();
  }
 
 private:
@@ -16799,30 +18497,36 @@ public:
   return (this->training_ ? this->training_->arena_bytes() : 0) +
    (this->update_ ? this->update_->arena_bytes() : 0) + this->shard_sum_bytes();
  }
- const ir::program_view& training_view() const { return ir::compile_program<shard>(); }
+ const ir::program_view& training_view() const { return program_of<shard>(); }
  const ir::program_view& update_view() const { return ir::compile_program<update>(); }
 
 private:
  template <class, class, class, class, class>
  friend class trainable_model;
 
+ template <class Trace>
+ static const ir::program_view& program_of() {
+  static const detail::reordered_view view(ir::compile_program<Trace>(),
+            detail::gradients_first(ir::compile_program<Trace>()));
+  return view.view();
+ }
+
  step_result step_once(detail::batch_columns columns) {
   const auto numbers = this->optimizer_.numbers(this->step_);
-  ir::program& p = this->training_program_of(ir::compile_program<shard>());
+  ir::program& p = this->training_program_of(program_of<shard>());
   base::set_numbers(p, "loss", this->numbers_of_loss());
-  const step_result measured = this->add_shards(p, columns);
+  this->add_shards(p, columns);
   ir::program& u = this->update_program_of(ir::compile_program<update>());
   base::set_numbers(u, "optimizer", numbers);
-  this->update_with(u);
-  return measured;
+  return this->update_with(u);
  }
  gradient_list gradients_once(detail::batch_columns columns) {
   static_assert(!std::is_same_v<Optimizer, none>, "gradients: this model has no loss");
-  ir::program& p = std::is_same_v<shard, unscaled> ? this->training_program_of(ir::compile_program<unscaled>())
-              : this->gradient_program_of(ir::compile_program<unscaled>());
+  ir::program& p = std::is_same_v<shard, unscaled> ? this->training_program_of(program_of<unscaled>())
+              : this->gradient_program_of(program_of<unscaled>());
   base::set_numbers(p, "loss", this->numbers_of_loss());
-  const step_result measured = this->add_shards(p, columns);
-  return this->summed_gradients(p, measured);
+  this->add_shards(p, columns);
+  return this->summed_gradients(p);
  }
 };
 
@@ -18846,6 +20550,8 @@ struct checkpoint_manager_options {
  bool background = true;
  std::uint64_t max_shard_bytes = 0;     ///< above 0: files of at most so many bytes, with an index
  save_options save{.everything = true}; ///< what is kept; the default resumes exactly
+ bool writes =
+  true; ///< false: reads alone, as ranks do that are not the chief; save does nothing, no folder is made
 };
 
 namespace detail {
@@ -18912,6 +20618,7 @@ public:
   };
   if (options_.max_to_keep < 0) refuse("max_to_keep", options_.max_to_keep);
   if (options_.keep_every_steps < 0) refuse("keep_every_steps", options_.keep_every_steps);
+  if (!options_.writes) return;
   io::detail::make_folder(folder_);
   io::remove_unfinished(folder_);
  }
@@ -18930,6 +20637,9 @@ public:
  template <class Model>
  void save(const Model& model, checkpoint_state state = {}) {
   wait();
+  if constexpr (requires { model.writes_files(); })
+   if (!model.writes_files()) return;
+  if (!options_.writes) return;
   if (state.step < 0) state.step = model.step();
   if (!options_.best.empty() && state.metrics.find(options_.best) == state.metrics.end())
    throw argument_error("checkpoint_manager: the state has no metric '" + options_.best +
@@ -18958,7 +20668,11 @@ public:
  }
 
  /// Steps of the checkpoints, ascending.
- std::vector<std::int64_t> steps() const { return io::detail::numbered_entries(folder_, "step-", ""); }
+ std::vector<std::int64_t> steps() const {
+  std::error_code missing;
+  if (!options_.writes && !files::exists(folder_, missing)) return {};
+  return io::detail::numbered_entries(folder_, "step-", "");
+ }
  /// The folder of a step, whether it is there or not.
  files::path path_of(std::int64_t step) const {
   const std::string digits = std::to_string(step);
@@ -19533,6 +21247,10 @@ private:
 };
 
 }
+// ---- tapegraph/io/eager_picture.hpp ----
+
+// ---- tapegraph/io/graph_picture.hpp ----
+
 // ---- tapegraph/io/graph_boxes.hpp ----
 
 // ---- tapegraph/io/graph_nodes.hpp ----
@@ -19920,7 +21638,6 @@ void set_places(graph_boxes& g, double gap, double between) {
 }
 
 }
-// ---- tapegraph/io/graph_picture.hpp ----
 
 /// A compiled model as a picture, without Graphviz: its scopes as boxes from inputs to loss. graph/dot.hpp has every node.
 
@@ -20043,6 +21760,62 @@ void write_graph_svg(const files::path& path, const Model& model, const graph_pi
  atomic_file out(path);
  out.write(text);
  out.commit();
+}
+
+}
+
+/// Pictures of models in eager mode, as io/graph_picture.hpp and graph/dot.hpp draw those of graph mode: of the trace by which tg::compile
+/// checked the model, scheduled as graph mode would. Nothing of it is compiled to run.
+
+namespace tapegraph {
+
+namespace ir {
+
+/// What a builder's program would be. Its kernels do nothing, so that it can be bound and its cost predicted, and not run.
+template <class Builder>
+const program_view& drawn_program() {
+ using reduced = compile_stage<detail::reduced<compile_stage<detail::simplified<traced_stage<Builder>>>>>;
+ using scheduled = compile_stage<detail::scheduled<compile_stage<detail::fused<reduced>>>>;
+ static_assert(well_formed<scheduled>, "the compiler gave up scheduling this model: it is too large to be drawn");
+ constexpr kernel_function nothing = [](const kernel_call&) {};
+ static const auto view = [] {
+  static runtime::kernel_pair none[scheduled::value.used.kernels + 1];
+  for (runtime::kernel_pair& kernel : none) {
+   kernel.run = nothing;
+   kernel.workspace = &runtime::no_workspace;
+  }
+  program_view v = stage_view<scheduled>();
+  v.functions = {none, v.kernels.size()};
+  return v;
+ }();
+ return view;
+}
+
+}
+
+/// The step of a model in eager mode as graph mode would schedule it: its training step, or what it predicts where it has no optimizer.
+template <class Model, class Spec, class Loss, class Optimizer>
+const ir::program_view& drawn_step(const compiled_model<eager, Model, Spec, Loss, Optimizer>&) {
+ using trace = std::conditional_t<std::is_same_v<Optimizer, none>, ir::prediction_trace<Model, Spec>,
+         ir::training_trace<Model, Spec, Loss, Optimizer>>;
+ return ir::drawn_program<trace>();
+}
+
+/// The same as a Graphviz graph.
+template <class Model, class Spec, class Loss, class Optimizer>
+std::string to_dot(const compiled_model<eager, Model, Spec, Loss, Optimizer>& model) {
+ return to_dot(drawn_step(model));
+}
+
+namespace io {
+
+/// The same as an SVG document: that of the model in graph mode, byte for byte.
+template <class Model, class Spec, class Loss, class Optimizer>
+std::string graph_svg(const compiled_model<eager, Model, Spec, Loss, Optimizer>& model,
+     const graph_picture& options = {}) {
+ return graph_svg(drawn_step(model), options);
+}
+
 }
 
 }
@@ -20947,6 +22720,7 @@ struct basic_keep_checkpoints {
   detail::check_at_least("keep_checkpoints", "every_epochs", every_epochs, 1);
   detail::check_at_least("keep_checkpoints", "every_steps", every_steps, 0);
   due = false;
+  options.writes = s.writes_files();
   manager = std::make_shared<checkpoint_manager>(folder, options);
   if (restore && manager->restore_latest(s.model())) s.resume();
  }
@@ -21077,7 +22851,7 @@ struct model_checkpoint {
   due.clear();
   std::error_code ignored;
   for (; !surplus.empty(); surplus.erase(0, surplus.find('\n') + 1))
-   files::remove(surplus.substr(0, surplus.find('\n')), ignored);
+   if (s.writes_files()) files::remove(surplus.substr(0, surplus.find('\n')), ignored);
  }
  void on_state(state_archive& a) {
   a("best", best);
@@ -21126,7 +22900,7 @@ struct backup_and_restore {
  void on_checkpoint(training_state& s) const { s.model().save(path, {.everything = true}); }
  void on_train_end(training_state& s) const {
   std::error_code ignored;
-  if (delete_checkpoint && !s.history.interrupted) files::remove(path, ignored);
+  if (delete_checkpoint && !s.history.interrupted && s.writes_files()) files::remove(path, ignored);
  }
 };
 
@@ -21199,6 +22973,7 @@ void training_page::add_epoch(training_state& s) {
 
 template <class>
 void training_page::write(const training_state& s, const history& h, bool running) const {
+ if (!s.writes_files()) return;
  const auto duration = [](double seconds) {
   char text[40];
   const auto whole = static_cast<long long>(seconds + 0.5);
@@ -22185,7 +23960,7 @@ void describe_eager_call(const runtime::observed_call& c, call& to, bool& is_hal
  for (int i = 0; i < k.inputs; ++i) to.bytes += static_cast<double>(k.in[i].bytes());
  for (int i = 0; i < k.outputs; ++i)
   if (k.out[i].data != nullptr) to.bytes += static_cast<double>(k.out[i].bytes());
- if (c.part == call_part::operation) {
+ if (c.part == call_part::operation || c.part == call_part::exchange) {
   to.operation = std::string(c.label.operation);
   if (c.label.flops != nullptr) to.flops = c.label.flops(k);
   if (c.label.bytes != nullptr) to.bytes = c.label.bytes(k);
@@ -22214,6 +23989,10 @@ public:
  void begin_call() { walked_ = walked_ || tapegraph::detail::tape_storage::instance().visited() >= 0; }
  void place(const runtime::observed_call& c, call& to) {
   begin_call();
+  if (c.part == runtime::call_part::exchange) {
+   to.phase = phase::update;
+   return;
+  }
   const tapegraph::detail::tape_storage& tape = tapegraph::detail::tape_storage::instance();
   if (const int from = tape.visited(); from >= 0) {
    to.phase = phase::backward;
@@ -24809,6 +26588,50 @@ void write_take_along(G& g, int node) {
  g.define(node, g.emit("GatherElements", {g.plain(g.t.argument(node, 0)), g.plain(g.t.argument(node, 1))},
       attributes().set("axis", g.template attributes_of<take_along_op>(node).axis)));
 }
+
+/// Zeros of a node's shape, its axes in some order, to which values are added.
+template <class G>
+std::string zeros_for(G& g, int node, const order& axes) {
+ std::vector<std::int64_t> dims;
+ for (const int axis : axes) dims.push_back(g.dims(node)[static_cast<std::size_t>(axis)]);
+ return g.emit("Expand", {g.constant(0, g.at(node).type), g.shape_tensor(dims)});
+}
+/// The axis goes to the front, where ScatterND chooses, with all that the indices made of it.
+template <class G>
+void write_scatter_add(G& g, int node) {
+ const auto a = g.template attributes_of<scatter_add_op>(node);
+ if (a.batch != 0) return g.refuse(node, "with batch axes");
+ const int values = g.t.argument(node, 0), indices = g.t.argument(node, 1);
+ const int axis = static_cast<int>(a.axis), picks = g.rank(indices);
+ order front, target{axis}, back;
+ for (int i = 0; i < g.rank(values); ++i) front.push_back(i < picks ? axis + i : i < axis + picks ? i - picks : i);
+ for (int i = 0; i < g.rank(node); ++i) {
+  if (i != axis) target.push_back(i);
+  back.push_back(i < axis ? i + 1 : i == axis ? 0 : i);
+ }
+ const std::string tuples = g.unsqueeze(g.cast(g.plain(indices), dtype::i64), {picks});
+ const std::string sum =
+  g.emit("ScatterND", {zeros_for(g, node, target), tuples, g.transpose(g.plain(values), front)},
+   attributes().set("reduction", "add"));
+ g.define(node, g.transpose(sum, back));
+}
+template <class G>
+void write_scatter_nd(G& g, int node) {
+ g.define(node, g.emit("ScatterND",
+      {zeros_for(g, node, G::whole({}, g.rank(node))),
+      g.cast(g.plain(g.t.argument(node, 1)), dtype::i64), g.plain(g.t.argument(node, 0))},
+      attributes().set("reduction", "add")));
+}
+template <class G>
+void write_put_along(G& g, int node) {
+ g.define(
+  node,
+  g.emit("ScatterElements",
+   {zeros_for(g, node, G::whole({}, g.rank(node))), g.plain(g.t.argument(node, 1)),
+    g.plain(g.t.argument(node, 0))},
+   attributes().set("axis", g.template attributes_of<put_along_op>(node).axis).set("reduction", "add")));
+}
+
 template <class G>
 void write_one_hot(G& g, int node) {
  const auto a = g.template attributes_of<one_hot_op<float>>(node);
@@ -25175,6 +26998,37 @@ inline std::vector<std::int64_t> taps_of(const window_attributes& a, int spatial
  return spatial == 1 ? std::vector<std::int64_t>{a.window[1]} : std::vector<std::int64_t>{a.window[0], a.window[1]};
 }
 
+/// A dilated mean, which opset 17 has not: a convolution of each channel by equal numbers, over the share of the window that is in
+/// the image unless padding counts.
+template <class G>
+void write_dilated_mean(G& g, int node, const window_attributes& a, attributes settings,
+      const std::vector<std::int64_t>& taps) {
+ const int from = g.t.argument(node, 0), rank = g.rank(node);
+ const std::int64_t channels = g.extent_of(from, rank - 1);
+ const dtype type = g.at(node).type;
+ if (is_symbolic(channels) || type != dtype::f32)
+  return g.refuse(node, "dilated, of symbolic channels or not of f32");
+ std::int64_t window = 1;
+ for (const std::int64_t t : taps) window *= t;
+ const auto kernel = [&](std::int64_t filters) {
+  const std::vector<float> each(static_cast<std::size_t>(filters * window), 1.0f / static_cast<float>(window));
+  std::vector<std::int64_t> dims{filters, 1};
+  dims.insert(dims.end(), taps.begin(), taps.end());
+  return g.constants(std::string(reinterpret_cast<const char*>(each.data()), each.size() * sizeof(float)), type,
+      dims);
+ };
+ const order axes = G::channels_first(rank);
+ attributes grouped = settings;
+ std::string y = g.emit("Conv", {g.in_order(from, axes), kernel(channels)}, grouped.set("group", channels));
+ if (!a.count_padding && !a.is(padding_mode::valid)) {
+  std::vector<std::int64_t> dims{1, 1};
+  for (int i = 1; i + 1 < rank; ++i) dims.push_back(g.extent_of(from, i));
+  const std::string ones = g.emit("Expand", {g.constant(1, type), g.shape_tensor(dims)});
+  y = g.emit("Div", {y, g.emit("Conv", {ones, kernel(1)}, settings)});
+ }
+ g.define(node, y, axes);
+}
+
 template <class G>
 void write_pool(G& g, int node) {
  const bool lp = g.is(node, "lp_pool"), maximum = g.is(node, "max_pool");
@@ -25183,8 +27037,11 @@ void write_pool(G& g, int node) {
  const int from = g.t.argument(node, 0), rank = g.rank(node);
  const order axes = G::channels_first(rank);
  attributes settings;
- if (!window_settings(g, settings, a, from, node, taps_of(a, rank - 2), maximum))
-  return g.refuse(node, "dilated, which opset 17 knows of maxima alone");
+ const auto taps = taps_of(a, rank - 2);
+ const bool spread = a.dilation[1] > 1 || (rank == 4 && a.dilation[0] > 1);
+ if (!window_settings(g, settings, a, from, node, taps, maximum || (spread && !lp)))
+  return g.refuse(node, "dilated, which opset 17 does not know of norms");
+ if (spread && !maximum && !lp) return write_dilated_mean(g, node, a, settings, taps);
  if (lp) {
   const double norm = g.template attributes_of<lp_pool_op>(node).norm;
   if (norm != static_cast<double>(static_cast<std::int64_t>(norm)))
@@ -25261,6 +27118,9 @@ inline constexpr node_rule<G> node_rules[] = {
  {"gather", &write_gather<G>},
  {"gather_nd", &write_gather_nd<G>},
  {"take_along", &write_take_along<G>},
+ {"scatter_add", &write_scatter_add<G>},
+ {"scatter_nd", &write_scatter_nd<G>},
+ {"put_along", &write_put_along<G>},
  {"one_hot", &write_one_hot<G>},
  {"arange", &write_arange<G>},
  {"argsort", &write_argsort<G>},
@@ -25503,6 +27363,8 @@ struct event_options {
  std::size_t buffer_bytes = 64 * 1024; ///< of events before they are written
  double flush_seconds = 1;             ///< and the longest that an event waits for the next one, that writes it
  double (*clock)() = nullptr;          ///< seconds since 1970; null: the system's. For tests
+ bool writes =
+  true; ///< false: a writer that makes no file and drops what it is given, as that of a rank which is not the chief
 };
 
 namespace detail {
@@ -25526,6 +27388,7 @@ public:
  /// options.resume, where it holds events.
  basic_event_file(const files::path& folder, const event_options& options)
   : options_(options), last_flush_(tapegraph::detail::steady_seconds()) {
+  if (!options.writes) return;
   std::error_code failure;
   files::create_directories(folder, failure);
   if (failure) throw data_error(quoted(folder) + ": cannot be made: " + failure.message());
@@ -25560,6 +27423,7 @@ public:
  /// Adds a record that `write(std::string&)` appends the data of. Where that throws, nothing is added.
  template <class Write>
  void add(const Write& write) {
+  if (!options_.writes) return;
   const std::size_t at = open_record(buffer_);
   try {
    write(buffer_);
@@ -26494,7 +28358,7 @@ struct tensorboard {
  bool resume = false; ///< goes on in a folder that has events though `fit` does not resume
 
  /// What it remembers: whether the folder is its own, the steps written, and when an epoch began.
- bool began = false;
+ bool began = false, writes = true;
  double epoch_start = 0, epoch_seconds = -1;
  std::int64_t first_batch = 0;
  std::shared_ptr<io::event_writer> train_writer{}, validation_writer{}, session_writer{};
@@ -26542,7 +28406,8 @@ private:
  template <class = void>
  io::event_writer& open(std::shared_ptr<io::event_writer>& writer, const char* below) {
   if (writer == nullptr)
-   writer = std::make_shared<io::event_writer>(folder + below, io::event_options{.resume = resume || began});
+   writer = std::make_shared<io::event_writer>(folder + below,
+              io::event_options{.resume = resume || began, .writes = writes});
   return *writer;
  }
  const std::string& tag_of(const char* prefix, std::string_view name) {
@@ -26558,6 +28423,7 @@ void tensorboard::begin(training_state& s) {
  first_batch = s.batch;
  if (train_writer != nullptr) return;
  const bool goes_on = began;
+ writes = s.writes_files();
  open(train_writer, "/train");
  if (s.validates)
   open(validation_writer, "/validation"); // a folder that is another run's is told before anything is trained
@@ -27652,7 +29518,6 @@ std::vector<zip_member> parse_zip_directory(std::span<const std::byte> directory
 
 #include <cstddef>
 #include <cstdint>
-#include <fstream>
 #include <set>
 #include <span>
 #include <string>
@@ -27671,12 +29536,9 @@ template <class = void>
 class basic_zip_reader {
 public:
  /// Reads the directory. Throws data_error naming the file where it is missing, no zip archive, truncated or corrupt.
- explicit basic_zip_reader(const files::path& path) : name_(detail::quoted(path)) {
-  const std::uint64_t bytes = detail::file_size_of(path);
-  in_.open(path.c_str(), std::ios::binary);
-  if (!in_) throw data_error(name_ + ": cannot be opened");
-  const auto read = [&](std::uint64_t offset, std::uint64_t count) { return range(offset, count, name_); };
-  const auto place = detail::find_zip_directory(read, bytes, name_);
+ explicit basic_zip_reader(const files::path& path) : name_(detail::quoted(path)), in_(path) {
+  const auto read = [&](std::uint64_t offset, std::uint64_t count) { return range(offset, count); };
+  const auto place = detail::find_zip_directory(read, in_.size(), name_);
   members_ = detail::parse_zip_directory(read(place.offset, place.bytes), place, name_);
  }
 
@@ -27709,7 +29571,7 @@ public:
    throw data_error(what + ": " + std::to_string(member.compressed) + " bytes cannot inflate to " +
        std::to_string(member.size));
   const std::uint64_t begin = data_of(member, what);
-  std::vector<std::byte> bytes = range(begin, member.compressed, what);
+  std::vector<std::byte> bytes = range(begin, member.compressed);
   if (member.method == 8) bytes = inflate_bytes(bytes, deflate_frame::raw, member.size, what);
   if (bytes.size() != member.size)
    throw data_error(what + ": inflates to " + std::to_string(bytes.size()) + " bytes, the directory says " +
@@ -27722,17 +29584,14 @@ public:
  }
 
 private:
- std::vector<std::byte> range(std::uint64_t offset, std::uint64_t bytes, const std::string& what) const {
+ std::vector<std::byte> range(std::uint64_t offset, std::uint64_t bytes) const {
   std::vector<std::byte> result(bytes);
-  in_.clear();
-  in_.seekg(static_cast<std::streamoff>(offset));
-  in_.read(reinterpret_cast<char*>(result.data()), static_cast<std::streamsize>(bytes));
-  if (static_cast<std::uint64_t>(in_.gcount()) != bytes) throw data_error(what + ": cannot be read");
+  in_.read(result.data(), result.size(), offset);
   return result;
  }
  std::uint64_t data_of(const zip_member& member, const std::string& what) const {
   constexpr std::uint64_t fixed = 30;
-  const std::vector<std::byte> head = range(member.offset, fixed + member.name.size(), what);
+  const std::vector<std::byte> head = range(member.offset, fixed + member.name.size());
   const std::string_view name(reinterpret_cast<const char*>(head.data()) + fixed, member.name.size());
   const std::uint64_t begin =
    member.offset + fixed + member.name.size() + detail::little_endian<std::uint16_t>(head.data() + 28);
@@ -27747,7 +29606,7 @@ private:
  }
 
  std::string name_;
- mutable std::ifstream in_;
+ input_file in_;
  std::vector<zip_member> members_;
 };
 using zip_reader = basic_zip_reader<>;
@@ -27863,7 +29722,6 @@ using zip_writer = basic_zip_writer<>;
 #endif
 
 #include <algorithm>
-#include <fstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28016,10 +29874,8 @@ std::vector<foreign_layer> layers_of_hdf5(const hdf5_file& file) {
 template <class = void>
 std::vector<foreign_layer> layers_of_keras(const files::path& path) {
  const std::string what = quoted(path);
- static_cast<void>(file_size_of(path));
- std::ifstream in(path.c_str(), std::ios::binary);
- char begin[4] = {};
- in.read(begin, 4);
+ char begin[2] = {};
+ if (const input_file in(path); in.size() >= sizeof begin) in.read(begin, sizeof begin, 0);
  if (std::string_view(begin, 2) != "PK") return layers_of_hdf5<>(hdf5_file(path));
  const zip_reader archive(path);
  if (archive.find("model.weights.h5") == nullptr)
@@ -28427,7 +30283,6 @@ std::vector<zip_member> parse_zip_directory(std::span<const std::byte> directory
 
 #include <cstddef>
 #include <cstdint>
-#include <fstream>
 #include <set>
 #include <span>
 #include <string>
@@ -28446,12 +30301,9 @@ template <class = void>
 class basic_zip_reader {
 public:
  /// Reads the directory. Throws data_error naming the file where it is missing, no zip archive, truncated or corrupt.
- explicit basic_zip_reader(const files::path& path) : name_(detail::quoted(path)) {
-  const std::uint64_t bytes = detail::file_size_of(path);
-  in_.open(path.c_str(), std::ios::binary);
-  if (!in_) throw data_error(name_ + ": cannot be opened");
-  const auto read = [&](std::uint64_t offset, std::uint64_t count) { return range(offset, count, name_); };
-  const auto place = detail::find_zip_directory(read, bytes, name_);
+ explicit basic_zip_reader(const files::path& path) : name_(detail::quoted(path)), in_(path) {
+  const auto read = [&](std::uint64_t offset, std::uint64_t count) { return range(offset, count); };
+  const auto place = detail::find_zip_directory(read, in_.size(), name_);
   members_ = detail::parse_zip_directory(read(place.offset, place.bytes), place, name_);
  }
 
@@ -28484,7 +30336,7 @@ public:
    throw data_error(what + ": " + std::to_string(member.compressed) + " bytes cannot inflate to " +
        std::to_string(member.size));
   const std::uint64_t begin = data_of(member, what);
-  std::vector<std::byte> bytes = range(begin, member.compressed, what);
+  std::vector<std::byte> bytes = range(begin, member.compressed);
   if (member.method == 8) bytes = inflate_bytes(bytes, deflate_frame::raw, member.size, what);
   if (bytes.size() != member.size)
    throw data_error(what + ": inflates to " + std::to_string(bytes.size()) + " bytes, the directory says " +
@@ -28497,17 +30349,14 @@ public:
  }
 
 private:
- std::vector<std::byte> range(std::uint64_t offset, std::uint64_t bytes, const std::string& what) const {
+ std::vector<std::byte> range(std::uint64_t offset, std::uint64_t bytes) const {
   std::vector<std::byte> result(bytes);
-  in_.clear();
-  in_.seekg(static_cast<std::streamoff>(offset));
-  in_.read(reinterpret_cast<char*>(result.data()), static_cast<std::streamsize>(bytes));
-  if (static_cast<std::uint64_t>(in_.gcount()) != bytes) throw data_error(what + ": cannot be read");
+  in_.read(result.data(), result.size(), offset);
   return result;
  }
  std::uint64_t data_of(const zip_member& member, const std::string& what) const {
   constexpr std::uint64_t fixed = 30;
-  const std::vector<std::byte> head = range(member.offset, fixed + member.name.size(), what);
+  const std::vector<std::byte> head = range(member.offset, fixed + member.name.size());
   const std::string_view name(reinterpret_cast<const char*>(head.data()) + fixed, member.name.size());
   const std::uint64_t begin =
    member.offset + fixed + member.name.size() + detail::little_endian<std::uint16_t>(head.data() + 28);
@@ -28522,7 +30371,7 @@ private:
  }
 
  std::string name_;
- mutable std::ifstream in_;
+ input_file in_;
  std::vector<zip_member> members_;
 };
 using zip_reader = basic_zip_reader<>;
@@ -28888,7 +30737,6 @@ std::string encode_png(std::span<const std::uint8_t> pixels, std::int64_t height
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <fstream>
 #include <map>
 #include <span>
 #include <string>
@@ -29081,11 +30929,12 @@ void check_pytorch_view(const pytorch_view& view, std::int64_t& size, const std:
 template <class = void>
 void check_pytorch_kind(const files::path& path) {
  const std::string what = quoted(path);
- if (file_size_of(path) < 4) throw data_error(what + ": no file of torch.save");
- std::ifstream in(path.c_str(), std::ios::binary);
+ const input_file in(path);
+ if (in.size() < 4) throw data_error(what + ": no file of torch.save");
  std::array<char, 16> begin{};
- in.read(begin.data(), begin.size());
- const std::string_view head(begin.data(), static_cast<std::size_t>(in.gcount()));
+ const auto known = static_cast<std::size_t>(std::min<std::uint64_t>(in.size(), begin.size()));
+ in.read(begin.data(), known, 0);
+ const std::string_view head(begin.data(), known);
  using namespace std::string_view_literals;
  if (head.starts_with("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"sv))
   throw data_error(what + ": the format that torch.save had before 1.6; in Python: torch.save(torch.load(path, "

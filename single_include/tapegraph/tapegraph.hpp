@@ -10291,6 +10291,8 @@ inline convolution_geometry pooled_geometry(const kernel_call& c) {
 }
 // ---- tapegraph/ops/convolution/cpu.hpp ----
 
+// ---- tapegraph/ops/convolution/cpu_fast.hpp ----
+
 // ---- tapegraph/ops/convolution/cpu_algorithm.hpp ----
 
 // ---- tapegraph/ops/convolution/cpu_tiling.hpp ----
@@ -11095,6 +11097,21 @@ namespace cpu {
 
 namespace detail {
 
+struct task_listener {
+ void (*call)(void* of) noexcept = nullptr;
+ void* of = nullptr;
+};
+inline std::atomic<int> task_listeners{0};
+inline constinit thread_local task_listener listener_of_thread{};
+
+[[gnu::noinline]] inline void tell_listener() {
+ if (listener_of_thread.call != nullptr) listener_of_thread.call(listener_of_thread.of);
+}
+inline void task_done() {
+ if (task_listeners.load(std::memory_order_relaxed) != 0) [[unlikely]]
+  tell_listener();
+}
+
 #if defined(_OPENMP)
 inline bool may_divide() { return !in_team && !omp_in_parallel(); }
 
@@ -11106,6 +11123,23 @@ team_work work_of(const F& f) {
 
 }
 
+class listen_between_tasks {
+public:
+ listen_between_tasks(void (*call)(void*) noexcept, void* of) : before_(detail::listener_of_thread) {
+  detail::listener_of_thread = {call, of};
+  detail::task_listeners.fetch_add(1, std::memory_order_relaxed);
+ }
+ listen_between_tasks(const listen_between_tasks&) = delete;
+ listen_between_tasks& operator=(const listen_between_tasks&) = delete;
+ ~listen_between_tasks() {
+  detail::task_listeners.fetch_sub(1, std::memory_order_relaxed);
+  detail::listener_of_thread = before_;
+ }
+
+private:
+ detail::task_listener before_;
+};
+
 template <class F>
 void for_tasks(std::int64_t tasks, [[maybe_unused]] bool parallel, const F& f) {
 #if defined(_OPENMP)
@@ -11114,14 +11148,20 @@ void for_tasks(std::int64_t tasks, [[maybe_unused]] bool parallel, const F& f) {
   if (most > 1) {
    std::atomic<std::int64_t> next{0};
    const auto take = [&](int thread, int) {
-    for (std::int64_t task; (task = next.fetch_add(1, std::memory_order_relaxed)) < tasks;) f(task, thread);
+    for (std::int64_t task; (task = next.fetch_add(1, std::memory_order_relaxed)) < tasks;) {
+     f(task, thread);
+     detail::task_done();
+    }
    };
    detail::run_team(tasks < most ? static_cast<int>(tasks) : most, false, detail::work_of(take));
    return;
   }
  }
 #endif
- for (std::int64_t task = 0; task < tasks; ++task) f(task, 0);
+ for (std::int64_t task = 0; task < tasks; ++task) {
+  f(task, 0);
+  detail::task_done();
+ }
 }
 
 template <class F>
@@ -11238,8 +11278,21 @@ struct convolution_algorithm_passes {
 };
 
 namespace detail {
+inline bool takes_fast(const convolution_geometry& g);
+void fast_forward(const convolution_geometry& g, const float* x, const float* w, float* y, void* workspace,
+    const convolution_epilogue<float>& epilogue, bool pooled);
+void fast_input_gradient(const convolution_geometry& g, const float* dy, const float* w, float* dx, void* workspace);
+void fast_filter_gradient(const convolution_geometry& g, const float* x, const float* dy, float* dw, void* workspace);
+std::size_t fast_workspace(const convolution_geometry& g, convolution_pass pass, int threads);
+}
+
+inline constexpr convolution_algorithm_passes fast_convolution{&detail::takes_fast, &detail::fast_workspace,
+               &detail::fast_forward, &detail::fast_input_gradient,
+               &detail::fast_filter_gradient};
+
+namespace detail {
 struct convolution_choice {
- std::atomic<const convolution_algorithm_passes*> chosen{nullptr};
+ std::atomic<const convolution_algorithm_passes*> chosen{&fast_convolution};
  std::atomic<bool> asked{false};
 };
 inline convolution_choice& chosen_convolution() {
@@ -11259,6 +11312,1131 @@ const convolution_algorithm_passes* algorithm_for([[maybe_unused]] const convolu
   return nullptr;
  }
 }
+
+}
+// ---- tapegraph/ops/convolution/cpu_fast_line.hpp ----
+
+// ---- tapegraph/ops/convolution/cpu_fast_transforms.hpp ----
+
+// ---- tapegraph/ops/convolution/cpu_fast_plan.hpp ----
+
+namespace tapegraph::cpu::detail {
+
+inline constexpr int fast_outputs = 4;
+
+inline bool takes_planar(const convolution_geometry& g) {
+ constexpr std::int64_t fewest_channels = 32, fewest_tiles = 16;
+ return g.groups == 1 && g.stride_height == 1 && g.stride_width == 1 && g.dilation_height == 1 &&
+  g.dilation_width == 1 && g.kernel_height == g.kernel_width && (g.kernel_width == 3 || g.kernel_width == 5) &&
+  g.pad_top < g.kernel_height && g.pad_left < g.kernel_width && g.in_channels >= fewest_channels &&
+  g.out_channels >= fewest_channels && g.in_height > 0 && g.in_width > 0 &&
+  divide_up(g.out_height, fast_outputs) * divide_up(g.out_width, fast_outputs) >= fewest_tiles;
+}
+
+struct line_tiles {
+ std::int64_t lead;
+ std::int64_t taps;
+ std::int64_t transform;
+ std::int64_t outputs;
+ std::int64_t across;
+
+ static std::int64_t products(std::int64_t transform) { return 3 * (transform / 2 - 1) + 2; }
+
+ explicit line_tiles(const convolution_geometry& g)
+  : lead(divide_up(g.pad_left, g.stride_width) * g.stride_width - g.pad_left),
+  taps(divide_up(g.kernel_width + lead, g.stride_width)),
+  transform(0),
+  outputs(0),
+  across(0) {
+  constexpr std::int64_t fewest = 3, filter_tiles = 2;
+  std::int64_t best = divide_up(g.out_width * g.kernel_width, fewest * g.stride_width);
+  for (std::int64_t n = 32; n <= 256; n *= 2) {
+   if (n < taps + 8) continue;
+   const std::int64_t tiles = divide_up(g.out_width, n - taps + 1);
+   const std::int64_t cost = (tiles + filter_tiles) * products(n);
+   if (cost >= best) continue;
+   best = cost;
+   transform = n;
+   across = tiles;
+   outputs = divide_up(g.out_width, tiles);
+  }
+ }
+};
+
+inline bool takes_line(const convolution_geometry& g) {
+ constexpr std::int64_t fewest_channels = 32;
+ return g.groups == 1 && g.in_height == 1 && g.kernel_height == 1 && g.out_height == 1 && g.pad_top == 0 &&
+  g.dilation_width == 1 && g.pad_left < g.kernel_width && g.in_channels * g.stride_width >= fewest_channels &&
+  g.out_channels >= fewest_channels && g.in_width > 0 && g.out_width > 0 && line_tiles(g).transform != 0;
+}
+
+inline bool takes_fast(const convolution_geometry& g) { return takes_planar(g) || takes_line(g); }
+
+struct fast_plan {
+ convolution_geometry g;
+ std::int64_t taps;
+ std::int64_t transform;
+ std::int64_t outputs;
+ std::int64_t lead_rows, rows;
+ std::int64_t image;
+ std::int64_t products;
+ std::int64_t down, across, tiles;
+ std::int64_t in_row, out_row;
+ std::int64_t block, blocks;
+ std::int64_t images;
+ std::int64_t group;
+ panel_layout filters, turned;
+
+ static constexpr std::int64_t block_tiles = 48, group_tiles = 216;
+
+ fast_plan(const convolution_geometry& given, int lanes)
+  : g(given),
+  lead_rows(0),
+  rows(given.kernel_height * given.kernel_width * given.in_channels),
+  image(given.in_height * given.in_width * given.in_channels) {
+  if (takes_planar(given)) {
+   const std::int64_t side = fast_outputs + g.kernel_width - 1;
+   taps = g.kernel_width;
+   transform = 0;
+   outputs = fast_outputs;
+   products = side * side;
+   down = divide_up(g.out_height, fast_outputs);
+   across = divide_up(g.out_width, fast_outputs);
+  } else {
+   const line_tiles tiling(given);
+   taps = 0;
+   transform = tiling.transform;
+   outputs = tiling.outputs;
+   products = line_tiles::products(transform);
+   down = 1;
+   across = tiling.across;
+   lead_rows = tiling.lead * given.in_channels;
+   g.in_width = divide_up(given.in_width, given.stride_width);
+   g.in_channels = given.in_channels * given.stride_width;
+   g.pad_left = divide_up(given.pad_left, given.stride_width);
+   g.kernel_width = tiling.taps;
+   g.stride_width = 1;
+  }
+  filters = {g.out_channels, lanes};
+  turned = {g.in_channels, lanes};
+  tiles = g.batch * down * across;
+  const std::int64_t each = down * across;
+  images = std::max<std::int64_t>(1, (block_tiles + each / 2) / each);
+  block = std::max(block_tiles, std::min(images * each, block_tiles * 3 / 2));
+  blocks = divide_up(tiles, block_tiles);
+  group = std::min(group_tiles, tiles);
+  in_row = row_of(g.in_channels, lanes);
+  out_row = row_of(g.out_channels, lanes);
+ }
+ std::int64_t filter_stride() const { return filters.size(turned.n) + 48; }
+ std::int64_t turned_stride() const { return turned.size(filters.n) + 48; }
+ std::int64_t channel_block(std::int64_t row) const { return products * block * row; }
+ std::int64_t result_block() const { return products * block * 2 * filters.lanes; }
+ std::int64_t input_group() const { return products * group * in_row; }
+ std::int64_t gradient_group() const { return products * group * filters.size(1); }
+
+private:
+ static std::int64_t row_of(std::int64_t channels, int lanes) {
+  const std::int64_t row = panel_layout::padded(channels, lanes);
+  return row % 64 == 0 ? row + lanes : row;
+ }
+};
+
+struct fast_tile {
+ std::int64_t image, row, column;
+
+ fast_tile(const fast_plan& plan, std::int64_t tile)
+  : image(tile / (plan.down * plan.across)),
+  row(tile / plan.across % plan.down * fast_outputs),
+  column(tile % plan.across * plan.outputs) {}
+};
+
+}
+// ---- tapegraph/ops/convolution/cpu_toom_cook.hpp ----
+
+namespace tapegraph::cpu::detail {
+
+template <int Outputs, int Taps>
+struct toom_cook {
+ static constexpr int outputs = Outputs, taps = Taps, products = Outputs + Taps - 1;
+ static_assert(products % 2 == 0 && products <= 8);
+
+ static constexpr double point(int i) {
+  constexpr double points[7] = {0, 1, -1, 2, -2, 0.5, -0.5};
+  return points[i];
+ }
+ static constexpr bool pairs(int i) { return i % 2 == 1 && i + 1 < products - 1; }
+ static constexpr double power(double x, int n) {
+  double result = 1;
+  for (int k = 0; k < n; ++k) result *= x;
+  return result;
+ }
+
+ struct input {
+  static constexpr int rows = products, columns = products;
+  static constexpr double at(int i, int j) {
+   double polynomial[products + 1] = {1};
+   int degree = 0;
+   for (int p = 0; p < products - 1; ++p) {
+    if (p == i) continue;
+    for (int k = ++degree; k >= 0; --k)
+     polynomial[k] = (k > 0 ? polynomial[k - 1] : 0) - point(p) * (k < degree ? polynomial[k] : 0);
+   }
+   return j <= degree ? polynomial[j] : 0;
+  }
+ };
+ struct output {
+  static constexpr int rows = products, columns = outputs;
+  static constexpr double at(int i, int j) {
+   return i < products - 1 ? power(point(i), j) : j == outputs - 1 ? 1 : 0;
+  }
+ };
+ struct filter {
+  static constexpr int rows = products, columns = taps;
+  static constexpr double at(int i, int j) {
+   if (i == products - 1) return j == taps - 1 ? 1 : 0;
+   double scale = 1;
+   for (int p = 0; p < products - 1; ++p)
+    if (p != i) scale *= point(i) - point(p);
+   return power(point(i), j) / scale;
+  }
+ };
+};
+
+template <class Numbers, class Map, class V>
+struct channel_map {
+ using type = typename V::type;
+ static constexpr int rows = Map::rows, columns = Map::columns;
+
+ template <int I, int J>
+ TG_INLINE static void add_term(type& sum, const type& x) {
+  constexpr double factor = Map::at(I, J);
+  if constexpr (factor == 1)
+   sum += x;
+  else if constexpr (factor == -1)
+   sum -= x;
+  else if constexpr (factor != 0)
+   V::multiply_add(sum, x, static_cast<float>(factor));
+ }
+
+ template <int I, int First, int Step, int... K>
+ TG_INLINE static void row(type& sum, const type* x, int step, std::integer_sequence<int, K...>) {
+  sum = type{};
+  (add_term<I, First + Step * K>(sum, x[(First + Step * K) * step]), ...);
+ }
+ template <int I>
+ TG_INLINE static void rows_from(const type* x, int step, type* y, int result_step) {
+  if constexpr (Numbers::pairs(I)) {
+   type even, odd;
+   row<I, 0, 2>(even, x, step, std::make_integer_sequence<int, (columns + 1) / 2>{});
+   row<I, 1, 2>(odd, x, step, std::make_integer_sequence<int, columns / 2>{});
+   y[I * result_step] = even + odd;
+   y[(I + 1) * result_step] = even - odd;
+  } else if constexpr (I == 0 || !Numbers::pairs(I - 1)) {
+   row<I, 0, 1>(y[I * result_step], x, step, std::make_integer_sequence<int, columns>{});
+  }
+ }
+ template <int... I>
+ TG_INLINE static void forward(const type* x, int step, type* y, int result_step, std::integer_sequence<int, I...>) {
+  (rows_from<I>(x, step, y, result_step), ...);
+ }
+ TG_INLINE static void forward(const type* x, int step, type* y, int result_step) {
+  forward(x, step, y, result_step, std::make_integer_sequence<int, rows>{});
+ }
+
+ template <int I, int J>
+ TG_INLINE static void add_folded(type& sum, const type* folded) {
+  if constexpr (I == 0 || !Numbers::pairs(I - 1))
+   add_term<I, J>(sum, folded[Numbers::pairs(I) && J % 2 == 1 ? I + 1 : I]);
+ }
+ template <int J, int... I>
+ TG_INLINE static void column(type& sum, const type* folded, std::integer_sequence<int, I...>) {
+  sum = type{};
+  (add_folded<I, J>(sum, folded), ...);
+ }
+ template <int I>
+ TG_INLINE static void fold(const type* x, int step, type* folded) {
+  if constexpr (Numbers::pairs(I)) {
+   folded[I] = x[I * step] + x[(I + 1) * step];
+   folded[I + 1] = x[I * step] - x[(I + 1) * step];
+  } else if constexpr (I == 0 || !Numbers::pairs(I - 1)) {
+   folded[I] = x[I * step];
+  }
+ }
+ template <int... I, int... J>
+ TG_INLINE static void backward(const type* x, int step, type* y, int result_step,
+        std::integer_sequence<int, I...> all, std::integer_sequence<int, J...>) {
+  type folded[rows];
+  (fold<I>(x, step, folded), ...);
+  (column<J>(y[J * result_step], folded, all), ...);
+ }
+ TG_INLINE static void backward(const type* x, int step, type* y, int result_step) {
+  backward(x, step, y, result_step, std::make_integer_sequence<int, rows>{},
+    std::make_integer_sequence<int, columns>{});
+ }
+
+ TG_INLINE static void forward_both(const type* x, type* y) {
+  type half[rows * columns];
+  for (int j = 0; j < columns; ++j) forward(x + j, columns, half + j, columns);
+  for (int i = 0; i < rows; ++i) forward(half + i * columns, 1, y + i * rows, 1);
+ }
+ TG_INLINE static void backward_both(const type* x, type* y) {
+  type half[columns * rows];
+  for (int j = 0; j < rows; ++j) backward(x + j, rows, half + j, rows);
+  for (int i = 0; i < columns; ++i) backward(half + i * rows, 1, y + i * columns, 1);
+ }
+};
+
+}
+
+namespace tapegraph::cpu::detail {
+
+template <class V>
+TG_INLINE void load_channels(typename V::type& to, const float* from, std::int64_t left) {
+ if (from == nullptr)
+  to = typename V::type{};
+ else if (left >= V::lanes)
+  V::load(to, from);
+ else
+  V::load_first(to, from, static_cast<int>(left));
+}
+template <class V>
+TG_INLINE void store_channels(float* to, const typename V::type& value, std::int64_t left) {
+ if (left >= V::lanes)
+  V::store(to, value);
+ else
+  V::store_first(to, value, static_cast<int>(left));
+}
+
+template <int Side>
+TG_INLINE void find_pixels(const float* (&pixel)[Side * Side], const float* images, std::int64_t height,
+      std::int64_t width, std::int64_t channels, const fast_tile& at, std::int64_t row,
+      std::int64_t column) {
+ for (int i = 0; i < Side; ++i)
+  for (int j = 0; j < Side; ++j) {
+   const std::int64_t y = row + i, x = column + j;
+   const bool inside = y >= 0 && y < height && x >= 0 && x < width;
+   pixel[i * Side + j] = inside ? images + ((at.image * height + y) * width + x) * channels : nullptr;
+  }
+}
+
+struct input_job {
+ convolution_geometry g;
+ const fast_plan* plan;
+ const float* x;
+ float* v;
+ std::int64_t first, last, product_stride;
+};
+template <int Taps>
+struct input_transform {
+ template <class Isa>
+ TG_INLINE static void run(const input_job* job) {
+  using v = vector<float, Isa::vector_bytes>;
+  using numbers = toom_cook<fast_outputs, Taps>;
+  constexpr int side = numbers::products;
+  const convolution_geometry& g = job->g;
+  typename v::type in[side * side], out[side * side];
+  const float* pixel[side * side];
+  for (std::int64_t tile = job->first; tile < job->last; ++tile) {
+   const fast_tile at(*job->plan, tile);
+   find_pixels<side>(pixel, job->x, g.in_height, g.in_width, g.in_channels, at, at.row - g.pad_top,
+       at.column - g.pad_left);
+   float* const to = job->v + (tile - job->first) * job->plan->in_row;
+   for (std::int64_t c = 0; c < g.in_channels; c += v::lanes) {
+    for (int i = 0; i < side * side; ++i)
+     load_channels<v>(in[i], pixel[i] == nullptr ? nullptr : pixel[i] + c, g.in_channels - c);
+    channel_map<numbers, typename numbers::input, v>::forward_both(in, out);
+    for (int i = 0; i < side * side; ++i) v::store(to + i * job->product_stride + c, out[i]);
+   }
+  }
+ }
+};
+
+struct gradient_job {
+ convolution_geometry g;
+ const fast_plan* plan;
+ const float* dy;
+ float* w;
+ std::int64_t first, last, begin, size;
+ bool in_panels;
+};
+template <int Taps>
+struct gradient_transform {
+ template <class Isa>
+ TG_INLINE static void run(const gradient_job* job) {
+  using v = vector<float, Isa::vector_bytes>;
+  using numbers = toom_cook<fast_outputs, Taps>;
+  constexpr int side = numbers::products, m = fast_outputs;
+  const convolution_geometry& g = job->g;
+  const panel_layout& layout = job->plan->filters;
+  const std::int64_t product_stride = job->size * (job->in_panels ? layout.size(1) : job->plan->out_row);
+  typename v::type in[m * m], out[side * side];
+  const float* pixel[m * m];
+  for (std::int64_t tile = job->first; tile < job->last; ++tile) {
+   const fast_tile at(*job->plan, tile);
+   find_pixels<m>(pixel, job->dy, g.out_height, g.out_width, g.out_channels, at, at.row, at.column);
+   for (std::int64_t c = 0; c < g.out_channels; c += v::lanes) {
+    const std::int64_t panel = c / (2 * v::lanes);
+    float* const to =
+     job->w + (job->in_panels ? layout.offset(panel, job->size) +
+            (tile - job->begin) * layout.width(panel) + c % (2 * v::lanes)
+           : (tile - job->begin) * job->plan->out_row + c);
+    for (int i = 0; i < m * m; ++i)
+     load_channels<v>(in[i], pixel[i] == nullptr ? nullptr : pixel[i] + c, g.out_channels - c);
+    channel_map<numbers, typename numbers::output, v>::forward_both(in, out);
+    for (int i = 0; i < side * side; ++i) v::store(to + i * product_stride, out[i]);
+   }
+  }
+ }
+};
+
+struct filter_job {
+ static constexpr int most = 8;
+ convolution_geometry g;
+ const fast_plan* plan;
+ const float* w;
+ float* u;
+ std::int64_t product_stride, first, last;
+ bool turned;
+};
+template <int Taps>
+struct filter_transform {
+ template <class Isa>
+ TG_INLINE static void run(const filter_job* job) {
+  using v = vector<float, Isa::vector_bytes>;
+  using numbers = toom_cook<fast_outputs, Taps>;
+  constexpr int side = numbers::products, taps = Taps * Taps;
+  const panel_layout& layout = job->turned ? job->plan->turned : job->plan->filters;
+  const std::int64_t depth = job->turned ? job->g.out_channels : job->g.in_channels;
+  const std::int64_t in_channels = job->g.in_channels, out_channels = job->g.out_channels;
+  typename v::type in[taps], out[side * side];
+  alignas(64) float turned[taps][filter_job::most][v::lanes] = {};
+  for (std::int64_t n = 0; n < layout.n; n += v::lanes) {
+   const std::int64_t panel = n / (2 * v::lanes), left = layout.n - n;
+   float* const to = job->u + layout.offset(panel, depth) + n % (2 * v::lanes);
+   for (int i = 0; job->turned && i < taps; ++i)
+    transpose(&turned[i][0][0], v::lanes, job->w + (i * in_channels + n) * out_channels + job->first,
+      out_channels, std::min<std::int64_t>(v::lanes, left), job->last - job->first);
+   for (std::int64_t c = job->first; c < job->last; ++c) {
+    for (int i = 0; i < taps; ++i) {
+     if (job->turned)
+      v::load(in[i], turned[i][c - job->first]);
+     else
+      load_channels<v>(in[i], job->w + (i * in_channels + c) * out_channels + n, left);
+    }
+    channel_map<numbers, typename numbers::filter, v>::forward_both(in, out);
+    for (int i = 0; i < side * side; ++i)
+     v::store(to + i * job->product_stride + c * layout.width(panel), out[i]);
+   }
+  }
+ }
+};
+
+struct output_job {
+ convolution_geometry g;
+ const fast_plan* plan;
+ const float* results;
+ float* y;
+ convolution_epilogue<float> epilogue;
+ std::int64_t first, last, panel;
+ bool pooled;
+};
+template <int Taps>
+struct output_transform {
+ template <class Isa>
+ TG_INLINE static void run(const output_job* job) {
+  using v = vector<float, Isa::vector_bytes>;
+  using type = typename v::type;
+  using numbers = toom_cook<fast_outputs, Taps>;
+  constexpr int side = numbers::products, m = fast_outputs;
+  const convolution_geometry& g = job->g;
+  const std::int64_t width = job->plan->filters.width(job->panel), first_channel = job->panel * 2 * v::lanes;
+  const std::int64_t step = job->pooled ? 2 : 1, height = g.out_height / step, row = g.out_width / step;
+  type in[side * side], out[m * m], bias = {};
+  for (std::int64_t tile = job->first; tile < job->last; ++tile) {
+   const fast_tile at(*job->plan, tile);
+   for (std::int64_t n = 0; n < width; n += v::lanes) {
+    const std::int64_t channel = first_channel + n, left = g.out_channels - channel;
+    const float* const from = job->results + (tile - job->first) * width + n;
+    for (int i = 0; i < side * side; ++i) v::load(in[i], from + i * job->plan->block * width);
+    channel_map<numbers, typename numbers::output, v>::backward_both(in, out);
+    if (job->epilogue.bias != nullptr) load_channels<v>(bias, job->epilogue.bias + channel, left);
+    for (type& each : out) {
+     each += bias;
+     if (job->epilogue.relu) each = each <= type{} ? type{} : each;
+    }
+    for (std::int64_t i = 0; i < m; i += step)
+     for (std::int64_t j = 0; j < m; j += step) {
+      const std::int64_t y = (at.row + i) / step, x = (at.column + j) / step;
+      if (y >= height || x >= row) continue;
+      type value = out[i * m + j];
+      if (job->pooled) {
+       take_larger(value, out[i * m + j + 1]);
+       take_larger(value, out[(i + 1) * m + j]);
+       take_larger(value, out[(i + 1) * m + j + 1]);
+      }
+      store_channels<v>(job->y + ((at.image * height + y) * row + x) * g.out_channels + channel,
+          value, left);
+     }
+   }
+  }
+ }
+ template <class Value>
+ TG_INLINE static void take_larger(Value& best, const Value& other) {
+  best = best > other ? best : best != best ? best : other;
+ }
+};
+
+struct input_gradient_job {
+ convolution_geometry g;
+ const fast_plan* plan;
+ const float* results;
+ float* dx;
+ std::int64_t first, last, panel;
+};
+template <int Taps>
+struct input_gradient_transform {
+ template <class Isa>
+ TG_INLINE static void run(const input_gradient_job* job) {
+  using v = vector<float, Isa::vector_bytes>;
+  using numbers = toom_cook<fast_outputs, Taps>;
+  constexpr int side = numbers::products;
+  const convolution_geometry& g = job->g;
+  const std::int64_t width = job->plan->turned.width(job->panel), first_channel = job->panel * 2 * v::lanes;
+  typename v::type in[side * side], out[side * side], sum;
+  const float* pixel[side * side];
+  for (std::int64_t tile = job->first; tile < job->last; ++tile) {
+   const fast_tile at(*job->plan, tile);
+   find_pixels<side>(pixel, job->dx, g.in_height, g.in_width, g.in_channels, at, at.row - g.pad_top,
+       at.column - g.pad_left);
+   for (std::int64_t n = 0; n < width; n += v::lanes) {
+    const std::int64_t channel = first_channel + n, left = g.in_channels - channel;
+    const float* const from = job->results + (tile - job->first) * width + n;
+    for (int i = 0; i < side * side; ++i) v::load(in[i], from + i * job->plan->block * width);
+    channel_map<numbers, typename numbers::input, v>::backward_both(in, out);
+    for (int i = 0; i < side * side; ++i) {
+     if (pixel[i] == nullptr) continue;
+     float* const to = job->dx + (pixel[i] - job->dx) + channel;
+     load_channels<v>(sum, to, left);
+     sum += out[i];
+     store_channels<v>(to, sum, left);
+    }
+   }
+  }
+ }
+};
+
+struct filter_gradient_job {
+ convolution_geometry g;
+ const fast_plan* plan;
+ const float* sums;
+ float* dw;
+ std::int64_t product_stride, first, last;
+};
+template <int Taps>
+struct filter_gradient_transform {
+ template <class Isa>
+ TG_INLINE static void run(const filter_gradient_job* job) {
+  using v = vector<float, Isa::vector_bytes>;
+  using numbers = toom_cook<fast_outputs, Taps>;
+  constexpr int side = numbers::products, taps = Taps * Taps;
+  const convolution_geometry& g = job->g;
+  const panel_layout& layout = job->plan->filters;
+  typename v::type in[side * side], out[taps];
+  for (std::int64_t n = 0; n < g.out_channels; n += v::lanes) {
+   const std::int64_t panel = n / (2 * v::lanes);
+   const float* const from = job->sums + layout.offset(panel, g.in_channels) + n % (2 * v::lanes);
+   for (std::int64_t c = job->first; c < job->last; ++c) {
+    for (int i = 0; i < side * side; ++i)
+     v::load(in[i], from + i * job->product_stride + c * layout.width(panel));
+    channel_map<numbers, typename numbers::filter, v>::backward_both(in, out);
+    for (int i = 0; i < taps; ++i)
+     store_channels<v>(job->dw + (i * g.in_channels + c) * g.out_channels + n, out[i],
+         g.out_channels - n);
+   }
+  }
+ }
+};
+
+}
+// ---- tapegraph/ops/convolution/cpu_real_fourier.hpp ----
+
+#include <cmath>
+#include <numbers>
+
+namespace tapegraph::cpu::detail {
+
+struct fourier_angles {
+ static constexpr int most = 256;
+ std::array<float, most / 2> cosine{}, sine{};
+
+ fourier_angles() {
+  for (std::size_t k = 0; k < most / 2; ++k) {
+   const double angle = 2 * std::numbers::pi * static_cast<double>(k) / most;
+   cosine[k] = static_cast<float>(std::cos(angle));
+   sine[k] = static_cast<float>(std::sin(angle));
+  }
+ }
+ static const fourier_angles& shared() {
+  static const fourier_angles angles;
+  return angles;
+ }
+};
+
+template <class V>
+struct real_fourier {
+ using type = typename V::type;
+
+ TG_INLINE static int place(int i, int bits) {
+  int reversed = 0;
+  for (int bit = 0; bit < bits; ++bit) reversed |= (i >> bit & 1) << (bits - 1 - bit);
+  return reversed;
+ }
+
+ TG_INLINE static void forward(type* a, int n, const fourier_angles& angles) {
+  for (int at = 0; at < n; at += 4) {
+   type* const p = a + at;
+   const type even = p[0] + p[1], odd = p[2] + p[3], low = p[0] - p[1], high = p[3] - p[2];
+   p[0] = even + odd;
+   p[1] = low;
+   p[2] = even - odd;
+   p[3] = high;
+  }
+  for (int half = 4; half < n; half *= 2) {
+   const int step = fourier_angles::most / (2 * half);
+   for (int at = 0; at < n; at += 2 * half) {
+    type* const p = a + at;
+    const type sum = p[0] + p[half];
+    p[half] = p[0] - p[half];
+    p[0] = sum;
+    p[half + half / 2] = -p[half + half / 2];
+    for (int k = 1; k < half / 2; ++k) {
+     const float c = angles.cosine[static_cast<std::size_t>(k * step)];
+     const float s = angles.sine[static_cast<std::size_t>(k * step)];
+     const type real = p[half + k], imaginary = p[2 * half - k];
+     type turned_real = real * c, turned_imaginary = imaginary * c;
+     V::multiply_add(turned_real, imaginary, s);
+     V::multiply_add(turned_imaginary, real, -s);
+     const type even_real = p[k], even_imaginary = p[half - k];
+     p[k] = even_real + turned_real;
+     p[2 * half - k] = even_imaginary + turned_imaginary;
+     p[half - k] = even_real - turned_real;
+     p[half + k] = turned_imaginary - even_imaginary;
+    }
+   }
+  }
+ }
+
+ TG_INLINE static void backward(type* a, int n, const fourier_angles& angles) {
+  for (int half = n / 2; half >= 4; half /= 2) {
+   const int step = fourier_angles::most / (2 * half);
+   for (int at = 0; at < n; at += 2 * half) {
+    type* const p = a + at;
+    const type sum = p[0] + p[half];
+    p[half] = p[0] - p[half];
+    p[0] = sum;
+    p[half + half / 2] = -p[half + half / 2];
+    for (int k = 1; k < half / 2; ++k) {
+     const float c = angles.cosine[static_cast<std::size_t>(k * step)];
+     const float s = angles.sine[static_cast<std::size_t>(k * step)];
+     const type turned_real = p[k] - p[half - k], turned_imaginary = p[2 * half - k] + p[half + k];
+     p[k] += p[half - k];
+     p[half - k] = p[2 * half - k] - p[half + k];
+     type real = turned_real * c, imaginary = turned_imaginary * c;
+     V::multiply_add(real, turned_imaginary, -s);
+     V::multiply_add(imaginary, turned_real, s);
+     p[half + k] = real;
+     p[2 * half - k] = imaginary;
+    }
+   }
+  }
+  for (int at = 0; at < n; at += 4) {
+   type* const p = a + at;
+   const type even = p[0] + p[2], odd = p[0] - p[2], low = p[1], high = p[3];
+   p[0] = even + low;
+   p[1] = even - low;
+   p[2] = odd - high;
+   p[3] = odd + high;
+  }
+ }
+};
+
+}
+
+namespace tapegraph::cpu::detail {
+
+template <class V>
+struct line_numbers {
+ using type = typename V::type;
+ static constexpr int most = fourier_angles::most;
+
+ int n, bits = 0, half, places[most];
+ const fourier_angles& angles = fourier_angles::shared();
+ type a[most];
+
+ TG_INLINE explicit line_numbers(std::int64_t count) : n(static_cast<int>(count)), half(n / 2) {
+  while (1 << bits < n) ++bits;
+  for (int i = 0; i < n; ++i) places[i] = real_fourier<V>::place(i, bits);
+ }
+ TG_INLINE type& operator[](int i) { return a[places[i]]; }
+ TG_INLINE void forward() { real_fourier<V>::forward(a, n, angles); }
+ TG_INLINE void backward() { real_fourier<V>::backward(a, n, angles); }
+ TG_INLINE static void load(type& to, const float* from) { V::load(to, from); }
+
+ TG_INLINE void store_inputs(float* to, std::int64_t stride) const {
+  V::store(to, a[0]);
+  V::store(to + stride, a[half]);
+  for (int k = 1; k < half; ++k) {
+   float* const at = to + (3 * k - 1) * stride;
+   V::store(at, a[k] + a[n - k]);
+   V::store(at + stride, a[k]);
+   V::store(at + 2 * stride, a[n - k]);
+  }
+ }
+ TG_INLINE void load_inputs_back(const float* from, std::int64_t stride) {
+  type sum, real, imaginary;
+  load(a[0], from);
+  load(a[half], from + stride);
+  for (int k = 1; k < half; ++k) {
+   const float* const at = from + (3 * k - 1) * stride;
+   load(sum, at);
+   load(real, at + stride);
+   load(imaginary, at + 2 * stride);
+   a[k] = sum + real;
+   a[n - k] = sum + imaginary;
+  }
+ }
+ TG_INLINE void store_filters(float* to, std::int64_t stride) const {
+  const float one = 1.0f / static_cast<float>(n), two = 2.0f / static_cast<float>(n);
+  V::store(to, a[0] * one);
+  V::store(to + stride, a[half] * one);
+  for (int k = 1; k < half; ++k) {
+   float* const at = to + (3 * k - 1) * stride;
+   V::store(at, a[k] * two);
+   V::store(at + stride, (a[n - k] + a[k]) * -two);
+   V::store(at + 2 * stride, (a[k] - a[n - k]) * two);
+  }
+ }
+ TG_INLINE void load_filters_back(const float* from, std::int64_t stride) {
+  const float one = 1.0f / static_cast<float>(n), two = 2.0f / static_cast<float>(n);
+  type c, difference, sum;
+  load(a[0], from);
+  load(a[half], from + stride);
+  a[0] *= one;
+  a[half] *= one;
+  for (int k = 1; k < half; ++k) {
+   const float* const at = from + (3 * k - 1) * stride;
+   load(c, at);
+   load(difference, at + stride);
+   load(sum, at + 2 * stride);
+   a[k] = (c - difference + sum) * two;
+   a[n - k] = (difference + sum) * -two;
+  }
+ }
+ TG_INLINE void load_outputs(const float* from, std::int64_t stride) {
+  type first, second, third;
+  load(a[0], from);
+  load(a[half], from + stride);
+  for (int k = 1; k < half; ++k) {
+   const float* const at = from + (3 * k - 1) * stride;
+   load(first, at);
+   load(second, at + stride);
+   load(third, at + 2 * stride);
+   a[k] = first - third;
+   a[n - k] = first + second;
+  }
+ }
+ TG_INLINE void store_outputs_back(float* to, std::int64_t stride) const {
+  V::store(to, a[0]);
+  V::store(to + stride, a[half]);
+  for (int k = 1; k < half; ++k) {
+   float* const at = to + (3 * k - 1) * stride;
+   V::store(at, a[k] + a[n - k]);
+   V::store(at + stride, a[n - k]);
+   V::store(at + 2 * stride, -a[k]);
+  }
+ }
+};
+
+TG_INLINE std::int64_t channels_left(const fast_plan& plan, std::int64_t pixel, std::int64_t channel) {
+ if (pixel < 0 || pixel >= plan.g.in_width) return 0;
+ return std::min(plan.g.in_channels, plan.image - pixel * plan.g.in_channels) - channel;
+}
+
+template <>
+struct input_transform<0> {
+ template <class Isa>
+ TG_INLINE static void run(const input_job* job) {
+  using v = vector<float, Isa::vector_bytes>;
+  const fast_plan& plan = *job->plan;
+  line_numbers<v> numbers(plan.transform);
+  for (std::int64_t tile = job->first; tile < job->last; ++tile) {
+   const fast_tile at(plan, tile);
+   const std::int64_t pixel = at.column - plan.g.pad_left;
+   for (std::int64_t c = 0; c < plan.g.in_channels; c += v::lanes) {
+    for (int i = 0; i < numbers.n; ++i) {
+     const std::int64_t left = channels_left(plan, pixel + i, c);
+     load_channels<v>(numbers[i],
+         left > 0 ? job->x + at.image * plan.image + (pixel + i) * plan.g.in_channels + c
+           : nullptr,
+         left);
+    }
+    numbers.forward();
+    numbers.store_inputs(job->v + (tile - job->first) * plan.in_row + c, job->product_stride);
+   }
+  }
+ }
+};
+
+template <>
+struct gradient_transform<0> {
+ template <class Isa>
+ TG_INLINE static void run(const gradient_job* job) {
+  using v = vector<float, Isa::vector_bytes>;
+  const fast_plan& plan = *job->plan;
+  const panel_layout& layout = plan.filters;
+  const std::int64_t product_stride = job->size * (job->in_panels ? layout.size(1) : plan.out_row);
+  line_numbers<v> numbers(plan.transform);
+  for (std::int64_t tile = job->first; tile < job->last; ++tile) {
+   const fast_tile at(plan, tile);
+   const std::int64_t count = std::min(plan.outputs, plan.g.out_width - at.column);
+   const float* const from = job->dy + (at.image * plan.g.out_width + at.column) * plan.g.out_channels;
+   for (std::int64_t c = 0; c < plan.g.out_channels; c += v::lanes) {
+    const std::int64_t panel = c / (2 * v::lanes), row = tile - job->begin;
+    for (int i = 0; i < numbers.n; ++i)
+     load_channels<v>(numbers[i], i < count ? from + i * plan.g.out_channels + c : nullptr,
+         plan.g.out_channels - c);
+    numbers.forward();
+    numbers.store_outputs_back(job->w + (job->in_panels ? layout.offset(panel, job->size) +
+                  row * layout.width(panel) + c % (2 * v::lanes)
+                 : row * plan.out_row + c),
+          product_stride);
+   }
+  }
+ }
+};
+
+template <>
+struct filter_transform<0> {
+ template <class Isa>
+ TG_INLINE static void run(const filter_job* job) {
+  using v = vector<float, Isa::vector_bytes>;
+  const fast_plan& plan = *job->plan;
+  const panel_layout& layout = job->turned ? plan.turned : plan.filters;
+  const std::int64_t depth = job->turned ? plan.g.out_channels : plan.g.in_channels;
+  const std::int64_t in_channels = plan.g.in_channels, out_channels = plan.g.out_channels;
+  line_numbers<v> numbers(plan.transform);
+  alignas(64) float turned[line_numbers<v>::most][filter_job::most][v::lanes];
+  for (std::int64_t n = 0; n < layout.n; n += v::lanes) {
+   const std::int64_t panel = n / (2 * v::lanes), left = std::min<std::int64_t>(v::lanes, layout.n - n);
+   float* const to = job->u + layout.offset(panel, depth) + n % (2 * v::lanes);
+   for (int i = 0; job->turned && i < plan.g.kernel_width; ++i) {
+    const std::int64_t row = i * in_channels + n - plan.lead_rows;
+    const std::int64_t first = std::max<std::int64_t>(row, 0), last = std::min(row + left, plan.rows);
+    std::fill_n(&turned[i][0][0], filter_job::most * v::lanes, 0.0f);
+    if (first < last)
+     transpose(&turned[i][0][first - row], v::lanes, job->w + first * out_channels + job->first,
+       out_channels, last - first, job->last - job->first);
+   }
+   for (std::int64_t c = job->first; c < job->last; ++c) {
+    for (int i = 0; i < numbers.n; ++i) {
+     const std::int64_t row = i * in_channels + c - plan.lead_rows;
+     if (i >= plan.g.kernel_width)
+      numbers[i] = typename v::type{};
+     else if (job->turned)
+      v::load(numbers[i], turned[i][c - job->first]);
+     else
+      load_channels<v>(numbers[i],
+          row >= 0 && row < plan.rows ? job->w + row * out_channels + n : nullptr, left);
+    }
+    numbers.forward();
+    numbers.store_filters(to + c * layout.width(panel), job->product_stride);
+   }
+  }
+ }
+};
+
+template <>
+struct output_transform<0> {
+ template <class Isa>
+ TG_INLINE static void run(const output_job* job) {
+  using v = vector<float, Isa::vector_bytes>;
+  using type = typename v::type;
+  const fast_plan& plan = *job->plan;
+  const std::int64_t width = plan.filters.width(job->panel), first_channel = job->panel * 2 * v::lanes;
+  line_numbers<v> numbers(plan.transform);
+  type bias = {};
+  for (std::int64_t tile = job->first; tile < job->last; ++tile) {
+   const fast_tile at(plan, tile);
+   const std::int64_t count = std::min(plan.outputs, plan.g.out_width - at.column);
+   for (std::int64_t n = 0; n < width; n += v::lanes) {
+    const std::int64_t channel = first_channel + n, left = plan.g.out_channels - channel;
+    numbers.load_outputs(job->results + (tile - job->first) * width + n, plan.block * width);
+    numbers.backward();
+    if (job->epilogue.bias != nullptr) load_channels<v>(bias, job->epilogue.bias + channel, left);
+    float* const to = job->y + (at.image * plan.g.out_width + at.column) * plan.g.out_channels + channel;
+    for (int i = 0; i < count; ++i) {
+     type each = numbers[i] + bias;
+     if (job->epilogue.relu) each = each <= type{} ? type{} : each;
+     store_channels<v>(to + i * plan.g.out_channels, each, left);
+    }
+   }
+  }
+ }
+};
+
+template <>
+struct input_gradient_transform<0> {
+ template <class Isa>
+ TG_INLINE static void run(const input_gradient_job* job) {
+  using v = vector<float, Isa::vector_bytes>;
+  const fast_plan& plan = *job->plan;
+  const std::int64_t width = plan.turned.width(job->panel), first_channel = job->panel * 2 * v::lanes;
+  line_numbers<v> numbers(plan.transform);
+  typename v::type sum;
+  for (std::int64_t tile = job->first; tile < job->last; ++tile) {
+   const fast_tile at(plan, tile);
+   const std::int64_t pixel = at.column - plan.g.pad_left;
+   for (std::int64_t n = 0; n < width; n += v::lanes) {
+    const std::int64_t channel = first_channel + n;
+    numbers.load_inputs_back(job->results + (tile - job->first) * width + n, plan.block * width);
+    numbers.backward();
+    for (int i = 0; i < plan.outputs + plan.g.kernel_width - 1; ++i) {
+     const std::int64_t left = channels_left(plan, pixel + i, channel);
+     if (left <= 0) continue;
+     float* const to = job->dx + at.image * plan.image + (pixel + i) * plan.g.in_channels + channel;
+     load_channels<v>(sum, to, left);
+     sum += numbers[i];
+     store_channels<v>(to, sum, left);
+    }
+   }
+  }
+ }
+};
+
+template <>
+struct filter_gradient_transform<0> {
+ template <class Isa>
+ TG_INLINE static void run(const filter_gradient_job* job) {
+  using v = vector<float, Isa::vector_bytes>;
+  const fast_plan& plan = *job->plan;
+  const panel_layout& layout = plan.filters;
+  line_numbers<v> numbers(plan.transform);
+  for (std::int64_t n = 0; n < plan.g.out_channels; n += v::lanes) {
+   const std::int64_t panel = n / (2 * v::lanes);
+   const float* const from = job->sums + layout.offset(panel, plan.g.in_channels) + n % (2 * v::lanes);
+   for (std::int64_t c = job->first; c < job->last; ++c) {
+    numbers.load_filters_back(from + c * layout.width(panel), job->product_stride);
+    numbers.backward();
+    for (int i = 0; i < plan.g.kernel_width; ++i) {
+     const std::int64_t row = i * plan.g.in_channels + c - plan.lead_rows;
+     if (row >= 0 && row < plan.rows)
+      store_channels<v>(job->dw + row * plan.g.out_channels + n, numbers[i], plan.g.out_channels - n);
+    }
+   }
+  }
+ }
+};
+
+}
+
+namespace tapegraph::cpu {
+
+#if TG_DEFINES(convolution)
+namespace detail {
+
+template <template <int> class Transform, class Job>
+void transform(const fast_plan& plan, const Job& job) {
+ if (plan.taps == 3)
+  dispatch_fused<Transform<3>>(&job);
+ else if (plan.taps == 5)
+  dispatch_fused<Transform<5>>(&job);
+ else
+  dispatch_fused<Transform<0>>(&job);
+}
+
+template <class F>
+void for_channels(std::int64_t count, const F& f) {
+ constexpr std::int64_t part = filter_job::most;
+ for_tasks(divide_up(count, part), true,
+   [&](std::int64_t task, int) { f(task * part, std::min(count, (task + 1) * part)); });
+}
+
+struct fast_forward_scratch {
+ float *filters, *channels, *results;
+ std::int64_t block;
+
+ fast_forward_scratch(workspace_cutter& cut, const fast_plan& plan, int threads, bool turned)
+  : filters(cut.take<float>(plan.products * (turned ? plan.turned_stride() : plan.filter_stride()))),
+  channels(nullptr),
+  results(cut.take<float>(threads * plan.result_block())),
+  block(plan.channel_block(turned ? plan.out_row : plan.in_row)) {
+  channels = cut.take<float>(threads * block);
+ }
+};
+
+inline void multiply_panel(const fast_plan& plan, const tile_kernels<float>& kernels, const float* v, std::int64_t row,
+      const float* u, std::int64_t stride, const panel_layout& layout, std::int64_t depth,
+      std::int64_t panel, std::int64_t tiles, float* results) {
+ const std::int64_t width = layout.width(panel);
+ const auto& run = kernels.run[layout.vectors(panel) - 1];
+ tile_job<float> job{};
+ job.walk.inner = depth;
+ job.a_row = row;
+ job.c_row = job.columns = width;
+ for (std::int64_t p = 0; p < plan.products; ++p) {
+  job.b = u + p * stride + layout.offset(panel, depth);
+  const float* const a = v + p * plan.block * row;
+  float* const c = results + p * plan.block * width;
+  for_tiles(tiles, kernels.rows, [&](std::int64_t first, std::int64_t count) {
+   job.a = a + first * row;
+   job.c = c + first * width;
+   run[count - 1](job);
+  });
+ }
+}
+
+inline std::int64_t panel_shares(std::int64_t tasks, std::int64_t panels) {
+ return std::clamp<std::int64_t>(divide_up(2 * thread_count(), tasks), 1, panels);
+}
+
+TG_DEFINITION void fast_forward(const convolution_geometry& given, const float* x, const float* w, float* y,
+        void* workspace, const convolution_epilogue<float>& epilogue, bool pooled) {
+ if (given.batch <= 0) return;
+ const auto& kernels = active_tile_kernels<float>();
+ const fast_plan plan(given, kernels.lanes);
+ const convolution_geometry& g = plan.g;
+ workspace_cutter cut(workspace);
+ const fast_forward_scratch scratch(cut, plan, thread_count(), false);
+ const std::int64_t stride = plan.filter_stride(), panels = plan.filters.count();
+ for_channels(g.in_channels, [&](std::int64_t first, std::int64_t last) {
+  transform<filter_transform>(plan, filter_job{g, &plan, w, scratch.filters, stride, first, last, false});
+ });
+ const std::int64_t shares = panel_shares(plan.blocks, panels);
+ for_tasks(plan.blocks * shares, true, [&](std::int64_t task, int thread) {
+  const std::int64_t share = task % shares, first = task / shares * fast_plan::block_tiles;
+  const std::int64_t last = std::min(plan.tiles, first + fast_plan::block_tiles);
+  float* const v = scratch.channels + thread * scratch.block;
+  float* const results = scratch.results + thread * plan.result_block();
+  transform<input_transform>(plan, input_job{g, &plan, x, v, first, last, plan.block * plan.in_row});
+  for (std::int64_t panel = panels * share / shares; panel < panels * (share + 1) / shares; ++panel) {
+   multiply_panel(plan, kernels, v, plan.in_row, scratch.filters, stride, plan.filters, g.in_channels, panel,
+      last - first, results);
+   transform<output_transform>(plan, output_job{g, &plan, results, y, epilogue, first, last, panel, pooled});
+  }
+ });
+}
+
+TG_DEFINITION void fast_input_gradient(const convolution_geometry& given, const float* dy, const float* w, float* dx,
+         void* workspace) {
+ if (given.batch <= 0) return;
+ const auto& kernels = active_tile_kernels<float>();
+ const fast_plan plan(given, kernels.lanes);
+ const convolution_geometry& g = plan.g;
+ workspace_cutter cut(workspace);
+ const fast_forward_scratch scratch(cut, plan, thread_count(), true);
+ const std::int64_t stride = plan.turned_stride(), panels = plan.turned.count(), width = 2 * plan.turned.lanes;
+ for_channels(g.out_channels, [&](std::int64_t first, std::int64_t last) {
+  transform<filter_transform>(plan, filter_job{g, &plan, w, scratch.filters, stride, first, last, true});
+ });
+ const std::int64_t tasks = divide_up(g.batch, plan.images), shares = panel_shares(tasks, panels);
+ for_tasks(tasks * shares, true, [&](std::int64_t task, int thread) {
+  const std::int64_t share = task % shares, image = task / shares * plan.images;
+  const std::int64_t images = std::min(plan.images, g.batch - image), each = plan.down * plan.across;
+  const std::int64_t from = panels * share / shares, to = panels * (share + 1) / shares;
+  const std::int64_t channel = from * width, channels = std::min(g.in_channels, to * width) - channel;
+  for (std::int64_t i = image; i < image + images; ++i)
+   for (std::int64_t at = channel; at < plan.image;
+    at += g.in_channels)
+    std::fill_n(dx + i * plan.image + at, std::min(channels, plan.image - at), 0.0f);
+  float* const v = scratch.channels + thread * scratch.block;
+  float* const results = scratch.results + thread * plan.result_block();
+  const std::int64_t end = (image + images) * each;
+  for (std::int64_t first = image * each; first < end; first += plan.block) {
+   const std::int64_t last = std::min(end, first + plan.block);
+   transform<gradient_transform>(plan, gradient_job{g, &plan, dy, v, first, last, first, plan.block, false});
+   for (std::int64_t panel = from; panel < to; ++panel) {
+    multiply_panel(plan, kernels, v, plan.out_row, scratch.filters, stride, plan.turned, g.out_channels,
+       panel, last - first, results);
+    transform<input_gradient_transform>(plan,
+             input_gradient_job{g, &plan, results, dx, first, last, panel});
+   }
+  }
+ });
+}
+
+struct fast_filter_scratch {
+ float *inputs, *gradients, *sums;
+
+ fast_filter_scratch(workspace_cutter& cut, const fast_plan& plan)
+  : inputs(cut.take<float>(plan.input_group())),
+  gradients(cut.take<float>(plan.gradient_group())),
+  sums(cut.take<float>(plan.products * plan.filter_stride())) {}
+};
+
+TG_DEFINITION void fast_filter_gradient(const convolution_geometry& given, const float* x, const float* dy, float* dw,
+          void* workspace) {
+ if (given.batch <= 0) {
+  std::fill_n(dw, given.kernel_height * given.kernel_width * given.in_channels * given.out_channels, 0.0f);
+  return;
+ }
+ const auto& kernels = active_tile_kernels<float>();
+ const fast_plan plan(given, kernels.lanes);
+ const convolution_geometry& g = plan.g;
+ workspace_cutter cut(workspace);
+ const fast_filter_scratch scratch(cut, plan);
+ const std::int64_t stride = plan.filter_stride(), panels = plan.filters.count();
+ constexpr std::int64_t part = 8;
+ for (std::int64_t begin = 0; begin < plan.tiles; begin += plan.group) {
+  const std::int64_t end = std::min(plan.tiles, begin + plan.group);
+  for_tasks(divide_up(end - begin, part), true, [&](std::int64_t task, int) {
+   const std::int64_t first = begin + task * part, last = std::min(end, first + part);
+   transform<input_transform>(plan, input_job{g, &plan, x, scratch.inputs + (first - begin) * plan.in_row,
+             first, last, plan.group * plan.in_row});
+   transform<gradient_transform>(
+    plan, gradient_job{g, &plan, dy, scratch.gradients, first, last, begin, plan.group, true});
+  });
+  for_tasks(plan.products, true, [&](std::int64_t p, int) {
+   tile_job<float> job{};
+   job.walk.inner = end - begin;
+   job.walk.a_inner = plan.in_row;
+   job.a_row = 1;
+   job.accumulate = begin > 0;
+   const float* const a = scratch.inputs + p * plan.group * plan.in_row;
+   for (std::int64_t panel = 0; panel < panels; ++panel) {
+    const std::int64_t width = plan.filters.width(panel);
+    const auto& run = kernels.run[plan.filters.vectors(panel) - 1];
+    job.b =
+     scratch.gradients + p * plan.group * plan.filters.size(1) + plan.filters.offset(panel, plan.group);
+    job.c_row = job.columns = width;
+    float* const c = scratch.sums + p * stride + plan.filters.offset(panel, g.in_channels);
+    for_tiles(g.in_channels, kernels.rows, [&](std::int64_t first, std::int64_t count) {
+     job.a = a + first;
+     job.c = c + first * width;
+     run[count - 1](job);
+    });
+   }
+  });
+ }
+ for_channels(g.in_channels, [&](std::int64_t first, std::int64_t last) {
+  transform<filter_gradient_transform>(plan,
+           filter_gradient_job{g, &plan, scratch.sums, dw, stride, first, last});
+ });
+}
+
+TG_DEFINITION std::size_t fast_workspace(const convolution_geometry& g, convolution_pass pass, int threads) {
+ constexpr int lanes = tile_kernels<float>::most_lanes;
+ const fast_plan plan(g, lanes);
+ workspace_cutter cut(nullptr);
+ if (pass == convolution_pass::filter_gradient)
+  fast_filter_scratch(cut, plan);
+ else
+  fast_forward_scratch(cut, plan, threads, pass == convolution_pass::input_gradient);
+ return cut.used();
+}
+
+}
+#endif
 
 }
 // ---- tapegraph/ops/convolution/cpu_filter_gradient.hpp ----
@@ -12267,6 +13445,7 @@ inline void copy_run(std::byte* to, const std::byte* from, std::int64_t stride, 
  const Word* const source = reinterpret_cast<const Word*>(from);
  if (stride == 0) {
   const Word value = *source;
+#pragma omp simd
   for (std::int64_t i = 0; i < count; ++i) target[i] = value;
  } else {
   std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(Word));
@@ -13984,8 +15163,6 @@ TG_COMPILED_KERNELS(cumulative, number_types, cumulative_product_op)
 // ---- tapegraph/ops/effect/kernel.hpp ----
 
 // ---- tapegraph/core/print.hpp ----
-
-#include <cmath>
 
 /// Values as text.
 
@@ -18899,6 +20076,13 @@ public:
  const T& operator[](int i) const { return this->begin()[i]; }
 };
 
+inline bool same_extents(const program_view& view, int a, int b) {
+ const entry &x = view.nodes[a], &y = view.nodes[b];
+ bool same = x.rank == y.rank;
+ for (int axis = 0; same && axis < x.rank; ++axis) same = view.pool[x.dims + axis] == view.pool[y.dims + axis];
+ return same;
+}
+
 struct lifetimes {
  numbered<int> birth, death, variable_of;
 
@@ -19063,6 +20247,7 @@ public:
   given_symbols_(static_cast<std::size_t>(view.atoms.size()), -1),
   symbols_(given_symbols_),
   values_(static_cast<std::size_t>(view.nodes.size())),
+  given_(values_.size(), nullptr),
   fed_(static_cast<std::size_t>(view.inputs.size())),
   captured_(device_) {
   for (int i = 0; i < view.nodes.size(); ++i) {
@@ -19084,6 +20269,8 @@ public:
   live_ = lifetimes(view);
  }
 
+ ~basic_bound_program();
+
  const program_view& view() const { return *view_; }
  runtime::device_runtime* device() const { return runs_on_; }
  std::size_t arena_bytes() const { return arena_.size(); }
@@ -19097,7 +20284,7 @@ public:
   }
   if (device_ == nullptr) {
    target.data = value.data;
-   pointers_changed_ = true;
+   if (!bound_ || pointers_changed_ || !move_input(index, value.data)) pointers_changed_ = true;
    return;
   }
   fed_input& fed = fed_[index];
@@ -19125,6 +20312,17 @@ public:
   const entry& e = view_->nodes[view_->variables[index].node];
   for (int axis = 0; axis < e.rank; ++axis) v.extents[axis] = view_->pool[e.dims + axis];
   return v;
+ }
+
+ bool place_output(int index, void* to) {
+  const int id = root(view_->outputs[index].node);
+  if (runs_on_ != nullptr || offsets_[id] < 0 || given_[id] != nullptr) return false;
+  given_[id] = to;
+  return pointers_changed_ = true;
+ }
+ void recall_outputs() {
+  given_.assign(given_.size(), nullptr);
+  connect();
  }
 
  void forget_inputs() {
@@ -19290,19 +20488,11 @@ protected:
   if (view_->kernels[step.kernel].kind != static_cast<int>(kernel_kind::region) || step.outputs != 1) return -1;
   for (int k = 0; k < step.inputs; ++k) {
    const int operand = view_->values[step.first_value + k], owner = root(operand);
-   if (request_of[owner] >= 0 && live_.death[owner] == s && same_extents(operand, id) &&
+   if (request_of[owner] >= 0 && live_.death[owner] == s && same_extents(*view_, operand, id) &&
     values_[owner].bytes() == values_[id].bytes() && sizes[owner] == sizes[id])
     return request_of[owner];
   }
   return -1;
- }
-
- bool same_extents(int a, int b) const {
-  const entry &x = view_->nodes[a], &y = view_->nodes[b];
-  bool same = x.rank == y.rank;
-  for (int axis = 0; same && axis < x.rank; ++axis)
-   same = view_->pool[x.dims + axis] == view_->pool[y.dims + axis];
-  return same;
  }
 
  void build_steps() {
@@ -19339,7 +20529,7 @@ protected:
   for (const variable_entry& v : view_->variables)
    if (values_[v.node].data == nullptr) missing_variable_ = &v;
   for (int i = 0; i < view_->nodes.size(); ++i) {
-   if (offsets_[i] >= 0) values_[i].data = arena_.data() + offsets_[i];
+   if (offsets_[i] >= 0) values_[i].data = given_[i] != nullptr ? given_[i] : arena_.data() + offsets_[i];
    if (live_.variable_of[i] >= 0) values_[i].data = values_[view_->variables[live_.variable_of[i]].node].data;
   }
   for (int i = 0; i < view_->nodes.size(); ++i)
@@ -19355,7 +20545,30 @@ protected:
   outputs_.resize(static_cast<std::size_t>(view_->outputs.size()));
   for (int i = 0; i < view_->outputs.size(); ++i) outputs_[i] = values_[view_->outputs[i].node];
   if (moved_) captured_.clear();
+  if (holders_.empty() && device_ == nullptr) find_holders();
   pointers_changed_ = moved_ = false;
+ }
+
+ void find_holders() {
+  holders_.resize(static_cast<std::size_t>(view_->inputs.size()));
+  for (int input = 0; input < view_->inputs.size(); ++input) {
+   const int of = view_->inputs[input].node;
+   bool assigned = false;
+   for (const assignment_entry& update : view_->assignments) assigned = assigned || root(update.node) == of;
+   if (assigned) continue;
+   numbered<void**>& holders = holders_[input];
+   for (int i = 0; i < view_->nodes.size(); ++i)
+    if (root(i) == of) holders.push_back(&values_[i].data);
+   for (int k = 0; k < view_->values.size(); ++k)
+    if (root(view_->values[k]) == of) holders.push_back(&operands_[k].data);
+   for (int i = 0; i < view_->outputs.size(); ++i)
+    if (root(view_->outputs[i].node) == of) holders.push_back(&outputs_[i].data);
+  }
+ }
+
+ bool move_input(int input, void* data) {
+  for (void** const holder : holders_[input]) *holder = data;
+  return !holders_[input].empty();
  }
 
  const program_view* view_;
@@ -19363,8 +20576,10 @@ protected:
  numbered<std::int64_t> given_symbols_;
  numbered<std::int64_t> symbols_;
  numbered<buffer_view> values_, operands_, outputs_;
+ numbered<void*> given_;
  numbered<kernel_step> steps_;
  numbered<copy> copies_;
+ numbered<numbered<void**>> holders_;
  lifetimes live_;
  numbered<std::int64_t> offsets_, scratch_offsets_;
  numbered<std::size_t> planned_bytes_, scratch_bytes_, needed_scratch_, sizes_;
@@ -19381,6 +20596,9 @@ protected:
  const variable_entry* missing_variable_ = nullptr;
  bool bound_ = false, pointers_changed_ = true, moved_ = true;
 };
+
+template <class X>
+basic_bound_program<X>::~basic_bound_program() = default;
 
 TG_COMPILED(graph, class basic_bound_program<void>)
 
@@ -19465,7 +20683,7 @@ struct call_label {
  std::source_location where;
 };
 
-enum class call_part : unsigned char { operation, value, adjoints, summed_adjoints, program };
+enum class call_part : unsigned char { operation, value, adjoints, summed_adjoints, program, exchange };
 
 struct observed_call {
  call_part part;
@@ -21127,11 +22345,18 @@ public:
   host_good_(true),
   read_only_(read_only),
   owner_(static_cast<std::shared_ptr<const void>&&>(owner)) {}
+ /// The same in a device's memory.
+ copies(runtime::device_runtime& d, void* remote, std::size_t bytes, std::shared_ptr<const void> owner,
+  bool read_only)
+  : copies(nullptr, bytes, static_cast<std::shared_ptr<const void>&&>(owner), read_only) {
+  device_ = &d;
+  remote_ = remote;
+  host_good_ = false;
+  remote_good_ = remote_is_foreign_ = true;
+ }
  copies(const copies&) = delete;
  copies& operator=(const copies&) = delete;
- ~copies() {
-  if (remote_ != nullptr) device_->release(remote_);
- }
+ ~copies() { drop_remote(); }
 
  /// For the CPU to read, or to write (`change`).
  std::byte* host(bool change) {
@@ -21162,9 +22387,16 @@ private:
  void move_to(runtime::device_runtime& d) {
   host(true);
   const std::lock_guard lock(mutex_);
-  if (remote_ != nullptr) device_->release(remote_);
-  remote_ = nullptr;
+  drop_remote();
   device_ = &d;
+ }
+ void drop_remote() {
+  if (remote_is_foreign_)
+   owner_ = nullptr;
+  else if (remote_ != nullptr)
+   device_->release(remote_);
+  remote_ = nullptr;
+  remote_good_ = remote_is_foreign_ = false;
  }
 
  std::mutex mutex_;
@@ -21172,7 +22404,7 @@ private:
  void* remote_ = nullptr;
  std::byte* host_;
  std::size_t bytes_;
- bool host_good_, remote_good_ = false, read_only_ = false;
+ bool host_good_, remote_good_ = false, read_only_ = false, remote_is_foreign_ = false;
  runtime::arena own_;
  std::shared_ptr<const void> owner_;
 };
@@ -21301,15 +22533,19 @@ public:
  explicit storage_reference(std::size_t bytes)
   : storage_(runtime::current_runtime() == nullptr ? buffer_pool::instance().allocate(bytes)
               : storage::make_on(*runtime::current_runtime(), bytes)) {}
- /// Over elements of somebody else. Those that are read-only are shared as long as they are there: writing copies them first.
- static storage_reference over(void* elements, std::size_t bytes, std::shared_ptr<const void> owner,
-        bool read_only) {
+ /// Over elements of somebody else, in the CPU's memory or in that of `where`. Those that are read-only are shared as long as
+ /// they are there: writing copies them first.
+ static storage_reference over(void* elements, std::size_t bytes, std::shared_ptr<const void> owner, bool read_only,
+        runtime::device_runtime* where = nullptr) {
   storage_reference r;
   r.storage_ = new storage;
   r.storage_->size_class = storage::on_device;
   r.storage_->bytes = bytes;
-  r.storage_->elsewhere = new copies(static_cast<std::byte*>(elements), bytes,
-          static_cast<std::shared_ptr<const void>&&>(owner), read_only);
+  r.storage_->elsewhere =
+   where == nullptr
+    ? new copies(static_cast<std::byte*>(elements), bytes,
+       static_cast<std::shared_ptr<const void>&&>(owner), read_only)
+    : new copies(*where, elements, bytes, static_cast<std::shared_ptr<const void>&&>(owner), read_only);
   return r;
  }
  storage_reference(const storage_reference& other) : storage_(other.storage_) {
@@ -21397,13 +22633,14 @@ public:
   dims_.attach(nullptr);
  }
 
- /// Over elements of somebody else, row by row, which `owner` keeps; see eager/borrow.hpp.
+ /// Over elements of somebody else, row by row, which `owner` keeps, in the CPU's memory or in that of `where`; see
+ /// eager/borrow.hpp and cuda/device_elements.hpp.
  static any_tensor over(dtype type, const tapegraph::shape& dims, void* elements, std::shared_ptr<const void> owner,
-      bool read_only) {
+      bool read_only, runtime::device_runtime* where = nullptr) {
   any_tensor t = outline_of(type, dims);
   const auto bytes = static_cast<std::size_t>(dims.elements()) * size_of(type);
   t.storage_ = detail::storage_reference::over(elements, bytes, static_cast<std::shared_ptr<const void>&&>(owner),
-             read_only);
+             read_only, where);
   return t;
  }
 
@@ -25076,6 +26313,9 @@ void check_column_type(const column_spec& column) {
       name_of(dtype_of<T>));
 }
 
+TG_COMPILED(data, std::string text_of<void>(const std::vector<std::int64_t>&))
+TG_COMPILED(data, void check_record_shape<void>(const column_spec&))
+
 }
 
 /// Where a generator puts one record: one span per column.
@@ -25152,6 +26392,8 @@ private:
  std::vector<std::size_t> bytes_;
  std::int64_t size_ = 0;
 };
+
+TG_COMPILED(data, void array_source::add<void>(column_spec, std::shared_ptr<const std::byte>, std::int64_t))
 
 /// Records made on demand by `generate(std::int64_t record, const record_writer& out)`.
 template <class Generate>
@@ -25312,7 +26554,7 @@ class basic_dataset {
  using dataset = basic_dataset;
 
 public:
- basic_dataset() : source_(std::make_shared<array_source>()) {}
+ basic_dataset();
  explicit basic_dataset(std::shared_ptr<const source> records) : source_(std::move(records)) {
   if (!source_) throw argument_error("data set: null source");
  }
@@ -25402,6 +26644,23 @@ public:
   return subset(records);
  }
 
+ /// What one of `parts` ranks reads that train together: of each batch of n records the rows [n part / parts, n (part + 1) / parts),
+ /// those of its shards. Size, batches and order are those of the whole set; other rows of a batch hold zeros, and their records
+ /// are never asked for. `fit` of a sharded model takes it, and counts over all ranks that an epoch saw every record once;
+ /// what is measured reads the whole set. Throws argument_error for a part that is none, and for a pipeline.
+ dataset shard(int part, int parts) const {
+  check_records("shard");
+  if (parts < 1 || part < 0 || part >= parts)
+   throw argument_error("dataset.shard: part " + std::to_string(part) + " of " + std::to_string(parts));
+  dataset result = *this;
+  result.part_ = part;
+  result.parts_ = parts;
+  return result;
+ }
+ /// What shard() was given; 0 of 1: everything.
+ int part() const { return part_; }
+ int parts() const { return parts_; }
+
  /// Number of records; below 0 where a pipeline does not know.
  std::int64_t size() const {
   if (batches_) return batches_->size();
@@ -25435,16 +26694,7 @@ private:
    throw argument_error(std::string("dataset.") + what +
         ": the set is a pipeline, whose records have no numbers; say it in the pipeline");
  }
- dataset& add_column(column_spec column, std::shared_ptr<const std::byte> data, std::int64_t values) {
-  const auto* arrays = dynamic_cast<const array_source*>(source_.get());
-  if (arrays == nullptr || indices_ || batches_)
-   throw argument_error("dataset.add: column '" + column.name +
-        "': columns are added to arrays only, before subset, take and split");
-  auto grown = std::make_shared<array_source>(*arrays);
-  grown->add(std::move(column), std::move(data), values);
-  source_ = std::move(grown);
-  return *this;
- }
+ dataset& add_column(column_spec column, std::shared_ptr<const std::byte> data, std::int64_t values);
 
  std::shared_ptr<const source> source_;
  std::shared_ptr<const batch_source> batches_; ///< in place of the records
@@ -25452,6 +26702,7 @@ private:
  std::optional<std::uint64_t> shuffle_seed_;
  std::int64_t batch_size_ = 0;
  std::int64_t prefetch_depth_ = 0;
+ int part_ = 0, parts_ = 1;
  bool drop_remainder_ = false;
 };
 using dataset = basic_dataset<>;
@@ -25479,6 +26730,22 @@ split_datasets train_validation_split(const dataset& all, std::uint64_t seed, do
    all.subset(numbers.first(static_cast<std::size_t>(held)))};
 }
 
+template <class X>
+basic_dataset<X>::basic_dataset() : source_(std::make_shared<array_source>()) {}
+
+template <class X>
+basic_dataset<X>& basic_dataset<X>::add_column(column_spec column, std::shared_ptr<const std::byte> data,
+           std::int64_t values) {
+ const auto* arrays = dynamic_cast<const array_source*>(source_.get());
+ if (arrays == nullptr || indices_ || batches_)
+  throw argument_error("dataset.add: column '" + column.name +
+       "': columns are added to arrays only, before subset, take and split");
+ auto grown = std::make_shared<array_source>(*arrays);
+ grown->add(std::move(column), std::move(data), values);
+ source_ = std::move(grown);
+ return *this;
+}
+
 TG_COMPILED(data, class basic_dataset<void>)
 
 }
@@ -25496,6 +26763,23 @@ class tensor;
 }
 
 namespace tapegraph::data {
+
+/// How many records, and a sum over their numbers, scrambled, that tells one record twice from two.
+struct read_records {
+ std::int64_t count = 0;
+ std::uint64_t sum = 0;
+
+ void add(std::int64_t record) {
+  std::uint64_t x = (static_cast<std::uint64_t>(record) + 1) * 0x9E3779B97F4A7C15u;
+  x = (x ^ x >> 29) * 0xBF58476D1CE4E5B9u;
+  sum += x ^ x >> 32;
+  ++count;
+ }
+ void add(const read_records& more) {
+  count += more.count;
+  sum += more.sum;
+ }
+};
 
 /// Some records, column by column; valid until the next batch is asked for.
 class batch {
@@ -25543,6 +26827,7 @@ private:
  const std::vector<column_spec>* columns_ = nullptr;
  std::vector<std::vector<line>> memory_; ///< none where it stands somewhere else
  std::vector<const std::byte*> data_;
+ read_records whole_, read_; ///< of a part of a set: what the batch consists of, and what was read for it
  std::int64_t count_ = 0;
  std::int64_t index_ = 0;
 };
@@ -25612,6 +26897,7 @@ public:
   started_ = true;
   epoch_ = epoch;
   produced_ = taken_ = released_ = first;
+  whole_ = read_ = {};
   wait_seconds_ = 0;
   if (thread_.joinable()) {
    requested_ = true;
@@ -25627,8 +26913,16 @@ public:
   const double asked = tapegraph::detail::steady_seconds();
   const batch* result = walk_ ? walked() : thread_.joinable() ? take() : assemble();
   wait_seconds_ += tapegraph::detail::steady_seconds() - asked;
+  if (result != nullptr && data_.parts() > 1) {
+   whole_.add(result->whole_);
+   read_.add(result->read_);
+  }
   return result;
  }
+
+ /// Of a part of a set (dataset.shard): the records of the batches since begin_epoch(), and which of them were read here.
+ const read_records& whole() const { return whole_; }
+ const read_records& read() const { return read_; }
 
  /// Time the consumer spent in next() since begin_epoch(): what ingestion cost training.
  double wait_seconds() const { return wait_seconds_; }
@@ -25686,16 +26980,35 @@ private:
  void fill(batch& to, std::int64_t index) {
   const std::int64_t first = index * data_.batch_size();
   const std::int64_t count = std::min(data_.batch_size(), data_.size() - first);
+  const std::int64_t begin = count * data_.part() / data_.parts();
+  const std::int64_t end = count * (data_.part() + 1) / data_.parts();
   for (std::size_t c = 0; c < places_.size(); ++c)
-   places_[c] = reinterpret_cast<std::byte*>(to.memory_[c].data());
-  for (std::int64_t i = 0; i < count && !cancel_.load(std::memory_order_relaxed); ++i) {
-   const std::int64_t position = first + i;
-   data_.records().fill(
-    data_.record_at(order_.empty() ? position : order_[static_cast<std::size_t>(position)]), places_);
+   places_[c] = reinterpret_cast<std::byte*>(to.memory_[c].data()) +
+      static_cast<std::size_t>(begin) * data_.columns()[c].record_bytes();
+  const auto record_of = [&](std::int64_t i) {
+   return data_.record_at(order_.empty() ? first + i : order_[static_cast<std::size_t>(first + i)]);
+  };
+  if (data_.parts() > 1) {
+   to.whole_ = to.read_ = {};
+   for (std::int64_t i = 0; i < count; ++i) to.whole_.add(record_of(i));
+   if (count != data_.batch_size()) clear_others(to, begin, end, count);
+  }
+  for (std::int64_t i = begin; i < end && !cancel_.load(std::memory_order_relaxed); ++i) {
+   data_.records().fill(record_of(i), places_);
+   if (data_.parts() > 1) to.read_.add(record_of(i));
    for (std::size_t c = 0; c < places_.size(); ++c) places_[c] += data_.columns()[c].record_bytes();
   }
   to.count_ = count;
   to.index_ = index;
+ }
+
+ void clear_others(batch& to, std::int64_t begin, std::int64_t end, std::int64_t count) {
+  for (std::size_t c = 0; c < places_.size(); ++c) {
+   const std::size_t row = data_.columns()[c].record_bytes();
+   auto* const at = reinterpret_cast<std::byte*>(to.memory_[c].data());
+   std::memset(at, 0, static_cast<std::size_t>(begin) * row);
+   std::memset(at + static_cast<std::size_t>(end) * row, 0, static_cast<std::size_t>(count - end) * row);
+  }
  }
 
  const batch* walked() {
@@ -25783,6 +27096,7 @@ private:
  std::int64_t taken_ = 0;    ///< batches handed out
  std::int64_t released_ = 0; ///< batches whose buffer may be used again
  double wait_seconds_ = 0;
+ read_records whole_, read_;
  bool started_ = false, requested_ = false, busy_ = false, stop_ = false;
  std::jthread thread_;
 };
@@ -26704,6 +28018,8 @@ constexpr auto softmax(const A& x, int axis = -1, std::source_location where = s
 /// type and shape of the labels for an output of this type and shape; and, where it has a meaning, `accuracy(output, labels)`,
 /// the share of records that are right. `per_record(output, labels)` is what is left after the last axis was reduced, [batch] of an output
 /// [batch, n]: what weights of records multiply. More losses: nn/losses_all.hpp.
+///
+/// Calls that the component holds (nn/compiled_training.hpp) are not inlined: their callers would be compiled with all of them.
 
 namespace tapegraph {
 
@@ -26739,12 +28055,12 @@ constexpr auto mean_of_record(const A& values) {
 /// max(x, 0) - x z + log(1 + exp(-|x|)), which does not overflow.
 struct sigmoid_cross_entropy {
  static constexpr std::string_view name = "sigmoid_cross_entropy";
- constexpr auto operator()(auto x, auto z) const { return mean(each(x, z)); }
+ [[gnu::noinline]] constexpr auto operator()(auto x, auto z) const { return mean(each(x, z)); }
  static constexpr auto per_record(auto x, auto z) { return detail::mean_of_record(each(x, z)); }
  static constexpr auto each(auto x, auto z) { return maximum(x, 0) - x * z + log1p(exp(-abs(x))); }
  static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
  static constexpr auto right(auto x, auto z) { return cast<float>((x > 0) == (z > 0.5)); }
- static constexpr auto accuracy(auto x, auto z) { return mean(right(x, z)); }
+ [[gnu::noinline]] static constexpr auto accuracy(auto x, auto z) { return mean(right(x, z)); }
 };
 
 /// Binary cross-entropy of probabilities p, clipped to [1e-7, 1 - 1e-7] as Keras does.
@@ -26764,17 +28080,17 @@ struct binary_cross_entropy {
 /// Cross-entropy of logits [batch..., classes] against a distribution of the same shape (one-hot rows, say).
 struct softmax_cross_entropy {
  static constexpr std::string_view name = "softmax_cross_entropy";
- constexpr auto operator()(auto x, auto z) const { return mean(-sum(z * log_softmax(x), -1)); }
+ [[gnu::noinline]] constexpr auto operator()(auto x, auto z) const { return mean(-sum(z * log_softmax(x), -1)); }
  static constexpr auto per_record(auto x, auto z) { return eval(-sum(z * log_softmax(x), -1)); }
  static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
  static constexpr auto right(auto x, auto z) { return cast<float>(argmax(x, -1) == argmax(z, -1)); }
- static constexpr auto accuracy(auto x, auto z) { return mean(right(x, z)); }
+ [[gnu::noinline]] static constexpr auto accuracy(auto x, auto z) { return mean(right(x, z)); }
 };
 
 /// Cross-entropy of logits [batch..., classes] against int32 class numbers [batch...].
 struct sparse_softmax_cross_entropy {
  static constexpr std::string_view name = "sparse_softmax_cross_entropy";
- constexpr auto operator()(auto x, auto z) const {
+ [[gnu::noinline]] constexpr auto operator()(auto x, auto z) const {
   const auto chosen = take_along(log_softmax(x), expand_dims(z, -1));
   return mean(-chosen);
  }
@@ -26785,13 +28101,13 @@ struct sparse_softmax_cross_entropy {
   return {dtype::i32, detail::dims_without_last(output)};
  }
  static constexpr auto right(auto x, auto z) { return cast<float>(argmax(x, -1) == z); }
- static constexpr auto accuracy(auto x, auto z) { return mean(right(x, z)); }
+ [[gnu::noinline]] static constexpr auto accuracy(auto x, auto z) { return mean(right(x, z)); }
 };
 
 /// The mean of squared differences.
 struct mean_squared_error {
  static constexpr std::string_view name = "mean_squared_error";
- constexpr auto operator()(auto x, auto z) const { return mean(each(x, z)); }
+ [[gnu::noinline]] constexpr auto operator()(auto x, auto z) const { return mean(each(x, z)); }
  static constexpr auto per_record(auto x, auto z) { return detail::mean_of_record(each(x, z)); }
  static constexpr auto each(auto x, auto z) { return square(x - z); }
  static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
@@ -28164,7 +29480,7 @@ class model_base {
 public:
  /// Writes the model's variables by path as safetensors; an older file is replaced only by a complete new one. Needs
  /// #include <tapegraph/io/weights.hpp>. Throws data_error where writing fails, and argument_error for {.everything = true} in a
- /// hook of fit other than on_checkpoint.
+ /// hook of fit other than on_checkpoint. Of ranks that train together the chief alone writes: the others' calls do nothing.
  template <class Path>
  void save(const Path& path, const save_options& options = {}) const {
   static_assert(weight_files_known<Path>(), "model.save needs #include <tapegraph/io/weights.hpp>");
@@ -28172,6 +29488,7 @@ public:
    if (options.everything && fitting_)
     throw argument_error("save: in the middle of fit, what resumes it is saved in on_checkpoint, which "
          "request_checkpoint() asks for");
+   if (!writes_files_) return;
    weight_file<Path>::save(path, model_to_save{variables_, step_, options_.seed, run_, trains_}, options);
   }
  }
@@ -28189,12 +29506,21 @@ public:
    return {};
  }
 
+ /// Whether `save` and the callbacks of fit write: of ranks that train together the chief alone does.
+ bool writes_files() const { return writes_files_; }
+
  /// The model's variables and, behind them, the optimizer's.
  variable_list& variables() { return variables_; }
  const variable_list& variables() const { return variables_; }
  /// Steps trained so far.
  std::int64_t step() const { return step_; }
+ /// For steps that are made elsewhere, from `gradients`: as if so many had been trained. Throws argument_error below 0.
+ void set_step(std::int64_t step) {
+  if (step < 0) throw argument_error("set_step: " + std::to_string(step));
+  step_ = step;
+ }
  /// The layer table as text: type, output shape and parameters of each layer, and totals.
+ template <class = void>
  std::string summary() const {
   model_summary s = summary_;
   s.trainable = trainable_parameter_count();
@@ -28211,9 +29537,10 @@ public:
  }
 
 protected:
- explicit model_base(const compile_options& options) : options_(options), device_(runtime::current_runtime()) {
-  if (options.device) device_ = runtime::runtime_for(*options.device);
- }
+ explicit model_base(const compile_options& options);
+ model_base(model_base&&) = default;
+ model_base& operator=(model_base&&) = default;
+ ~model_base();
 
  template <class Model, class Spec, class AllTrace>
  void set_up() {
@@ -28250,7 +29577,18 @@ protected:
  state_entries run_;
  bool fitting_ = false;
  bool trains_ = true;
+ bool writes_files_ = true;
+ bool reads_part_ = false;
+ int rank_ = 0, rank_count_ = 1;
 };
+
+#if TG_DEFINES_FOR_HOST(nn)
+TG_DEFINITION model_base::model_base(const compile_options& options)
+ : options_(options), device_(runtime::current_runtime()) {
+ if (options.device) device_ = runtime::runtime_for(*options.device);
+}
+TG_DEFINITION model_base::~model_base() = default;
+#endif
 
 template <class>
 void model_base::read_traces(model_base& m, const ir::program_view& model, const ir::program_view& all,
@@ -28328,6 +29666,8 @@ public:
 
  /// Variables, save, summary.
  detail::model_base& model() const { return model_; }
+ /// Whether callbacks write files here: of ranks that train together the chief alone does.
+ bool writes_files() const { return model_.writes_files(); }
 
  /// The model's metrics over this epoch so far, put into `logs`: for hooks of steps, in which a GPU is waited for.
  void read_metrics() {
@@ -28538,7 +29878,9 @@ struct mode_calls {
  step_result (*measure)(model_base&, batch_columns) = nullptr;
  launched_step (*launch)(model_base&, batch_columns) = nullptr; ///< of modes that run ahead
  step_result (*result_of)(model_base&, const launched_step&) = nullptr;
- void (*use_shards)(model_base&, std::int64_t batch_size, int shards) = nullptr; ///< of models whose batches are cut
+ int (*use_shards)(model_base&, std::int64_t batch_size, int shards) = nullptr; ///< of models whose batches are cut
+ void (*count_records)(model_base&,
+      const data::loader&) = nullptr; ///< at the end of an epoch, over ranks that read parts
  /// What its metrics have measured since they were reset; null where it has none.
  void (*metrics)(const model_base&, std::vector<named_value>&) = nullptr;
 };
@@ -28550,6 +29892,23 @@ bool holds_index(const buffer_view& column, const index_error& e) {
  if (e.position >= static_cast<std::int64_t>(column.bytes() / size_of(column.type))) return false;
  return e.index == (column.type == dtype::i32 ? static_cast<const std::int32_t*>(column.data)[e.position]
             : static_cast<const std::int64_t*>(column.data)[e.position]);
+}
+
+/// Throws range_error that names the column which an index was refused in, if it is one of these; a column without a name is called
+/// `labels(its number)`.
+template <class = void>
+void name_column(const mode_calls& calls, batch_columns columns, std::string_view (*labels)(int),
+    const index_error& e) {
+ const std::size_t inputs = calls.inputs.size();
+ for (std::size_t k = 0; k < inputs + calls.labels.size(); ++k) {
+  if (!holds_index(columns[k], e)) continue;
+  std::string called(k < inputs ? calls.inputs[k].name : calls.labels[k - inputs]);
+  if (!called.empty())
+   called = (k < inputs ? "input '" : "labels '") + called + "'";
+  else
+   called = k < inputs ? "input" : labels(static_cast<int>(k - inputs));
+  throw range_error(called + ": " + e.what());
+ }
 }
 
 /// Which columns of a data set are a model's, and their views in a batch.
@@ -28733,6 +30092,7 @@ void basic_trainer<X>::reset_metrics() {
 }
 
 TG_COMPILED(nn, bool holds_index<void>(const buffer_view&, const index_error&))
+TG_COMPILED(nn, void name_column<void>(const mode_calls&, batch_columns, std::string_view (*)(int), const index_error&))
 TG_COMPILED(nn, void stored_metric::find<void>(const variable_list&, std::string_view))
 TG_COMPILED(nn, void column_match::find<void>(const mode_calls&, const std::vector<data::column_spec>&, bool))
 
@@ -28840,6 +30200,7 @@ struct fit_position {
  bool has_learning_rate = false;
  std::int64_t set_size = 0, batch_size = 0, batches = 0;
  bool shuffle = false;
+ std::int64_t shards = 0;
  history past;
 
  template <class = void>
@@ -28860,6 +30221,7 @@ struct fit_position {
   a("batch_size", batch_size);
   a("batches", batches);
   a("shuffle", shuffle);
+  if (shards > 0 || a.holds("shards")) a("shards", shards);
   archive_history(a, past);
  }
 };
@@ -29337,6 +30699,7 @@ struct fit_run {
  training_state& state;
  io::progress_line& progress;
 
+ int shards = 0;
  measured_sums sums{};
  bool endless = false;
  bool ended = false;
@@ -29432,8 +30795,10 @@ fit_sets sets_of(const data::dataset& all, const fit_options& o, const mode_call
   sets.validation = all.subset(numbers.subspan(static_cast<std::size_t>(kept)));
  }
  weigh_by_class(sets, o, calls, weights);
+ if (sets.train.parts() != all.parts()) sets.train = sets.train.shard(all.part(), all.parts());
  sets.train = sets.train.batch(o.batch_size).prefetch(o.prefetch);
  if (o.shuffle && !all.batches()) sets.train = sets.train.shuffle(seed);
+ if (sets.validation && sets.validation->parts() > 1) sets.validation = sets.validation->shard(0, 1);
  if (sets.validation)
   sets.validation = sets.validation->batch(o.validation_batch_size > 0 ? o.validation_batch_size : o.batch_size)
        .prefetch(o.prefetch);
@@ -29442,6 +30807,7 @@ fit_sets sets_of(const data::dataset& all, const fit_options& o, const mode_call
 
 }
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29480,6 +30846,7 @@ void basic_trainer<X>::note_position(const fit_run& run) {
  p.batch_size = run.options.batch_size;
  p.batches = s.batches;
  p.shuffle = run.options.shuffle;
+ p.shards = run.shards;
  p.past = s.history;
  run_.clear();
  state_archive archive(run_, state_archive::task::save, "fit");
@@ -29516,6 +30883,10 @@ void basic_trainer<X>::restore_position(fit_run& run) {
  if (p.inside && (p.batch < 1 || (p.batch > p.batches && p.batches > 0)))
   throw data_error("fit: the state of the run says batch " + std::to_string(p.batch) + " of " +
       std::to_string(p.batches));
+ if (p.shards > 0 && p.shards != std::max(run.shards, 1) && run.options.shards == 0)
+  throw argument_error("fit: the run cut its batches into " + std::to_string(p.shards) +
+       " shards, and another number gives other bits; this model cuts them into " +
+       std::to_string(std::max(run.shards, 1)) + " (fit_options::shards says that it is meant)");
  refuse_missing_callbacks(run.hooks, run_);
  std::vector<std::pair<variable*, any_tensor>> metric_states;
  for (variable& v : variables_) {
@@ -29563,12 +30934,18 @@ namespace tapegraph::detail {
 template <class X>
 history basic_trainer<X>::fit_with(const mode_calls& calls, const data::dataset& train, const fit_options& options,
         const fit_hooks& hooks) {
+ int shards = 0;
  if (calls.use_shards != nullptr)
-  calls.use_shards(*this, options.batch_size, options.shards);
+  shards = calls.use_shards(*this, options.batch_size, options.shards);
  else if (options.shards != 0)
   throw argument_error("fit: shards is " + std::to_string(options.shards) +
        ", and this model is not compiled for shards: tg::compile<Mode>(..., tg::sharded{}) of "
        "tapegraph/distributed.hpp");
+ if (train.parts() > 1 && (train.part() != rank_ || train.parts() != rank_count_))
+  throw argument_error("fit: the data set is what rank " + std::to_string(train.part()) + " of " +
+       std::to_string(train.parts()) + " reads; this model is rank " + std::to_string(rank_) +
+       " of " + std::to_string(rank_count_));
+ reads_part_ = train.parts() > 1;
  const dtype weights = variables_.size() > 0 ? variables_.at(0).type() : dtype::f32;
  const fit_sets sets = sets_of(train, options, calls, options_.seed, weights);
  column_match match(calls, sets.train.columns());
@@ -29581,7 +30958,7 @@ history basic_trainer<X>::fit_with(const mode_calls& calls, const data::dataset&
  }
  constexpr io::progress_style styles[]{io::progress_style::quiet, io::progress_style::automatic,
           io::progress_style::per_epoch};
- io::progress_line progress(std::cerr, styles[options.verbose]);
+ io::progress_line progress(std::cerr, styles[writes_files_ ? options.verbose : 0]);
  training_state state(*this, hooks.rate, calls.metrics);
  fit_run run{calls,
     options,
@@ -29592,6 +30969,7 @@ history basic_trainer<X>::fit_with(const mode_calls& calls, const data::dataset&
     validation ? &*validation_match : nullptr,
     state,
     progress};
+ run.shards = shards;
  state.epoch = run.next_epoch = options.initial_epoch;
  state.epochs = options.epochs;
  state.step = step_;
@@ -29645,6 +31023,7 @@ void basic_trainer<X>::run_epoch(fit_run& run) {
   if (s.batch > 0) run.progress.end_epoch(s.batch, s.logs);
   return;
  }
+ if (reads_part_ && !s.ends()) run.calls.count_records(*this, run.loader);
  const step_result means = run.sums.mean();
  epoch_result r;
  r.loss = means.loss;
@@ -29765,7 +31144,7 @@ template <class X>
 measured_result basic_trainer<X>::evaluate_with(const mode_calls& calls, const data::dataset& set,
             std::int64_t batch_size) {
  column_match match(calls, set.columns());
- data::loader loader(set.batch(batch_size).prefetch(2));
+ data::loader loader((set.parts() > 1 ? set.shard(0, 1) : set).batch(batch_size).prefetch(2));
  return measure_batches(calls, match, loader, 0);
 }
 
@@ -29914,7 +31293,7 @@ auto predict_set(const mode_calls& calls, const data::dataset& set, std::int64_t
  using result = std::remove_cvref_t<decltype(predict(std::declval<const tensor<Elements>&>()...))>;
  using pack = output_pack<result>;
  column_match match(calls, set.columns(), true);
- data::loader loader(set.batch(batch_size).prefetch(2));
+ data::loader loader((set.parts() > 1 ? set.shard(0, 1) : set).batch(batch_size).prefetch(2));
  if (loader.batches_per_epoch() == data::endless)
   throw argument_error("predict: the data set has no end; take(n) of it");
  output_rows rows[static_cast<std::size_t>(pack::count)];
@@ -29952,8 +31331,8 @@ template <class... Inputs>
 struct input_rows {
  static constexpr int count = sizeof...(Inputs);
  static inline const input_spec rows[count + 1]{{Inputs::name, dtype_of<typename Inputs::spec_type::element_type>,
-            Inputs::spec_type::rank, Inputs::spec_type::extents,
-            &Inputs::spec_type::text}...};
+             Inputs::spec_type::rank, Inputs::spec_type::extents,
+             &Inputs::spec_type::text}...};
 };
 template <class Spec>
 struct only_input {
@@ -29964,6 +31343,14 @@ template <class T, auto... Extents>
 struct input_table<spec<T, Extents...>> : input_rows<only_input<spec<T, Extents...>>> {};
 template <class... Inputs>
 struct input_table<inputs<Inputs...>> : input_rows<Inputs...> {};
+
+template <class Derived>
+void add_shard_calls(mode_calls& calls) {
+ calls.use_shards = [](model_base& m, std::int64_t batch_size, int shards) {
+  return static_cast<Derived&>(m).use_shards(batch_size, shards);
+ };
+ calls.count_records = [](model_base& m, const data::loader& from) { static_cast<Derived&>(m).count_records(from); };
+}
 
 /// While it lives, a step is counted that is not made.
 class step_ahead {
@@ -30053,9 +31440,7 @@ public:
    };
   }
   if constexpr (requires(Derived & d) { d.use_shards(std::int64_t{}, int{}); })
-   calls.use_shards = [](detail::model_base& m, std::int64_t batch_size, int shards) {
-    static_cast<Derived&>(m).use_shards(batch_size, shards);
-   };
+   detail::add_shard_calls<Derived>(calls);
   const detail::callback_hooks hooks[]{detail::hooks_of(callbacks)..., {}};
   return this->fit_with(
    calls, train, options,
@@ -30167,17 +31552,7 @@ private:
   try {
    return f();
   } catch (const index_error& e) {
-   constexpr int inputs = sizeof...(Elements);
-   for (int k = 0; k < inputs + objective::columns; ++k) {
-    if (!detail::holds_index(columns[k], e)) continue;
-    std::string called(k < inputs ? batch_calls().inputs[static_cast<std::size_t>(k)].name
-           : objective::column_names[static_cast<std::size_t>(k - inputs)]);
-    if (!called.empty())
-     called = (k < inputs ? "input '" : "labels '") + called + "'";
-    else
-     called = k < inputs ? "input" : ir::labels_name<Loss>(k - inputs);
-    throw range_error(called + ": " + e.what());
-   }
+   detail::name_column(batch_calls(), columns, &ir::labels_name<Loss>, e);
    throw;
   }
  }
@@ -30222,6 +31597,8 @@ tensor<T> batch_tensor(const buffer_view& v) {
   runtime::current_runtime()->copy(t.view().data, v.data, v.bytes());
  return t;
 }
+
+TG_COMPILED(nn, tensor<float> batch_tensor<float>(const buffer_view&))
 
 template <class Derived, class Trainer, class Model, class Spec, class Loss, class Optimizer>
 class basic_eager_model : public trainable_model<Derived, Spec, Loss, Trainer> {
@@ -30497,6 +31874,42 @@ tensor<T> output_tensor(const ir::program& p, int index) {
   throw dtype_error(std::string("the output is ") + name_of(type) + ", asked for as " + name_of(dtype_of<T>));
  return tensor<T>(output_copy(p, index));
 }
+
+template <class = void>
+class call_results {
+public:
+ explicit call_results(ir::program& p) : program_(&p) {
+  if (p.device() != nullptr) return;
+  const device_scope on(nullptr);
+  p.bind();
+  const int count = p.view().outputs.size();
+  for (int k = 0; k < count; ++k) {
+   const buffer_view& v = p.device_output(k);
+   if (v.bytes() < worth_placing) continue;
+   made_.resize(static_cast<std::size_t>(count));
+   made_[static_cast<std::size_t>(k)] = any_tensor(v.type, shape(v.rank, v.extents));
+  }
+  for (std::size_t k = 0; k < made_.size(); ++k)
+   if (made_[k].has_storage() && !p.place_output(static_cast<int>(k), made_[k].view().data)) made_[k] = {};
+ }
+ call_results(const call_results&) = delete;
+ call_results& operator=(const call_results&) = delete;
+ ~call_results() {
+  if (!made_.empty()) program_->recall_outputs();
+ }
+
+ any_tensor take(int index) {
+  const auto k = static_cast<std::size_t>(index);
+  if (made_.empty() || !made_[k].has_storage()) return output_copy(*program_, index);
+  return std::move(made_[k]);
+ }
+
+private:
+ static constexpr std::size_t worth_placing = std::size_t{1} << 15;
+
+ ir::program* program_;
+ std::vector<any_tensor> made_;
+};
 
 template <class Stage, std::size_t I>
 using output_element = element_t<Stage::value.nodes[Stage::value.outputs[static_cast<int>(I)].node].type>;
@@ -30816,6 +32229,9 @@ template <class = void>
 class basic_graph_trainer : public basic_trainer<> {
 protected:
  using basic_trainer<>::basic_trainer;
+ basic_graph_trainer(basic_graph_trainer&&) = default;
+ basic_graph_trainer& operator=(basic_graph_trainer&&) = default;
+ ~basic_graph_trainer();
 
  static void set_numbers(ir::program& p, std::string_view name, std::span<const double> numbers);
  ir::program& prepared_step(const ir::program_view& program);
@@ -30995,8 +32411,9 @@ void basic_graph_trainer<X>::predict_with(const prediction_calls& calls, std::ve
    tracked = tracked || tape_storage::instance().tracks(x[i]);
   }
   const random_state random{options_.seed, static_cast<std::uint64_t>(step_)};
+  call_results<> made(p);
   p.run(random);
-  for (std::size_t k = 0; k < results.size(); ++k) results[k] = output_copy(p, static_cast<int>(k));
+  for (std::size_t k = 0; k < results.size(); ++k) results[k] = made.take(static_cast<int>(k));
   if (calls.gradient == nullptr || !tracked) return;
   taped_call call(p, random, std::move(x));
   call.gradient = calls.gradient();
@@ -31009,6 +32426,9 @@ void basic_graph_trainer<X>::predict_with(const prediction_calls& calls, std::ve
   }
  });
 }
+
+template <class X>
+basic_graph_trainer<X>::~basic_graph_trainer() = default;
 
 TG_COMPILED(nn, class basic_graph_trainer<void>)
 
@@ -32299,9 +33719,9 @@ struct returned<R> {
  static constexpr int count = 1;
  static constexpr void record(ir::trace& t, const R& value) { t.outputs.push_back({"", eval(value).id()}); }
  template <class Stage, int First>
- static auto rebuild(const ir::program& p, tape_index first) {
+ static auto rebuild(call_results<>& from, tape_index first) {
   constexpr dtype type = Stage::value.nodes[Stage::value.outputs[First].node].type;
-  auto value = output_tensor<element_t<type>>(p, First);
+  tensor<element_t<type>> value(from.take(First));
   if (is_floating(type) && first.serial != 0) value.set_tape_index({first.serial, first.index + First});
   return value;
  }
@@ -32316,10 +33736,10 @@ struct returned<std::tuple<R...>> {
    values);
  }
  template <class Stage, int First>
- static auto rebuild(const ir::program& p, tape_index first) {
+ static auto rebuild(call_results<>& from, tape_index first) {
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
-   return std::tuple<decltype(returned<R>::template rebuild<Stage, First + before(I)>(p, first))...>{
-    returned<R>::template rebuild<Stage, First + before(I)>(p, first)...};
+   return std::tuple<decltype(returned<R>::template rebuild<Stage, First + before(I)>(from, first))...>{
+    returned<R>::template rebuild<Stage, First + before(I)>(from, first)...};
   }
   (std::index_sequence_for<R...>{});
  }
@@ -32340,9 +33760,9 @@ struct returned<R<P...>> {
  static constexpr int count = parts::count;
  static constexpr void record(ir::trace& t, const R<P...>& r) { parts::record(t, r.parts()); }
  template <class Stage, int First>
- static auto rebuild(const ir::program& p, tape_index first) {
+ static auto rebuild(call_results<>& from, tape_index first) {
   return std::apply([](auto&&... part) { return R<std::remove_cvref_t<decltype(part)>...>{std::move(part)...}; },
-      parts::template rebuild<Stage, First>(p, first));
+      parts::template rebuild<Stage, First>(from, first));
  }
 };
 
@@ -32383,12 +33803,13 @@ public:
   int index = 0;
   (program_->set_input(index++, arguments.view()), ...);
   const random_state random = random_.next();
+  detail::call_results<> results(*program_);
   program_->run(random);
   const detail::tape_storage& tape = detail::tape_storage::instance();
   tape_index place;
   if constexpr (differentiable)
    if (tape.recording() && (tape.tracks(arguments) || ...)) place = record(random, {arguments...});
-  return detail::returned<typename trace::result>::template rebuild<first_stage, 0>(*program_, place);
+  return detail::returned<typename trace::result>::template rebuild<first_stage, 0>(results, place);
  }
 
  /// Calls draw from this seed, counted from here, instead of the thread's (random::set_seed).
@@ -32625,16 +34046,21 @@ struct dense_options {
 template <class Scope, tensor_like X>
 constexpr auto dense(const Scope& scope, const X& x, const dense_options& options,
      std::source_location where = std::source_location::current()) {
- const auto input = scope.operand(x, where);
- const auto mark = scope.enter();
- const shape dims = shape_of(input);
- const std::int64_t features = detail::features_of(scope, dims, "dense: input needs an axis of features");
- const std::int64_t units = scope.require(options.units > 0, "dense: units must be positive") ? options.units : 1;
- const auto kernel = scope.variable_like(input, "kernel", {features, units}, detail::kernel_options(options));
- const auto product = matmul(input, kernel, {}, where);
- if (!options.use_bias) return scope.leave("dense", mark, product);
- const auto bias = scope.variable_like(input, "bias", {units}, detail::bias_options(options));
- return scope.leave("dense", mark, eval(product + bias, where));
+ if constexpr (!handle<X>) {
+  return dense(scope, scope.operand(x, where), options, where);
+ } else {
+  const auto input = scope.operand(x, where);
+  const auto mark = scope.enter();
+  const shape dims = shape_of(input);
+  const std::int64_t features = detail::features_of(scope, dims, "dense: input needs an axis of features");
+  const std::int64_t units =
+   scope.require(options.units > 0, "dense: units must be positive") ? options.units : 1;
+  const auto kernel = scope.variable_like(input, "kernel", {features, units}, detail::kernel_options(options));
+  const auto product = matmul(input, kernel, {}, where);
+  if (!options.use_bias) return scope.leave("dense", mark, product);
+  const auto bias = scope.variable_like(input, "bias", {units}, detail::bias_options(options));
+  return scope.leave("dense", mark, eval(product + bias, where));
+ }
 }
 
 }
@@ -32775,17 +34201,13 @@ template <class Options>
 constexpr variable_options beta_options(const Options& o) {
  return {.initializer = o.beta_initializer, .regularizer = o.beta_regularizer, .constraint = o.beta_constraint};
 }
-}
 
-/// Batch normalization over all axes but the last (Ioffe and Szegedy 2015). Training uses the batch's mean and (population)
-/// variance and updates the moving averages; evaluation and prediction use those, and so does training while they are frozen
-/// (`model.variables().set_trainable("norm", false)` for all of scope / "norm"), as Keras does with `layer.trainable = False`.
-/// x [..., channels], whose shape the result has; variables "gamma", "beta", "moving_mean" and "moving_variance", each [channels].
-template <class Scope, tensor_like X>
-constexpr auto batch_normalization(const Scope& scope, const X& x, const batch_normalization_options& o = {},
-        std::source_location where = std::source_location::current()) {
+/// Batch normalization whose statistics are mean(values, input, axes) of the input and of its squared distances from that.
+template <class Scope, tensor_like X, class Mean>
+constexpr auto normalized_batch(const Scope& scope, const X& x, const batch_normalization_options& o,
+        std::source_location where, const Mean& mean_over) {
  if constexpr (requires { scope.float_scope(); })
-  return scope.rounded(batch_normalization(scope.float_scope(), x, o, where), where);
+  return scope.rounded(normalized_batch(scope.float_scope(), x, o, where, mean_over), where);
  const auto input = scope.operand(x, where);
  const auto mark = scope.enter();
  const shape dims = shape_of(input);
@@ -32803,13 +34225,8 @@ constexpr auto batch_normalization(const Scope& scope, const X& x, const batch_n
  for (int i = 0; i + 1 < dims.rank(); ++i) leading.index[leading.count++] = static_cast<std::int8_t>(i);
  auto average = moving_mean, spread = moving_variance;
  if (scope.training()) {
-  const extent size = detail::reduced_size(input, leading);
-  const auto batch_mean = [&](const auto& values) {
-   const auto total = sum(values, leading, {}, where);
-   return total / extent_number(total, size);
-  };
-  average = scope.unless_frozen(moving_mean, batch_mean(input), where);
-  spread = scope.unless_frozen(moving_variance, batch_mean(square(input - average)), where);
+  average = scope.unless_frozen(moving_mean, mean_over(input, input, leading), where);
+  spread = scope.unless_frozen(moving_variance, mean_over(square(input - average), input, leading), where);
   scope.assign(moving_mean, moving_mean * o.momentum + average * (1 - o.momentum), where);
   scope.assign(moving_variance, moving_variance * o.momentum + spread * (1 - o.momentum), where);
  }
@@ -32817,6 +34234,22 @@ constexpr auto batch_normalization(const Scope& scope, const X& x, const batch_n
  const auto factor = o.scale ? eval(inverse * gamma, where) : inverse;
  const auto centered = (input - average) * factor;
  return scope.leave("batch_normalization", mark, o.center ? eval(centered + beta, where) : eval(centered, where));
+}
+}
+
+/// Batch normalization over all axes but the last (Ioffe and Szegedy 2015). Training uses the batch's mean and (population)
+/// variance and updates the moving averages; evaluation and prediction use those, and so does training while they are frozen
+/// (`model.variables().set_trainable("norm", false)` for all of scope / "norm"), as Keras does with `layer.trainable = False`.
+/// x [..., channels], whose shape the result has; variables "gamma", "beta", "moving_mean" and "moving_variance", each [channels].
+/// With a mask (nn/layers/masking.hpp) the statistics are those of the steps that count.
+template <class Scope, tensor_like X>
+constexpr auto batch_normalization(const Scope& scope, const X& x, const batch_normalization_options& o = {},
+        std::source_location where = std::source_location::current()) {
+ return detail::normalized_batch(scope, x, o, where,
+         [&](const auto& values, const auto& input, const axes& leading) {
+          const auto total = sum(values, leading, {}, where);
+          return total / extent_number(total, detail::reduced_size(input, leading));
+         });
 }
 
 }
@@ -37627,8 +39060,6 @@ using centered_rmsprop_momentum = basic_rmsprop<true, true>;
 }
 // ---- tapegraph/nn/optimizers/schedules.hpp ----
 
-#include <numbers>
-
 /// Schedules: numbers that depend on the step, which counts from 0 as Keras's iterations do. Names, members and formulas are
 /// those of keras.optimizers.schedules; where Keras has none, the comment says whose they are.
 ///
@@ -37963,6 +39394,7 @@ struct csv_logger {
 
 template <class>
 void csv_logger::add_line(const training_state& s) {
+ if (!s.writes_files()) return;
  const bool first = columns.empty();
  if (first) {
   std::string more;
@@ -43296,6 +44728,16 @@ TG_MASKED_OPERATOR(*)
 TG_MASKED_OPERATOR(/)
 #undef TG_MASKED_OPERATOR
 
+#define TG_MASKED_PAIR(word)                                                                                           \
+ template <class A, class B>                                                                                        \
+  requires detail::masked_operands<A, B>                                                                         \
+ constexpr auto word(const A& a, const B& b) {                                                                      \
+  return detail::masked_formula([](const auto& x, const auto& y) { return word(x, y); }, a, b);                  \
+ }
+TG_MASKED_PAIR(maximum)
+TG_MASKED_PAIR(minimum)
+#undef TG_MASKED_PAIR
+
 #define TG_MASKED_FUNCTION(word)                                                                                       \
  template <class X, class M, class... More>                                                                         \
  constexpr auto word(const masked<X, M>& x, const More&... more) {                                                  \
@@ -43405,6 +44847,19 @@ TG_KEEPS_MASK(rms_normalization, rms_normalization_options)
 TG_KEEPS_MASK(prelu, prelu_options)
 TG_KEEPS_MASK(activity_regularization, regularizer)
 #undef TG_KEEPS_MASK
+
+/// Statistics are those of the steps that count, as Keras has them: sums over these, divided by their number + 1e-7.
+template <class Scope, class X, class M>
+constexpr auto batch_normalization(const Scope& scope, const masked<X, M>& x, const batch_normalization_options& o = {},
+        std::source_location where = std::source_location::current()) {
+ if (!x.has_mask) return x.with(batch_normalization(scope, x.value, o, where));
+ return x.with(detail::normalized_batch(
+  scope, x.value, o, where, [&](const auto& values, const auto& input, const axes& leading) {
+   const auto counts = detail::mask_over(x.mask, shape_of(input).rank());
+   const auto steps = sum(tapegraph::where(counts, ones_like(input), 0), leading, {}, where);
+   return sum(tapegraph::where(counts, values, 0), leading, {}, where) / (steps + 1e-7);
+  }));
+}
 
 template <class Scope, class X, class M, class F>
 constexpr auto time_distributed(const Scope& scope, const masked<X, M>& x, const F& f) {
@@ -43583,6 +45038,58 @@ constexpr auto grouped_query_attention(const Scope& scope, const Q& query, const
   masks...);
 }
 
+namespace detail {
+/// The mask of values [batch, time, ...] whose steps all count.
+template <handle X>
+constexpr auto mask_of_all(const X& x, int rank) {
+ auto counts = eval(ones_like(x) == 1);
+ while (shape_of(counts).rank() > rank) counts = all(counts, -1);
+ return counts;
+}
+/// Masks [batch, time] of values that are put together on an axis: on one behind the steps, a step counts that counts in all; on one of
+/// theirs, the masks are put together, too.
+template <class X, class Y, class M>
+constexpr M mask_together(const masked<X, M>& a, const masked<Y, M>& b, int axis) {
+ const int steps = shape_of(a.has_mask ? a.mask : b.mask).rank();
+ if (axis >= steps) return both_masks(a, b).mask;
+ return concat(a.has_mask ? a.mask : mask_of_all(a.value, steps), b.has_mask ? b.mask : mask_of_all(b.value, steps),
+    axis);
+}
+/// A value as one with a mask of another's type, which it has not.
+template <class V, class Other>
+constexpr auto as_masked(const V& value, const Other& other) {
+ if constexpr (is_masked<V>) {
+  return value.sealed();
+ } else {
+  const auto sealed = eval(value);
+  return masked<std::remove_cv_t<decltype(sealed)>, decltype(other.mask)>{sealed, other.mask, false};
+ }
+}
+}
+
+/// Values of equal steps, one behind the other; a step counts that counts in both, on axes behind the steps. On the axes of batch and
+/// time the masks are put together as the values are, and a value without a mask counts whole.
+template <class A, class B>
+ requires detail::masked_operands<A, B>
+constexpr auto concat(const A& x, const B& y, int axis = -1,
+     std::source_location where = std::source_location::current()) {
+ const auto a = detail::as_masked(x, y);
+ const auto b = detail::as_masked(y, a);
+ auto result = a.with(concat(a.value, b.value, axis, where));
+ const int place = axis < 0 ? axis + shape_of(a.value).rank() : axis;
+ result.has_mask = a.has_mask || b.has_mask;
+ if (result.has_mask) result.mask = detail::mask_together(a, b, place);
+ return result;
+}
+/// Any number of them: concat({a, b, c}, -1).
+template <class X, class M, std::size_t N>
+constexpr auto concat(const masked<X, M> (&parts)[N], int axis = -1,
+     std::source_location where = std::source_location::current()) {
+ auto result = parts[0].sealed();
+ for (std::size_t i = 1; i < N; ++i) result = concat(result, parts[i], axis, where);
+ return result;
+}
+
 #define TG_ENDS_MASK(word)                                                                                             \
  template <class X, class M, class... More>                                                                         \
  constexpr X word(const masked<X, M>& x, const More&...) {                                                          \
@@ -43600,7 +45107,6 @@ TG_ENDS_MASK(transpose)
   return x.value;                                                                                                \
  }
 TG_HAS_NO_MASK(conv1d, conv1d_layer_options)
-TG_HAS_NO_MASK(batch_normalization, batch_normalization_options)
 #undef TG_HAS_NO_MASK
 
 }
@@ -48199,7 +49705,9 @@ inline std::string explain(const ir::program_view& view, const explain_options& 
 template <class Model>
  requires requires(const Model& m) { m.training_view(); }
 std::string explain(const Model& model, const explain_options& options = {}) {
- return explain(model.training_view(), options);
+ std::string text = explain(model.training_view(), options);
+ if constexpr (requires { model.exchanges_text(); }) text += model.exchanges_text();
+ return text;
 }
 
 }
@@ -48344,12 +49852,13 @@ struct found_positions {
  Count count; ///< int32 []: of all that are not 0, also of those for which there was no room
 };
 
-/// Where x is not 0 (true; NaN is not 0): the first `size` places.
+/// Where x is not 0 (true; NaN is not 0): the first `size` places. A scalar is a line of one element.
 template <tensor_like A>
 constexpr auto nonzero(const A& x, std::int64_t size, std::source_location where = std::source_location::current()) {
  const auto value = eval(x, where);
- const shape dims = shape_of(value);
- const auto marks = eval(ravel(value, where) != 0, where);
+ const auto line_of_x = ravel(value, where);
+ const shape dims = shape_of(value).rank() > 0 ? shape_of(value) : shape_of(line_of_x);
+ const auto marks = eval(line_of_x != 0, where);
  const auto found = detail::marked_places(marks, size, where);
  const auto coordinate = [&](int axis) {
   shape beside;
@@ -48444,1159 +49953,23 @@ namespace tapegraph {
 
 /// How the CPU computes convolutions of float; double is always direct.
 enum class convolution_algorithm : unsigned char {
- direct, ///< sums of products: the default
- fast ///< fewer products where the shape allows it (docs/performance.md): in two dimensions errors 4 to 10 times as large
-};
-
-}
-// ---- tapegraph/ops/convolution/cpu_fast.hpp ----
-
-// ---- tapegraph/ops/convolution/cpu_fast_line.hpp ----
-
-// ---- tapegraph/ops/convolution/cpu_fast_transforms.hpp ----
-
-// ---- tapegraph/ops/convolution/cpu_fast_plan.hpp ----
-
-namespace tapegraph::cpu::detail {
-
-inline constexpr int fast_outputs = 4;
-
-inline bool takes_planar(const convolution_geometry& g) {
- constexpr std::int64_t fewest_channels = 32, fewest_tiles = 16;
- return g.groups == 1 && g.stride_height == 1 && g.stride_width == 1 && g.dilation_height == 1 &&
-  g.dilation_width == 1 && g.kernel_height == g.kernel_width && (g.kernel_width == 3 || g.kernel_width == 5) &&
-  g.pad_top < g.kernel_height && g.pad_left < g.kernel_width && g.in_channels >= fewest_channels &&
-  g.out_channels >= fewest_channels && g.in_height > 0 && g.in_width > 0 &&
-  divide_up(g.out_height, fast_outputs) * divide_up(g.out_width, fast_outputs) >= fewest_tiles;
-}
-
-struct line_tiles {
- std::int64_t lead;
- std::int64_t taps;
- std::int64_t transform;
- std::int64_t outputs;
- std::int64_t across;
-
- static std::int64_t products(std::int64_t transform) { return 3 * (transform / 2 - 1) + 2; }
-
- explicit line_tiles(const convolution_geometry& g)
-  : lead(divide_up(g.pad_left, g.stride_width) * g.stride_width - g.pad_left),
-  taps(divide_up(g.kernel_width + lead, g.stride_width)),
-  transform(0),
-  outputs(0),
-  across(0) {
-  constexpr std::int64_t fewest = 3, filter_tiles = 2;
-  std::int64_t best = divide_up(g.out_width * g.kernel_width, fewest * g.stride_width);
-  for (std::int64_t n = 32; n <= 256; n *= 2) {
-   if (n < taps + 8) continue;
-   const std::int64_t tiles = divide_up(g.out_width, n - taps + 1);
-   const std::int64_t cost = (tiles + filter_tiles) * products(n);
-   if (cost >= best) continue;
-   best = cost;
-   transform = n;
-   across = tiles;
-   outputs = divide_up(g.out_width, tiles);
-  }
- }
-};
-
-inline bool takes_line(const convolution_geometry& g) {
- constexpr std::int64_t fewest_channels = 32;
- return g.groups == 1 && g.in_height == 1 && g.kernel_height == 1 && g.out_height == 1 && g.pad_top == 0 &&
-  g.dilation_width == 1 && g.pad_left < g.kernel_width && g.in_channels * g.stride_width >= fewest_channels &&
-  g.out_channels >= fewest_channels && g.in_width > 0 && g.out_width > 0 && line_tiles(g).transform != 0;
-}
-
-inline bool takes_fast(const convolution_geometry& g) { return takes_planar(g) || takes_line(g); }
-
-struct fast_plan {
- convolution_geometry g;
- std::int64_t taps;
- std::int64_t transform;
- std::int64_t outputs;
- std::int64_t lead_rows, rows;
- std::int64_t image;
- std::int64_t products;
- std::int64_t down, across, tiles;
- std::int64_t in_row, out_row;
- std::int64_t block, blocks;
- std::int64_t images;
- std::int64_t group;
- panel_layout filters, turned;
-
- static constexpr std::int64_t block_tiles = 48, group_tiles = 216;
-
- fast_plan(const convolution_geometry& given, int lanes)
-  : g(given),
-  lead_rows(0),
-  rows(given.kernel_height * given.kernel_width * given.in_channels),
-  image(given.in_height * given.in_width * given.in_channels) {
-  if (takes_planar(given)) {
-   const std::int64_t side = fast_outputs + g.kernel_width - 1;
-   taps = g.kernel_width;
-   transform = 0;
-   outputs = fast_outputs;
-   products = side * side;
-   down = divide_up(g.out_height, fast_outputs);
-   across = divide_up(g.out_width, fast_outputs);
-  } else {
-   const line_tiles tiling(given);
-   taps = 0;
-   transform = tiling.transform;
-   outputs = tiling.outputs;
-   products = line_tiles::products(transform);
-   down = 1;
-   across = tiling.across;
-   lead_rows = tiling.lead * given.in_channels;
-   g.in_width = divide_up(given.in_width, given.stride_width);
-   g.in_channels = given.in_channels * given.stride_width;
-   g.pad_left = divide_up(given.pad_left, given.stride_width);
-   g.kernel_width = tiling.taps;
-   g.stride_width = 1;
-  }
-  filters = {g.out_channels, lanes};
-  turned = {g.in_channels, lanes};
-  tiles = g.batch * down * across;
-  const std::int64_t each = down * across;
-  images = std::max<std::int64_t>(1, (block_tiles + each / 2) / each);
-  block = std::max(block_tiles, std::min(images * each, block_tiles * 3 / 2));
-  blocks = divide_up(tiles, block_tiles);
-  group = std::min(group_tiles, tiles);
-  in_row = row_of(g.in_channels, lanes);
-  out_row = row_of(g.out_channels, lanes);
- }
- std::int64_t filter_stride() const { return filters.size(turned.n) + 48; }
- std::int64_t turned_stride() const { return turned.size(filters.n) + 48; }
- std::int64_t channel_block(std::int64_t row) const { return products * block * row; }
- std::int64_t result_block() const { return products * block * 2 * filters.lanes; }
- std::int64_t input_group() const { return products * group * in_row; }
- std::int64_t gradient_group() const { return products * group * filters.size(1); }
-
-private:
- static std::int64_t row_of(std::int64_t channels, int lanes) {
-  const std::int64_t row = panel_layout::padded(channels, lanes);
-  return row % 64 == 0 ? row + lanes : row;
- }
-};
-
-struct fast_tile {
- std::int64_t image, row, column;
-
- fast_tile(const fast_plan& plan, std::int64_t tile)
-  : image(tile / (plan.down * plan.across)),
-  row(tile / plan.across % plan.down * fast_outputs),
-  column(tile % plan.across * plan.outputs) {}
-};
-
-}
-// ---- tapegraph/ops/convolution/cpu_toom_cook.hpp ----
-
-namespace tapegraph::cpu::detail {
-
-template <int Outputs, int Taps>
-struct toom_cook {
- static constexpr int outputs = Outputs, taps = Taps, products = Outputs + Taps - 1;
- static_assert(products % 2 == 0 && products <= 8);
-
- static constexpr double point(int i) {
-  constexpr double points[7] = {0, 1, -1, 2, -2, 0.5, -0.5};
-  return points[i];
- }
- static constexpr bool pairs(int i) { return i % 2 == 1 && i + 1 < products - 1; }
- static constexpr double power(double x, int n) {
-  double result = 1;
-  for (int k = 0; k < n; ++k) result *= x;
-  return result;
- }
-
- struct input {
-  static constexpr int rows = products, columns = products;
-  static constexpr double at(int i, int j) {
-   double polynomial[products + 1] = {1};
-   int degree = 0;
-   for (int p = 0; p < products - 1; ++p) {
-    if (p == i) continue;
-    for (int k = ++degree; k >= 0; --k)
-     polynomial[k] = (k > 0 ? polynomial[k - 1] : 0) - point(p) * (k < degree ? polynomial[k] : 0);
-   }
-   return j <= degree ? polynomial[j] : 0;
-  }
- };
- struct output {
-  static constexpr int rows = products, columns = outputs;
-  static constexpr double at(int i, int j) {
-   return i < products - 1 ? power(point(i), j) : j == outputs - 1 ? 1 : 0;
-  }
- };
- struct filter {
-  static constexpr int rows = products, columns = taps;
-  static constexpr double at(int i, int j) {
-   if (i == products - 1) return j == taps - 1 ? 1 : 0;
-   double scale = 1;
-   for (int p = 0; p < products - 1; ++p)
-    if (p != i) scale *= point(i) - point(p);
-   return power(point(i), j) / scale;
-  }
- };
-};
-
-template <class Numbers, class Map, class V>
-struct channel_map {
- using type = typename V::type;
- static constexpr int rows = Map::rows, columns = Map::columns;
-
- template <int I, int J>
- TG_INLINE static void add_term(type& sum, const type& x) {
-  constexpr double factor = Map::at(I, J);
-  if constexpr (factor == 1)
-   sum += x;
-  else if constexpr (factor == -1)
-   sum -= x;
-  else if constexpr (factor != 0)
-   V::multiply_add(sum, x, static_cast<float>(factor));
- }
-
- template <int I, int First, int Step, int... K>
- TG_INLINE static void row(type& sum, const type* x, int step, std::integer_sequence<int, K...>) {
-  sum = type{};
-  (add_term<I, First + Step * K>(sum, x[(First + Step * K) * step]), ...);
- }
- template <int I>
- TG_INLINE static void rows_from(const type* x, int step, type* y, int result_step) {
-  if constexpr (Numbers::pairs(I)) {
-   type even, odd;
-   row<I, 0, 2>(even, x, step, std::make_integer_sequence<int, (columns + 1) / 2>{});
-   row<I, 1, 2>(odd, x, step, std::make_integer_sequence<int, columns / 2>{});
-   y[I * result_step] = even + odd;
-   y[(I + 1) * result_step] = even - odd;
-  } else if constexpr (I == 0 || !Numbers::pairs(I - 1)) {
-   row<I, 0, 1>(y[I * result_step], x, step, std::make_integer_sequence<int, columns>{});
-  }
- }
- template <int... I>
- TG_INLINE static void forward(const type* x, int step, type* y, int result_step, std::integer_sequence<int, I...>) {
-  (rows_from<I>(x, step, y, result_step), ...);
- }
- TG_INLINE static void forward(const type* x, int step, type* y, int result_step) {
-  forward(x, step, y, result_step, std::make_integer_sequence<int, rows>{});
- }
-
- template <int I, int J>
- TG_INLINE static void add_folded(type& sum, const type* folded) {
-  if constexpr (I == 0 || !Numbers::pairs(I - 1))
-   add_term<I, J>(sum, folded[Numbers::pairs(I) && J % 2 == 1 ? I + 1 : I]);
- }
- template <int J, int... I>
- TG_INLINE static void column(type& sum, const type* folded, std::integer_sequence<int, I...>) {
-  sum = type{};
-  (add_folded<I, J>(sum, folded), ...);
- }
- template <int I>
- TG_INLINE static void fold(const type* x, int step, type* folded) {
-  if constexpr (Numbers::pairs(I)) {
-   folded[I] = x[I * step] + x[(I + 1) * step];
-   folded[I + 1] = x[I * step] - x[(I + 1) * step];
-  } else if constexpr (I == 0 || !Numbers::pairs(I - 1)) {
-   folded[I] = x[I * step];
-  }
- }
- template <int... I, int... J>
- TG_INLINE static void backward(const type* x, int step, type* y, int result_step,
-        std::integer_sequence<int, I...> all, std::integer_sequence<int, J...>) {
-  type folded[rows];
-  (fold<I>(x, step, folded), ...);
-  (column<J>(y[J * result_step], folded, all), ...);
- }
- TG_INLINE static void backward(const type* x, int step, type* y, int result_step) {
-  backward(x, step, y, result_step, std::make_integer_sequence<int, rows>{},
-    std::make_integer_sequence<int, columns>{});
- }
-
- TG_INLINE static void forward_both(const type* x, type* y) {
-  type half[rows * columns];
-  for (int j = 0; j < columns; ++j) forward(x + j, columns, half + j, columns);
-  for (int i = 0; i < rows; ++i) forward(half + i * columns, 1, y + i * rows, 1);
- }
- TG_INLINE static void backward_both(const type* x, type* y) {
-  type half[columns * rows];
-  for (int j = 0; j < rows; ++j) backward(x + j, rows, half + j, rows);
-  for (int i = 0; i < columns; ++i) backward(half + i * rows, 1, y + i * columns, 1);
- }
+ direct, ///< sums of products for every shape
+ fast ///< the default: fewer products where the shape allows it (docs/performance.md), with errors 4 to 10 times as large there
 };
 
 }
 
-namespace tapegraph::cpu::detail {
-
-template <class V>
-TG_INLINE void load_channels(typename V::type& to, const float* from, std::int64_t left) {
- if (from == nullptr)
-  to = typename V::type{};
- else if (left >= V::lanes)
-  V::load(to, from);
- else
-  V::load_first(to, from, static_cast<int>(left));
-}
-template <class V>
-TG_INLINE void store_channels(float* to, const typename V::type& value, std::int64_t left) {
- if (left >= V::lanes)
-  V::store(to, value);
- else
-  V::store_first(to, value, static_cast<int>(left));
-}
-
-template <int Side>
-TG_INLINE void find_pixels(const float* (&pixel)[Side * Side], const float* images, std::int64_t height,
-      std::int64_t width, std::int64_t channels, const fast_tile& at, std::int64_t row,
-      std::int64_t column) {
- for (int i = 0; i < Side; ++i)
-  for (int j = 0; j < Side; ++j) {
-   const std::int64_t y = row + i, x = column + j;
-   const bool inside = y >= 0 && y < height && x >= 0 && x < width;
-   pixel[i * Side + j] = inside ? images + ((at.image * height + y) * width + x) * channels : nullptr;
-  }
-}
-
-struct input_job {
- convolution_geometry g;
- const fast_plan* plan;
- const float* x;
- float* v;
- std::int64_t first, last, product_stride;
-};
-template <int Taps>
-struct input_transform {
- template <class Isa>
- TG_INLINE static void run(const input_job* job) {
-  using v = vector<float, Isa::vector_bytes>;
-  using numbers = toom_cook<fast_outputs, Taps>;
-  constexpr int side = numbers::products;
-  const convolution_geometry& g = job->g;
-  typename v::type in[side * side], out[side * side];
-  const float* pixel[side * side];
-  for (std::int64_t tile = job->first; tile < job->last; ++tile) {
-   const fast_tile at(*job->plan, tile);
-   find_pixels<side>(pixel, job->x, g.in_height, g.in_width, g.in_channels, at, at.row - g.pad_top,
-       at.column - g.pad_left);
-   float* const to = job->v + (tile - job->first) * job->plan->in_row;
-   for (std::int64_t c = 0; c < g.in_channels; c += v::lanes) {
-    for (int i = 0; i < side * side; ++i)
-     load_channels<v>(in[i], pixel[i] == nullptr ? nullptr : pixel[i] + c, g.in_channels - c);
-    channel_map<numbers, typename numbers::input, v>::forward_both(in, out);
-    for (int i = 0; i < side * side; ++i) v::store(to + i * job->product_stride + c, out[i]);
-   }
-  }
- }
-};
-
-struct gradient_job {
- convolution_geometry g;
- const fast_plan* plan;
- const float* dy;
- float* w;
- std::int64_t first, last, begin, size;
- bool in_panels;
-};
-template <int Taps>
-struct gradient_transform {
- template <class Isa>
- TG_INLINE static void run(const gradient_job* job) {
-  using v = vector<float, Isa::vector_bytes>;
-  using numbers = toom_cook<fast_outputs, Taps>;
-  constexpr int side = numbers::products, m = fast_outputs;
-  const convolution_geometry& g = job->g;
-  const panel_layout& layout = job->plan->filters;
-  const std::int64_t product_stride = job->size * (job->in_panels ? layout.size(1) : job->plan->out_row);
-  typename v::type in[m * m], out[side * side];
-  const float* pixel[m * m];
-  for (std::int64_t tile = job->first; tile < job->last; ++tile) {
-   const fast_tile at(*job->plan, tile);
-   find_pixels<m>(pixel, job->dy, g.out_height, g.out_width, g.out_channels, at, at.row, at.column);
-   for (std::int64_t c = 0; c < g.out_channels; c += v::lanes) {
-    const std::int64_t panel = c / (2 * v::lanes);
-    float* const to =
-     job->w + (job->in_panels ? layout.offset(panel, job->size) +
-            (tile - job->begin) * layout.width(panel) + c % (2 * v::lanes)
-           : (tile - job->begin) * job->plan->out_row + c);
-    for (int i = 0; i < m * m; ++i)
-     load_channels<v>(in[i], pixel[i] == nullptr ? nullptr : pixel[i] + c, g.out_channels - c);
-    channel_map<numbers, typename numbers::output, v>::forward_both(in, out);
-    for (int i = 0; i < side * side; ++i) v::store(to + i * product_stride, out[i]);
-   }
-  }
- }
-};
-
-struct filter_job {
- static constexpr int most = 8;
- convolution_geometry g;
- const fast_plan* plan;
- const float* w;
- float* u;
- std::int64_t product_stride, first, last;
- bool turned;
-};
-template <int Taps>
-struct filter_transform {
- template <class Isa>
- TG_INLINE static void run(const filter_job* job) {
-  using v = vector<float, Isa::vector_bytes>;
-  using numbers = toom_cook<fast_outputs, Taps>;
-  constexpr int side = numbers::products, taps = Taps * Taps;
-  const panel_layout& layout = job->turned ? job->plan->turned : job->plan->filters;
-  const std::int64_t depth = job->turned ? job->g.out_channels : job->g.in_channels;
-  const std::int64_t in_channels = job->g.in_channels, out_channels = job->g.out_channels;
-  typename v::type in[taps], out[side * side];
-  alignas(64) float turned[taps][filter_job::most][v::lanes] = {};
-  for (std::int64_t n = 0; n < layout.n; n += v::lanes) {
-   const std::int64_t panel = n / (2 * v::lanes), left = layout.n - n;
-   float* const to = job->u + layout.offset(panel, depth) + n % (2 * v::lanes);
-   for (int i = 0; job->turned && i < taps; ++i)
-    transpose(&turned[i][0][0], v::lanes, job->w + (i * in_channels + n) * out_channels + job->first,
-      out_channels, std::min<std::int64_t>(v::lanes, left), job->last - job->first);
-   for (std::int64_t c = job->first; c < job->last; ++c) {
-    for (int i = 0; i < taps; ++i) {
-     if (job->turned)
-      v::load(in[i], turned[i][c - job->first]);
-     else
-      load_channels<v>(in[i], job->w + (i * in_channels + c) * out_channels + n, left);
-    }
-    channel_map<numbers, typename numbers::filter, v>::forward_both(in, out);
-    for (int i = 0; i < side * side; ++i)
-     v::store(to + i * job->product_stride + c * layout.width(panel), out[i]);
-   }
-  }
- }
-};
-
-struct output_job {
- convolution_geometry g;
- const fast_plan* plan;
- const float* results;
- float* y;
- convolution_epilogue<float> epilogue;
- std::int64_t first, last, panel;
- bool pooled;
-};
-template <int Taps>
-struct output_transform {
- template <class Isa>
- TG_INLINE static void run(const output_job* job) {
-  using v = vector<float, Isa::vector_bytes>;
-  using type = typename v::type;
-  using numbers = toom_cook<fast_outputs, Taps>;
-  constexpr int side = numbers::products, m = fast_outputs;
-  const convolution_geometry& g = job->g;
-  const std::int64_t width = job->plan->filters.width(job->panel), first_channel = job->panel * 2 * v::lanes;
-  const std::int64_t step = job->pooled ? 2 : 1, height = g.out_height / step, row = g.out_width / step;
-  type in[side * side], out[m * m], bias = {};
-  for (std::int64_t tile = job->first; tile < job->last; ++tile) {
-   const fast_tile at(*job->plan, tile);
-   for (std::int64_t n = 0; n < width; n += v::lanes) {
-    const std::int64_t channel = first_channel + n, left = g.out_channels - channel;
-    const float* const from = job->results + (tile - job->first) * width + n;
-    for (int i = 0; i < side * side; ++i) v::load(in[i], from + i * job->plan->block * width);
-    channel_map<numbers, typename numbers::output, v>::backward_both(in, out);
-    if (job->epilogue.bias != nullptr) load_channels<v>(bias, job->epilogue.bias + channel, left);
-    for (type& each : out) {
-     each += bias;
-     if (job->epilogue.relu) each = each <= type{} ? type{} : each;
-    }
-    for (std::int64_t i = 0; i < m; i += step)
-     for (std::int64_t j = 0; j < m; j += step) {
-      const std::int64_t y = (at.row + i) / step, x = (at.column + j) / step;
-      if (y >= height || x >= row) continue;
-      type value = out[i * m + j];
-      if (job->pooled) {
-       take_larger(value, out[i * m + j + 1]);
-       take_larger(value, out[(i + 1) * m + j]);
-       take_larger(value, out[(i + 1) * m + j + 1]);
-      }
-      store_channels<v>(job->y + ((at.image * height + y) * row + x) * g.out_channels + channel,
-          value, left);
-     }
-   }
-  }
- }
- template <class Value>
- TG_INLINE static void take_larger(Value& best, const Value& other) {
-  best = best > other ? best : best != best ? best : other;
- }
-};
-
-struct input_gradient_job {
- convolution_geometry g;
- const fast_plan* plan;
- const float* results;
- float* dx;
- std::int64_t first, last, panel;
-};
-template <int Taps>
-struct input_gradient_transform {
- template <class Isa>
- TG_INLINE static void run(const input_gradient_job* job) {
-  using v = vector<float, Isa::vector_bytes>;
-  using numbers = toom_cook<fast_outputs, Taps>;
-  constexpr int side = numbers::products;
-  const convolution_geometry& g = job->g;
-  const std::int64_t width = job->plan->turned.width(job->panel), first_channel = job->panel * 2 * v::lanes;
-  typename v::type in[side * side], out[side * side], sum;
-  const float* pixel[side * side];
-  for (std::int64_t tile = job->first; tile < job->last; ++tile) {
-   const fast_tile at(*job->plan, tile);
-   find_pixels<side>(pixel, job->dx, g.in_height, g.in_width, g.in_channels, at, at.row - g.pad_top,
-       at.column - g.pad_left);
-   for (std::int64_t n = 0; n < width; n += v::lanes) {
-    const std::int64_t channel = first_channel + n, left = g.in_channels - channel;
-    const float* const from = job->results + (tile - job->first) * width + n;
-    for (int i = 0; i < side * side; ++i) v::load(in[i], from + i * job->plan->block * width);
-    channel_map<numbers, typename numbers::input, v>::backward_both(in, out);
-    for (int i = 0; i < side * side; ++i) {
-     if (pixel[i] == nullptr) continue;
-     float* const to = job->dx + (pixel[i] - job->dx) + channel;
-     load_channels<v>(sum, to, left);
-     sum += out[i];
-     store_channels<v>(to, sum, left);
-    }
-   }
-  }
- }
-};
-
-struct filter_gradient_job {
- convolution_geometry g;
- const fast_plan* plan;
- const float* sums;
- float* dw;
- std::int64_t product_stride, first, last;
-};
-template <int Taps>
-struct filter_gradient_transform {
- template <class Isa>
- TG_INLINE static void run(const filter_gradient_job* job) {
-  using v = vector<float, Isa::vector_bytes>;
-  using numbers = toom_cook<fast_outputs, Taps>;
-  constexpr int side = numbers::products, taps = Taps * Taps;
-  const convolution_geometry& g = job->g;
-  const panel_layout& layout = job->plan->filters;
-  typename v::type in[side * side], out[taps];
-  for (std::int64_t n = 0; n < g.out_channels; n += v::lanes) {
-   const std::int64_t panel = n / (2 * v::lanes);
-   const float* const from = job->sums + layout.offset(panel, g.in_channels) + n % (2 * v::lanes);
-   for (std::int64_t c = job->first; c < job->last; ++c) {
-    for (int i = 0; i < side * side; ++i)
-     v::load(in[i], from + i * job->product_stride + c * layout.width(panel));
-    channel_map<numbers, typename numbers::filter, v>::backward_both(in, out);
-    for (int i = 0; i < taps; ++i)
-     store_channels<v>(job->dw + (i * g.in_channels + c) * g.out_channels + n, out[i],
-         g.out_channels - n);
-   }
-  }
- }
-};
-
-}
-// ---- tapegraph/ops/convolution/cpu_real_fourier.hpp ----
-
-namespace tapegraph::cpu::detail {
-
-struct fourier_angles {
- static constexpr int most = 256;
- std::array<float, most / 2> cosine{}, sine{};
-
- fourier_angles() {
-  for (std::size_t k = 0; k < most / 2; ++k) {
-   const double angle = 2 * std::numbers::pi * static_cast<double>(k) / most;
-   cosine[k] = static_cast<float>(std::cos(angle));
-   sine[k] = static_cast<float>(std::sin(angle));
-  }
- }
- static const fourier_angles& shared() {
-  static const fourier_angles angles;
-  return angles;
- }
-};
-
-template <class V>
-struct real_fourier {
- using type = typename V::type;
-
- TG_INLINE static int place(int i, int bits) {
-  int reversed = 0;
-  for (int bit = 0; bit < bits; ++bit) reversed |= (i >> bit & 1) << (bits - 1 - bit);
-  return reversed;
- }
-
- TG_INLINE static void forward(type* a, int n, const fourier_angles& angles) {
-  for (int at = 0; at < n; at += 4) {
-   type* const p = a + at;
-   const type even = p[0] + p[1], odd = p[2] + p[3], low = p[0] - p[1], high = p[3] - p[2];
-   p[0] = even + odd;
-   p[1] = low;
-   p[2] = even - odd;
-   p[3] = high;
-  }
-  for (int half = 4; half < n; half *= 2) {
-   const int step = fourier_angles::most / (2 * half);
-   for (int at = 0; at < n; at += 2 * half) {
-    type* const p = a + at;
-    const type sum = p[0] + p[half];
-    p[half] = p[0] - p[half];
-    p[0] = sum;
-    p[half + half / 2] = -p[half + half / 2];
-    for (int k = 1; k < half / 2; ++k) {
-     const float c = angles.cosine[static_cast<std::size_t>(k * step)];
-     const float s = angles.sine[static_cast<std::size_t>(k * step)];
-     const type real = p[half + k], imaginary = p[2 * half - k];
-     type turned_real = real * c, turned_imaginary = imaginary * c;
-     V::multiply_add(turned_real, imaginary, s);
-     V::multiply_add(turned_imaginary, real, -s);
-     const type even_real = p[k], even_imaginary = p[half - k];
-     p[k] = even_real + turned_real;
-     p[2 * half - k] = even_imaginary + turned_imaginary;
-     p[half - k] = even_real - turned_real;
-     p[half + k] = turned_imaginary - even_imaginary;
-    }
-   }
-  }
- }
-
- TG_INLINE static void backward(type* a, int n, const fourier_angles& angles) {
-  for (int half = n / 2; half >= 4; half /= 2) {
-   const int step = fourier_angles::most / (2 * half);
-   for (int at = 0; at < n; at += 2 * half) {
-    type* const p = a + at;
-    const type sum = p[0] + p[half];
-    p[half] = p[0] - p[half];
-    p[0] = sum;
-    p[half + half / 2] = -p[half + half / 2];
-    for (int k = 1; k < half / 2; ++k) {
-     const float c = angles.cosine[static_cast<std::size_t>(k * step)];
-     const float s = angles.sine[static_cast<std::size_t>(k * step)];
-     const type turned_real = p[k] - p[half - k], turned_imaginary = p[2 * half - k] + p[half + k];
-     p[k] += p[half - k];
-     p[half - k] = p[2 * half - k] - p[half + k];
-     type real = turned_real * c, imaginary = turned_imaginary * c;
-     V::multiply_add(real, turned_imaginary, -s);
-     V::multiply_add(imaginary, turned_real, s);
-     p[half + k] = real;
-     p[2 * half - k] = imaginary;
-    }
-   }
-  }
-  for (int at = 0; at < n; at += 4) {
-   type* const p = a + at;
-   const type even = p[0] + p[2], odd = p[0] - p[2], low = p[1], high = p[3];
-   p[0] = even + low;
-   p[1] = even - low;
-   p[2] = odd - high;
-   p[3] = odd + high;
-  }
- }
-};
-
-}
-
-namespace tapegraph::cpu::detail {
-
-template <class V>
-struct line_numbers {
- using type = typename V::type;
- static constexpr int most = fourier_angles::most;
-
- int n, bits = 0, half, places[most];
- const fourier_angles& angles = fourier_angles::shared();
- type a[most];
-
- TG_INLINE explicit line_numbers(std::int64_t count) : n(static_cast<int>(count)), half(n / 2) {
-  while (1 << bits < n) ++bits;
-  for (int i = 0; i < n; ++i) places[i] = real_fourier<V>::place(i, bits);
- }
- TG_INLINE type& operator[](int i) { return a[places[i]]; }
- TG_INLINE void forward() { real_fourier<V>::forward(a, n, angles); }
- TG_INLINE void backward() { real_fourier<V>::backward(a, n, angles); }
- TG_INLINE static void load(type& to, const float* from) { V::load(to, from); }
-
- TG_INLINE void store_inputs(float* to, std::int64_t stride) const {
-  V::store(to, a[0]);
-  V::store(to + stride, a[half]);
-  for (int k = 1; k < half; ++k) {
-   float* const at = to + (3 * k - 1) * stride;
-   V::store(at, a[k] + a[n - k]);
-   V::store(at + stride, a[k]);
-   V::store(at + 2 * stride, a[n - k]);
-  }
- }
- TG_INLINE void load_inputs_back(const float* from, std::int64_t stride) {
-  type sum, real, imaginary;
-  load(a[0], from);
-  load(a[half], from + stride);
-  for (int k = 1; k < half; ++k) {
-   const float* const at = from + (3 * k - 1) * stride;
-   load(sum, at);
-   load(real, at + stride);
-   load(imaginary, at + 2 * stride);
-   a[k] = sum + real;
-   a[n - k] = sum + imaginary;
-  }
- }
- TG_INLINE void store_filters(float* to, std::int64_t stride) const {
-  const float one = 1.0f / static_cast<float>(n), two = 2.0f / static_cast<float>(n);
-  V::store(to, a[0] * one);
-  V::store(to + stride, a[half] * one);
-  for (int k = 1; k < half; ++k) {
-   float* const at = to + (3 * k - 1) * stride;
-   V::store(at, a[k] * two);
-   V::store(at + stride, (a[n - k] + a[k]) * -two);
-   V::store(at + 2 * stride, (a[k] - a[n - k]) * two);
-  }
- }
- TG_INLINE void load_filters_back(const float* from, std::int64_t stride) {
-  const float one = 1.0f / static_cast<float>(n), two = 2.0f / static_cast<float>(n);
-  type c, difference, sum;
-  load(a[0], from);
-  load(a[half], from + stride);
-  a[0] *= one;
-  a[half] *= one;
-  for (int k = 1; k < half; ++k) {
-   const float* const at = from + (3 * k - 1) * stride;
-   load(c, at);
-   load(difference, at + stride);
-   load(sum, at + 2 * stride);
-   a[k] = (c - difference + sum) * two;
-   a[n - k] = (difference + sum) * -two;
-  }
- }
- TG_INLINE void load_outputs(const float* from, std::int64_t stride) {
-  type first, second, third;
-  load(a[0], from);
-  load(a[half], from + stride);
-  for (int k = 1; k < half; ++k) {
-   const float* const at = from + (3 * k - 1) * stride;
-   load(first, at);
-   load(second, at + stride);
-   load(third, at + 2 * stride);
-   a[k] = first - third;
-   a[n - k] = first + second;
-  }
- }
- TG_INLINE void store_outputs_back(float* to, std::int64_t stride) const {
-  V::store(to, a[0]);
-  V::store(to + stride, a[half]);
-  for (int k = 1; k < half; ++k) {
-   float* const at = to + (3 * k - 1) * stride;
-   V::store(at, a[k] + a[n - k]);
-   V::store(at + stride, a[n - k]);
-   V::store(at + 2 * stride, -a[k]);
-  }
- }
-};
-
-TG_INLINE std::int64_t channels_left(const fast_plan& plan, std::int64_t pixel, std::int64_t channel) {
- if (pixel < 0 || pixel >= plan.g.in_width) return 0;
- return std::min(plan.g.in_channels, plan.image - pixel * plan.g.in_channels) - channel;
-}
-
-template <>
-struct input_transform<0> {
- template <class Isa>
- TG_INLINE static void run(const input_job* job) {
-  using v = vector<float, Isa::vector_bytes>;
-  const fast_plan& plan = *job->plan;
-  line_numbers<v> numbers(plan.transform);
-  for (std::int64_t tile = job->first; tile < job->last; ++tile) {
-   const fast_tile at(plan, tile);
-   const std::int64_t pixel = at.column - plan.g.pad_left;
-   for (std::int64_t c = 0; c < plan.g.in_channels; c += v::lanes) {
-    for (int i = 0; i < numbers.n; ++i) {
-     const std::int64_t left = channels_left(plan, pixel + i, c);
-     load_channels<v>(numbers[i],
-         left > 0 ? job->x + at.image * plan.image + (pixel + i) * plan.g.in_channels + c
-           : nullptr,
-         left);
-    }
-    numbers.forward();
-    numbers.store_inputs(job->v + (tile - job->first) * plan.in_row + c, job->product_stride);
-   }
-  }
- }
-};
-
-template <>
-struct gradient_transform<0> {
- template <class Isa>
- TG_INLINE static void run(const gradient_job* job) {
-  using v = vector<float, Isa::vector_bytes>;
-  const fast_plan& plan = *job->plan;
-  const panel_layout& layout = plan.filters;
-  const std::int64_t product_stride = job->size * (job->in_panels ? layout.size(1) : plan.out_row);
-  line_numbers<v> numbers(plan.transform);
-  for (std::int64_t tile = job->first; tile < job->last; ++tile) {
-   const fast_tile at(plan, tile);
-   const std::int64_t count = std::min(plan.outputs, plan.g.out_width - at.column);
-   const float* const from = job->dy + (at.image * plan.g.out_width + at.column) * plan.g.out_channels;
-   for (std::int64_t c = 0; c < plan.g.out_channels; c += v::lanes) {
-    const std::int64_t panel = c / (2 * v::lanes), row = tile - job->begin;
-    for (int i = 0; i < numbers.n; ++i)
-     load_channels<v>(numbers[i], i < count ? from + i * plan.g.out_channels + c : nullptr,
-         plan.g.out_channels - c);
-    numbers.forward();
-    numbers.store_outputs_back(job->w + (job->in_panels ? layout.offset(panel, job->size) +
-                  row * layout.width(panel) + c % (2 * v::lanes)
-                 : row * plan.out_row + c),
-          product_stride);
-   }
-  }
- }
-};
-
-template <>
-struct filter_transform<0> {
- template <class Isa>
- TG_INLINE static void run(const filter_job* job) {
-  using v = vector<float, Isa::vector_bytes>;
-  const fast_plan& plan = *job->plan;
-  const panel_layout& layout = job->turned ? plan.turned : plan.filters;
-  const std::int64_t depth = job->turned ? plan.g.out_channels : plan.g.in_channels;
-  const std::int64_t in_channels = plan.g.in_channels, out_channels = plan.g.out_channels;
-  line_numbers<v> numbers(plan.transform);
-  alignas(64) float turned[line_numbers<v>::most][filter_job::most][v::lanes];
-  for (std::int64_t n = 0; n < layout.n; n += v::lanes) {
-   const std::int64_t panel = n / (2 * v::lanes), left = std::min<std::int64_t>(v::lanes, layout.n - n);
-   float* const to = job->u + layout.offset(panel, depth) + n % (2 * v::lanes);
-   for (int i = 0; job->turned && i < plan.g.kernel_width; ++i) {
-    const std::int64_t row = i * in_channels + n - plan.lead_rows;
-    const std::int64_t first = std::max<std::int64_t>(row, 0), last = std::min(row + left, plan.rows);
-    std::fill_n(&turned[i][0][0], filter_job::most * v::lanes, 0.0f);
-    if (first < last)
-     transpose(&turned[i][0][first - row], v::lanes, job->w + first * out_channels + job->first,
-       out_channels, last - first, job->last - job->first);
-   }
-   for (std::int64_t c = job->first; c < job->last; ++c) {
-    for (int i = 0; i < numbers.n; ++i) {
-     const std::int64_t row = i * in_channels + c - plan.lead_rows;
-     if (i >= plan.g.kernel_width)
-      numbers[i] = typename v::type{};
-     else if (job->turned)
-      v::load(numbers[i], turned[i][c - job->first]);
-     else
-      load_channels<v>(numbers[i],
-          row >= 0 && row < plan.rows ? job->w + row * out_channels + n : nullptr, left);
-    }
-    numbers.forward();
-    numbers.store_filters(to + c * layout.width(panel), job->product_stride);
-   }
-  }
- }
-};
-
-template <>
-struct output_transform<0> {
- template <class Isa>
- TG_INLINE static void run(const output_job* job) {
-  using v = vector<float, Isa::vector_bytes>;
-  using type = typename v::type;
-  const fast_plan& plan = *job->plan;
-  const std::int64_t width = plan.filters.width(job->panel), first_channel = job->panel * 2 * v::lanes;
-  line_numbers<v> numbers(plan.transform);
-  type bias = {};
-  for (std::int64_t tile = job->first; tile < job->last; ++tile) {
-   const fast_tile at(plan, tile);
-   const std::int64_t count = std::min(plan.outputs, plan.g.out_width - at.column);
-   for (std::int64_t n = 0; n < width; n += v::lanes) {
-    const std::int64_t channel = first_channel + n, left = plan.g.out_channels - channel;
-    numbers.load_outputs(job->results + (tile - job->first) * width + n, plan.block * width);
-    numbers.backward();
-    if (job->epilogue.bias != nullptr) load_channels<v>(bias, job->epilogue.bias + channel, left);
-    float* const to = job->y + (at.image * plan.g.out_width + at.column) * plan.g.out_channels + channel;
-    for (int i = 0; i < count; ++i) {
-     type each = numbers[i] + bias;
-     if (job->epilogue.relu) each = each <= type{} ? type{} : each;
-     store_channels<v>(to + i * plan.g.out_channels, each, left);
-    }
-   }
-  }
- }
-};
-
-template <>
-struct input_gradient_transform<0> {
- template <class Isa>
- TG_INLINE static void run(const input_gradient_job* job) {
-  using v = vector<float, Isa::vector_bytes>;
-  const fast_plan& plan = *job->plan;
-  const std::int64_t width = plan.turned.width(job->panel), first_channel = job->panel * 2 * v::lanes;
-  line_numbers<v> numbers(plan.transform);
-  typename v::type sum;
-  for (std::int64_t tile = job->first; tile < job->last; ++tile) {
-   const fast_tile at(plan, tile);
-   const std::int64_t pixel = at.column - plan.g.pad_left;
-   for (std::int64_t n = 0; n < width; n += v::lanes) {
-    const std::int64_t channel = first_channel + n;
-    numbers.load_inputs_back(job->results + (tile - job->first) * width + n, plan.block * width);
-    numbers.backward();
-    for (int i = 0; i < plan.outputs + plan.g.kernel_width - 1; ++i) {
-     const std::int64_t left = channels_left(plan, pixel + i, channel);
-     if (left <= 0) continue;
-     float* const to = job->dx + at.image * plan.image + (pixel + i) * plan.g.in_channels + channel;
-     load_channels<v>(sum, to, left);
-     sum += numbers[i];
-     store_channels<v>(to, sum, left);
-    }
-   }
-  }
- }
-};
-
-template <>
-struct filter_gradient_transform<0> {
- template <class Isa>
- TG_INLINE static void run(const filter_gradient_job* job) {
-  using v = vector<float, Isa::vector_bytes>;
-  const fast_plan& plan = *job->plan;
-  const panel_layout& layout = plan.filters;
-  line_numbers<v> numbers(plan.transform);
-  for (std::int64_t n = 0; n < plan.g.out_channels; n += v::lanes) {
-   const std::int64_t panel = n / (2 * v::lanes);
-   const float* const from = job->sums + layout.offset(panel, plan.g.in_channels) + n % (2 * v::lanes);
-   for (std::int64_t c = job->first; c < job->last; ++c) {
-    numbers.load_filters_back(from + c * layout.width(panel), job->product_stride);
-    numbers.backward();
-    for (int i = 0; i < plan.g.kernel_width; ++i) {
-     const std::int64_t row = i * plan.g.in_channels + c - plan.lead_rows;
-     if (row >= 0 && row < plan.rows)
-      store_channels<v>(job->dw + row * plan.g.out_channels + n, numbers[i], plan.g.out_channels - n);
-    }
-   }
-  }
- }
-};
-
-}
-
-namespace tapegraph::cpu {
-
-namespace detail {
-void fast_forward(const convolution_geometry& g, const float* x, const float* w, float* y, void* workspace,
-    const convolution_epilogue<float>& epilogue, bool pooled);
-void fast_input_gradient(const convolution_geometry& g, const float* dy, const float* w, float* dx, void* workspace);
-void fast_filter_gradient(const convolution_geometry& g, const float* x, const float* dy, float* dw, void* workspace);
-std::size_t fast_workspace(const convolution_geometry& g, convolution_pass pass, int threads);
-}
-
-inline constexpr convolution_algorithm_passes fast_convolution{&detail::takes_fast, &detail::fast_workspace,
-               &detail::fast_forward, &detail::fast_input_gradient,
-               &detail::fast_filter_gradient};
-
-#if TG_DEFINES(convolution)
-namespace detail {
-
-template <template <int> class Transform, class Job>
-void transform(const fast_plan& plan, const Job& job) {
- if (plan.taps == 3)
-  dispatch_fused<Transform<3>>(&job);
- else if (plan.taps == 5)
-  dispatch_fused<Transform<5>>(&job);
- else
-  dispatch_fused<Transform<0>>(&job);
-}
-
-template <class F>
-void for_channels(std::int64_t count, const F& f) {
- constexpr std::int64_t part = filter_job::most;
- for_tasks(divide_up(count, part), true,
-   [&](std::int64_t task, int) { f(task * part, std::min(count, (task + 1) * part)); });
-}
-
-struct fast_forward_scratch {
- float *filters, *channels, *results;
- std::int64_t block;
-
- fast_forward_scratch(workspace_cutter& cut, const fast_plan& plan, int threads, bool turned)
-  : filters(cut.take<float>(plan.products * (turned ? plan.turned_stride() : plan.filter_stride()))),
-  channels(nullptr),
-  results(cut.take<float>(threads * plan.result_block())),
-  block(plan.channel_block(turned ? plan.out_row : plan.in_row)) {
-  channels = cut.take<float>(threads * block);
- }
-};
-
-inline void multiply_panel(const fast_plan& plan, const tile_kernels<float>& kernels, const float* v, std::int64_t row,
-      const float* u, std::int64_t stride, const panel_layout& layout, std::int64_t depth,
-      std::int64_t panel, std::int64_t tiles, float* results) {
- const std::int64_t width = layout.width(panel);
- const auto& run = kernels.run[layout.vectors(panel) - 1];
- tile_job<float> job{};
- job.walk.inner = depth;
- job.a_row = row;
- job.c_row = job.columns = width;
- for (std::int64_t p = 0; p < plan.products; ++p) {
-  job.b = u + p * stride + layout.offset(panel, depth);
-  const float* const a = v + p * plan.block * row;
-  float* const c = results + p * plan.block * width;
-  for_tiles(tiles, kernels.rows, [&](std::int64_t first, std::int64_t count) {
-   job.a = a + first * row;
-   job.c = c + first * width;
-   run[count - 1](job);
-  });
- }
-}
-
-inline std::int64_t panel_shares(std::int64_t tasks, std::int64_t panels) {
- return std::clamp<std::int64_t>(divide_up(2 * thread_count(), tasks), 1, panels);
-}
-
-TG_DEFINITION void fast_forward(const convolution_geometry& given, const float* x, const float* w, float* y,
-        void* workspace, const convolution_epilogue<float>& epilogue, bool pooled) {
- if (given.batch <= 0) return;
- const auto& kernels = active_tile_kernels<float>();
- const fast_plan plan(given, kernels.lanes);
- const convolution_geometry& g = plan.g;
- workspace_cutter cut(workspace);
- const fast_forward_scratch scratch(cut, plan, thread_count(), false);
- const std::int64_t stride = plan.filter_stride(), panels = plan.filters.count();
- for_channels(g.in_channels, [&](std::int64_t first, std::int64_t last) {
-  transform<filter_transform>(plan, filter_job{g, &plan, w, scratch.filters, stride, first, last, false});
- });
- const std::int64_t shares = panel_shares(plan.blocks, panels);
- for_tasks(plan.blocks * shares, true, [&](std::int64_t task, int thread) {
-  const std::int64_t share = task % shares, first = task / shares * fast_plan::block_tiles;
-  const std::int64_t last = std::min(plan.tiles, first + fast_plan::block_tiles);
-  float* const v = scratch.channels + thread * scratch.block;
-  float* const results = scratch.results + thread * plan.result_block();
-  transform<input_transform>(plan, input_job{g, &plan, x, v, first, last, plan.block * plan.in_row});
-  for (std::int64_t panel = panels * share / shares; panel < panels * (share + 1) / shares; ++panel) {
-   multiply_panel(plan, kernels, v, plan.in_row, scratch.filters, stride, plan.filters, g.in_channels, panel,
-      last - first, results);
-   transform<output_transform>(plan, output_job{g, &plan, results, y, epilogue, first, last, panel, pooled});
-  }
- });
-}
-
-TG_DEFINITION void fast_input_gradient(const convolution_geometry& given, const float* dy, const float* w, float* dx,
-         void* workspace) {
- if (given.batch <= 0) return;
- const auto& kernels = active_tile_kernels<float>();
- const fast_plan plan(given, kernels.lanes);
- const convolution_geometry& g = plan.g;
- workspace_cutter cut(workspace);
- const fast_forward_scratch scratch(cut, plan, thread_count(), true);
- const std::int64_t stride = plan.turned_stride(), panels = plan.turned.count(), width = 2 * plan.turned.lanes;
- for_channels(g.out_channels, [&](std::int64_t first, std::int64_t last) {
-  transform<filter_transform>(plan, filter_job{g, &plan, w, scratch.filters, stride, first, last, true});
- });
- const std::int64_t tasks = divide_up(g.batch, plan.images), shares = panel_shares(tasks, panels);
- for_tasks(tasks * shares, true, [&](std::int64_t task, int thread) {
-  const std::int64_t share = task % shares, image = task / shares * plan.images;
-  const std::int64_t images = std::min(plan.images, g.batch - image), each = plan.down * plan.across;
-  const std::int64_t from = panels * share / shares, to = panels * (share + 1) / shares;
-  const std::int64_t channel = from * width, channels = std::min(g.in_channels, to * width) - channel;
-  for (std::int64_t i = image; i < image + images; ++i)
-   for (std::int64_t at = channel; at < plan.image;
-    at += g.in_channels)
-    std::fill_n(dx + i * plan.image + at, std::min(channels, plan.image - at), 0.0f);
-  float* const v = scratch.channels + thread * scratch.block;
-  float* const results = scratch.results + thread * plan.result_block();
-  const std::int64_t end = (image + images) * each;
-  for (std::int64_t first = image * each; first < end; first += plan.block) {
-   const std::int64_t last = std::min(end, first + plan.block);
-   transform<gradient_transform>(plan, gradient_job{g, &plan, dy, v, first, last, first, plan.block, false});
-   for (std::int64_t panel = from; panel < to; ++panel) {
-    multiply_panel(plan, kernels, v, plan.out_row, scratch.filters, stride, plan.turned, g.out_channels,
-       panel, last - first, results);
-    transform<input_gradient_transform>(plan,
-             input_gradient_job{g, &plan, results, dx, first, last, panel});
-   }
-  }
- });
-}
-
-struct fast_filter_scratch {
- float *inputs, *gradients, *sums;
-
- fast_filter_scratch(workspace_cutter& cut, const fast_plan& plan)
-  : inputs(cut.take<float>(plan.input_group())),
-  gradients(cut.take<float>(plan.gradient_group())),
-  sums(cut.take<float>(plan.products * plan.filter_stride())) {}
-};
-
-TG_DEFINITION void fast_filter_gradient(const convolution_geometry& given, const float* x, const float* dy, float* dw,
-          void* workspace) {
- if (given.batch <= 0) {
-  std::fill_n(dw, given.kernel_height * given.kernel_width * given.in_channels * given.out_channels, 0.0f);
-  return;
- }
- const auto& kernels = active_tile_kernels<float>();
- const fast_plan plan(given, kernels.lanes);
- const convolution_geometry& g = plan.g;
- workspace_cutter cut(workspace);
- const fast_filter_scratch scratch(cut, plan);
- const std::int64_t stride = plan.filter_stride(), panels = plan.filters.count();
- constexpr std::int64_t part = 8;
- for (std::int64_t begin = 0; begin < plan.tiles; begin += plan.group) {
-  const std::int64_t end = std::min(plan.tiles, begin + plan.group);
-  for_tasks(divide_up(end - begin, part), true, [&](std::int64_t task, int) {
-   const std::int64_t first = begin + task * part, last = std::min(end, first + part);
-   transform<input_transform>(plan, input_job{g, &plan, x, scratch.inputs + (first - begin) * plan.in_row,
-             first, last, plan.group * plan.in_row});
-   transform<gradient_transform>(
-    plan, gradient_job{g, &plan, dy, scratch.gradients, first, last, begin, plan.group, true});
-  });
-  for_tasks(plan.products, true, [&](std::int64_t p, int) {
-   tile_job<float> job{};
-   job.walk.inner = end - begin;
-   job.walk.a_inner = plan.in_row;
-   job.a_row = 1;
-   job.accumulate = begin > 0;
-   const float* const a = scratch.inputs + p * plan.group * plan.in_row;
-   for (std::int64_t panel = 0; panel < panels; ++panel) {
-    const std::int64_t width = plan.filters.width(panel);
-    const auto& run = kernels.run[plan.filters.vectors(panel) - 1];
-    job.b =
-     scratch.gradients + p * plan.group * plan.filters.size(1) + plan.filters.offset(panel, plan.group);
-    job.c_row = job.columns = width;
-    float* const c = scratch.sums + p * stride + plan.filters.offset(panel, g.in_channels);
-    for_tiles(g.in_channels, kernels.rows, [&](std::int64_t first, std::int64_t count) {
-     job.a = a + first;
-     job.c = c + first * width;
-     run[count - 1](job);
-    });
-   }
-  });
- }
- for_channels(g.in_channels, [&](std::int64_t first, std::int64_t last) {
-  transform<filter_gradient_transform>(plan,
-           filter_gradient_job{g, &plan, scratch.sums, dw, stride, first, last});
- });
-}
-
-TG_DEFINITION std::size_t fast_workspace(const convolution_geometry& g, convolution_pass pass, int threads) {
- constexpr int lanes = tile_kernels<float>::most_lanes;
- const fast_plan plan(g, lanes);
- workspace_cutter cut(nullptr);
- if (pass == convolution_pass::filter_gradient)
-  fast_filter_scratch(cut, plan);
- else
-  fast_forward_scratch(cut, plan, threads, pass == convolution_pass::input_gradient);
- return cut.used();
-}
-
-}
-#endif
-
-}
-
-/// Convolutions of float by fewer products, for programs that ask for them.
+/// The choice between convolutions of float by fewer products, which is the default, and direct sums.
 
 namespace tapegraph {
 
 /// Chooses how the CPU convolves float, in both modes and for the whole process, gradients included:
 ///
-///     tg::set_convolution_algorithm(tg::convolution_algorithm::fast);
+///     tg::set_convolution_algorithm(tg::convolution_algorithm::direct);
 ///
-/// `fast` takes kernels of 3 by 3 and 5 by 5 of stride 1 between at least 32 channels, with outputs of at least 16 tiles of 4 by 4 (13 by
-/// 13, say), and undilated long kernels along one dimension, any stride as phases, where Fourier transforms spare two thirds of the
-/// products; everything else stays direct. Sums are rounded otherwise: in two dimensions with errors of a few 1e-6 of a tile's values
+/// `fast`, the default, takes kernels of 3 by 3 and 5 by 5 of stride 1 between at least 32 channels, with outputs of at least 16 tiles
+/// of 4 by 4 (13 by 13, say), and undilated long kernels along one dimension, any stride as phases, where Fourier transforms spare two
+/// thirds of the products; everything else stays direct. Sums are rounded otherwise: in two dimensions with errors of a few 1e-6 of a tile's values
 /// where direct sums have 1e-6, along one with about as much as direct sums. A NaN or infinity reaches all outputs of its tiles; zeros
 /// become about 1e-6 of their neighbours. Choose before the first convolution: throws argument_error where memory has already been
 /// planned for another choice.
