@@ -23,6 +23,7 @@ std::string path_of_variable(const View& view, int i) {
 struct first_value_functions {
     void (*of_float)(float*, const shape&, const initializer&, std::uint64_t, std::string_view) = nullptr;
     void (*of_double)(double*, const shape&, const initializer&, std::uint64_t, std::string_view) = nullptr;
+    any_tensor (*project)(const constraint&, const any_tensor&) = nullptr; ///< of what a variable is taken back to
 };
 
 /// The first values of variable i. Those of init::value_of are drawn again for the variable that they are of, whatever has become of

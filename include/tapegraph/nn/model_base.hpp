@@ -191,6 +191,7 @@ protected:
         first_value_functions init;
         if constexpr (ir::has_variable_of(all, dtype::f32)) init.of_float = &initialize<float>;
         if constexpr (ir::has_variable_of(all, dtype::f64)) init.of_double = &initialize<double>;
+        if constexpr (all.constraints.size() > 0) init.project = projections<AllTrace>::project;
         read_traces(*this, model, all, init, trains);
     }
 
@@ -248,7 +249,8 @@ void model_base::read_traces(model_base& m, const ir::program_view& model, const
         for (const ir::weight_rule& rule : all.regularizers)
             if (rule.variable == i) r = {static_cast<regularizer_kind>(rule.kind), rule.a, rule.b};
         for (const ir::weight_rule& rule : all.constraints)
-            if (rule.variable == i) c = {static_cast<constraint_kind>(rule.kind), rule.a, rule.b, rule.c, rule.along};
+            if (rule.variable == i)
+                c = {static_cast<constraint_kind>(rule.kind), rule.a, rule.b, rule.c, rule.along, init.project};
         made.set_rules(r, c);
         made.set_collection(std::string(v.collection));
     }

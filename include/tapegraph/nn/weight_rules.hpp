@@ -9,6 +9,8 @@
 
 namespace tapegraph {
 
+class any_tensor;
+
 enum class regularizer_kind : int { none, l1_l2, orthogonal_rows, orthogonal_columns };
 enum class constraint_kind : int { none, max_norm, non_negative, unit_norm, min_max_norm };
 
@@ -38,6 +40,9 @@ struct constraint {
     constraint_kind kind = constraint_kind::none;
     double a = 0, b = 0, c = 0;
     std::int64_t along = 0; ///< bit k + 8 for axis k, negative ones counted from the end; bit 16 for what is none
+    /// What takes an eager weight there. Whoever makes a constraint brings it along: functions of an optimizer are shared by a program's
+    /// files, of which some may not have nn/constraint.hpp.
+    any_tensor (*project)(const constraint&, const any_tensor&) = nullptr;
 
     static constexpr std::int64_t outside = std::int64_t{1} << 62;
 

@@ -201,7 +201,7 @@ private:
         if (variable* const known = states_.find(name)) return *known;
         const double first = first_value_of(&optimizer_, name);
         return holds_doubles() ? states_.add(std::string(name), tensor<double>(first), false, true)
-                      : states_.add(std::string(name), tensor<float>(static_cast<float>(first)), false, true);
+                               : states_.add(std::string(name), tensor<float>(static_cast<float>(first)), false, true);
     }
     static double first_value_of(const void* optimizer, std::string_view state) {
         if constexpr (requires(const Optimizer& o) { o.first_value(state); })
@@ -252,19 +252,6 @@ private:
         value.set_tape_index({});
         return std::pair(std::move(value), std::move(gradients));
     }
-    // Whoever has a constraint has nn/constraint.hpp.
-    static void constrain(const constraint& c, any_tensor& value, const std::string& path) {
-        if constexpr (requires { sizeof(detail::projections<Optimizer>); }) {
-            using projections = detail::projections<Optimizer>;
-            if (value.type() == dtype::f64)
-                value = projections::of(c, tensor<double>(value));
-            else
-                value = projections::of(c, tensor<float>(value));
-        } else {
-            throw argument_error("variable '" + path + "': constraint: needs #include <tapegraph/nn/constraint.hpp>");
-        }
-    }
-
     Optimizer optimizer_;
     std::vector<weight> weights_;
     variable_list states_;
@@ -318,7 +305,7 @@ void applied<Optimizer>::apply_gradients(const std::vector<any_tensor>& gradient
     for (auto& u : updates)
         if (const variable* const owner = weights_[u.tensor].owner;
             u.state == nullptr && owner != nullptr && owner->constraint())
-            constrain(owner->constraint(), u.value, owner->path());
+            u.value = owner->constraint().project(owner->constraint(), u.value);
     ++step_;
     for (auto& u : updates) {
         if (u.state != nullptr)
