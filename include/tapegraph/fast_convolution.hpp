@@ -2,7 +2,7 @@
 
 #include <tapegraph/core/convolution_algorithm.hpp>
 #include <tapegraph/core/error.hpp>
-#include <tapegraph/ops/convolution/cpu_algorithm.hpp>
+#include <tapegraph/ops/convolution/cpu_fast.hpp>
 
 /// The choice between convolutions of float by fewer products, which is the default, and direct sums.
 

@@ -27,6 +27,14 @@ compile alike.o
 "$COMPILER" program.o alike.o -o alike
 ./alike || fail "two objects that were compiled alike: wrong results"
 
+# Who only chooses how to convolve has all that the choice names.
+cat > choice.cpp << 'END'
+#include <tapegraph/fast_convolution.hpp>
+int main() { tapegraph::set_convolution_algorithm(tapegraph::convolution_algorithm::direct); }
+END
+"$COMPILER" -std=c++20 -O0 -Wall -Werror -I "$source/include" choice.cpp -o choice
+./choice || fail "a program that chooses an algorithm: fails"
+
 differ() { # CHOICE [FLAG...]: the link must fail and say in what the objects differ
     local choice=$1
     compile differs.o "${@:2}"

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/ops/convolution/cpu_fast_plan.hpp>
 #include <tapegraph/ops/convolution/cpu_tiling.hpp>
 
 #include <atomic>
@@ -22,7 +23,6 @@ struct convolution_algorithm_passes {
 };
 
 namespace detail {
-inline bool takes_fast(const convolution_geometry& g);
 void fast_forward(const convolution_geometry& g, const float* x, const float* w, float* y, void* workspace,
                   const convolution_epilogue<float>& epilogue, bool pooled);
 void fast_input_gradient(const convolution_geometry& g, const float* dy, const float* w, float* dx, void* workspace);
