@@ -6072,6 +6072,8 @@ constexpr auto graph::value_and_gradient(const F& f, const Args&... args) {
 
 namespace tapegraph {
 
+class any_tensor;
+
 enum class regularizer_kind : int { none, l1_l2, orthogonal_rows, orthogonal_columns };
 enum class constraint_kind : int { none, max_norm, non_negative, unit_norm, min_max_norm };
 
@@ -6101,6 +6103,9 @@ struct constraint {
  constraint_kind kind = constraint_kind::none;
  double a = 0, b = 0, c = 0;
  std::int64_t along = 0; ///< bit k + 8 for axis k, negative ones counted from the end; bit 16 for what is none
+ /// What takes an eager weight there. Whoever makes a constraint brings it along: functions of an optimizer are shared by a program's
+ /// files, of which some may not have nn/constraint.hpp.
+ any_tensor (*project)(const constraint&, const any_tensor&) = nullptr;
 
  static constexpr std::int64_t outside = std::int64_t{1} << 62;
 
@@ -10295,6 +10300,8 @@ inline convolution_geometry pooled_geometry(const kernel_call& c) {
 
 // ---- tapegraph/ops/convolution/cpu_algorithm.hpp ----
 
+// ---- tapegraph/ops/convolution/cpu_fast_plan.hpp ----
+
 // ---- tapegraph/ops/convolution/cpu_tiling.hpp ----
 
 // ---- tapegraph/cpu/gemm_kernel.hpp ----
@@ -11266,60 +11273,6 @@ void copy_window(T* to, const T* image, std::int64_t image_height, std::int64_t 
 }
 }
 
-namespace tapegraph::cpu {
-
-struct convolution_algorithm_passes {
- bool (*takes)(const convolution_geometry& g);
- std::size_t (*workspace)(const convolution_geometry& g, convolution_pass pass, int threads);
- void (*forward)(const convolution_geometry& g, const float* x, const float* w, float* y, void* workspace,
-     const convolution_epilogue<float>& epilogue, bool pooled);
- void (*input_gradient)(const convolution_geometry& g, const float* dy, const float* w, float* dx, void* workspace);
- void (*filter_gradient)(const convolution_geometry& g, const float* x, const float* dy, float* dw, void* workspace);
-};
-
-namespace detail {
-inline bool takes_fast(const convolution_geometry& g);
-void fast_forward(const convolution_geometry& g, const float* x, const float* w, float* y, void* workspace,
-    const convolution_epilogue<float>& epilogue, bool pooled);
-void fast_input_gradient(const convolution_geometry& g, const float* dy, const float* w, float* dx, void* workspace);
-void fast_filter_gradient(const convolution_geometry& g, const float* x, const float* dy, float* dw, void* workspace);
-std::size_t fast_workspace(const convolution_geometry& g, convolution_pass pass, int threads);
-}
-
-inline constexpr convolution_algorithm_passes fast_convolution{&detail::takes_fast, &detail::fast_workspace,
-               &detail::fast_forward, &detail::fast_input_gradient,
-               &detail::fast_filter_gradient};
-
-namespace detail {
-struct convolution_choice {
- std::atomic<const convolution_algorithm_passes*> chosen{&fast_convolution};
- std::atomic<bool> asked{false};
-};
-inline convolution_choice& chosen_convolution() {
- static convolution_choice choice;
- return choice;
-}
-}
-
-template <class T>
-const convolution_algorithm_passes* algorithm_for([[maybe_unused]] const convolution_geometry& g) {
- if constexpr (std::is_same_v<T, float>) {
-  detail::convolution_choice& choice = detail::chosen_convolution();
-  if (!choice.asked.load(std::memory_order_relaxed)) choice.asked.store(true, std::memory_order_relaxed);
-  const auto* chosen = choice.chosen.load(std::memory_order_relaxed);
-  return chosen != nullptr && chosen->takes(g) ? chosen : nullptr;
- } else {
-  return nullptr;
- }
-}
-
-}
-// ---- tapegraph/ops/convolution/cpu_fast_line.hpp ----
-
-// ---- tapegraph/ops/convolution/cpu_fast_transforms.hpp ----
-
-// ---- tapegraph/ops/convolution/cpu_fast_plan.hpp ----
-
 namespace tapegraph::cpu::detail {
 
 inline constexpr int fast_outputs = 4;
@@ -11452,6 +11405,58 @@ struct fast_tile {
 };
 
 }
+
+namespace tapegraph::cpu {
+
+struct convolution_algorithm_passes {
+ bool (*takes)(const convolution_geometry& g);
+ std::size_t (*workspace)(const convolution_geometry& g, convolution_pass pass, int threads);
+ void (*forward)(const convolution_geometry& g, const float* x, const float* w, float* y, void* workspace,
+     const convolution_epilogue<float>& epilogue, bool pooled);
+ void (*input_gradient)(const convolution_geometry& g, const float* dy, const float* w, float* dx, void* workspace);
+ void (*filter_gradient)(const convolution_geometry& g, const float* x, const float* dy, float* dw, void* workspace);
+};
+
+namespace detail {
+void fast_forward(const convolution_geometry& g, const float* x, const float* w, float* y, void* workspace,
+    const convolution_epilogue<float>& epilogue, bool pooled);
+void fast_input_gradient(const convolution_geometry& g, const float* dy, const float* w, float* dx, void* workspace);
+void fast_filter_gradient(const convolution_geometry& g, const float* x, const float* dy, float* dw, void* workspace);
+std::size_t fast_workspace(const convolution_geometry& g, convolution_pass pass, int threads);
+}
+
+inline constexpr convolution_algorithm_passes fast_convolution{&detail::takes_fast, &detail::fast_workspace,
+               &detail::fast_forward, &detail::fast_input_gradient,
+               &detail::fast_filter_gradient};
+
+namespace detail {
+struct convolution_choice {
+ std::atomic<const convolution_algorithm_passes*> chosen{&fast_convolution};
+ std::atomic<bool> asked{false};
+};
+inline convolution_choice& chosen_convolution() {
+ static convolution_choice choice;
+ return choice;
+}
+}
+
+template <class T>
+const convolution_algorithm_passes* algorithm_for([[maybe_unused]] const convolution_geometry& g) {
+ if constexpr (std::is_same_v<T, float>) {
+  detail::convolution_choice& choice = detail::chosen_convolution();
+  if (!choice.asked.load(std::memory_order_relaxed)) choice.asked.store(true, std::memory_order_relaxed);
+  const auto* chosen = choice.chosen.load(std::memory_order_relaxed);
+  return chosen != nullptr && chosen->takes(g) ? chosen : nullptr;
+ } else {
+  return nullptr;
+ }
+}
+
+}
+// ---- tapegraph/ops/convolution/cpu_fast_line.hpp ----
+
+// ---- tapegraph/ops/convolution/cpu_fast_transforms.hpp ----
+
 // ---- tapegraph/ops/convolution/cpu_toom_cook.hpp ----
 
 namespace tapegraph::cpu::detail {
@@ -27481,6 +27486,7 @@ std::string path_of_variable(const View& view, int i) {
 struct first_value_functions {
  void (*of_float)(float*, const shape&, const initializer&, std::uint64_t, std::string_view) = nullptr;
  void (*of_double)(double*, const shape&, const initializer&, std::uint64_t, std::string_view) = nullptr;
+ any_tensor (*project)(const constraint&, const any_tensor&) = nullptr; ///< of what a variable is taken back to
 };
 
 /// The first values of variable i. Those of init::value_of are drawn again for the variable that they are of, whatever has become of
@@ -29554,6 +29560,7 @@ protected:
   first_value_functions init;
   if constexpr (ir::has_variable_of(all, dtype::f32)) init.of_float = &initialize<float>;
   if constexpr (ir::has_variable_of(all, dtype::f64)) init.of_double = &initialize<double>;
+  if constexpr (all.constraints.size() > 0) init.project = projections<AllTrace>::project;
   read_traces(*this, model, all, init, trains);
  }
 
@@ -29610,7 +29617,8 @@ void model_base::read_traces(model_base& m, const ir::program_view& model, const
   for (const ir::weight_rule& rule : all.regularizers)
    if (rule.variable == i) r = {static_cast<regularizer_kind>(rule.kind), rule.a, rule.b};
   for (const ir::weight_rule& rule : all.constraints)
-   if (rule.variable == i) c = {static_cast<constraint_kind>(rule.kind), rule.a, rule.b, rule.c, rule.along};
+   if (rule.variable == i)
+    c = {static_cast<constraint_kind>(rule.kind), rule.a, rule.b, rule.c, rule.along, init.project};
   made.set_rules(r, c);
   made.set_collection(std::string(v.collection));
  }
@@ -38077,7 +38085,7 @@ private:
   if (variable* const known = states_.find(name)) return *known;
   const double first = first_value_of(&optimizer_, name);
   return holds_doubles() ? states_.add(std::string(name), tensor<double>(first), false, true)
-     : states_.add(std::string(name), tensor<float>(static_cast<float>(first)), false, true);
+       : states_.add(std::string(name), tensor<float>(static_cast<float>(first)), false, true);
  }
  static double first_value_of(const void* optimizer, std::string_view state) {
   if constexpr (requires(const Optimizer& o) { o.first_value(state); })
@@ -38128,18 +38136,6 @@ private:
   value.set_tape_index({});
   return std::pair(std::move(value), std::move(gradients));
  }
- static void constrain(const constraint& c, any_tensor& value, const std::string& path) {
-  if constexpr (requires { sizeof(detail::projections<Optimizer>); }) {
-   using projections = detail::projections<Optimizer>;
-   if (value.type() == dtype::f64)
-    value = projections::of(c, tensor<double>(value));
-   else
-    value = projections::of(c, tensor<float>(value));
-  } else {
-   throw argument_error("variable '" + path + "': constraint: needs #include <tapegraph/nn/constraint.hpp>");
-  }
- }
-
  Optimizer optimizer_;
  std::vector<weight> weights_;
  variable_list states_;
@@ -38193,7 +38189,7 @@ void applied<Optimizer>::apply_gradients(const std::vector<any_tensor>& gradient
  for (auto& u : updates)
   if (const variable* const owner = weights_[u.tensor].owner;
    u.state == nullptr && owner != nullptr && owner->constraint())
-   constrain(owner->constraint(), u.value, owner->path());
+   u.value = owner->constraint().project(owner->constraint(), u.value);
  ++step_;
  for (auto& u : updates) {
   if (u.state != nullptr)
@@ -39713,21 +39709,27 @@ constexpr std::int64_t along(const axes& a) {
   bits |= std::int64_t{1} << (a.index[i] >= -8 && a.index[i] < 8 ? a.index[i] + 8 : 16);
  return bits;
 }
+template <class = void>
+any_tensor project(const constraint& c, const any_tensor& w);
 }
 /// w min(|w|, max_value) / (|w| + 1e-7)
 struct max_norm {
  double max_value = 2;
  axes axis = 0;
- constexpr operator constraint() const { return {constraint_kind::max_norm, 0, max_value, 1, detail::along(axis)}; }
+ constexpr operator constraint() const {
+  return {constraint_kind::max_norm, 0, max_value, 1, detail::along(axis), &detail::project<>};
+ }
 };
 /// max(w, 0), NaN becomes 0
 struct non_negative {
- constexpr operator constraint() const { return {constraint_kind::non_negative, 0, 0, 0, 0}; }
+ constexpr operator constraint() const { return {constraint_kind::non_negative, 0, 0, 0, 0, &detail::project<>}; }
 };
 /// w / (|w| + 1e-7)
 struct unit_norm {
  axes axis = 0;
- constexpr operator constraint() const { return {constraint_kind::unit_norm, 1, 1, 1, detail::along(axis)}; }
+ constexpr operator constraint() const {
+  return {constraint_kind::unit_norm, 1, 1, 1, detail::along(axis), &detail::project<>};
+ }
 };
 /// w (rate clip(|w|, min_value, max_value) + (1 - rate) |w|) / (|w| + 1e-7)
 struct min_max_norm {
@@ -39735,7 +39737,7 @@ struct min_max_norm {
  double rate = 1;
  axes axis = 0;
  constexpr operator constraint() const {
-  return {constraint_kind::min_max_norm, min_value, max_value, rate, detail::along(axis)};
+  return {constraint_kind::min_max_norm, min_value, max_value, rate, detail::along(axis), &detail::project<>};
  }
 };
 }
@@ -39757,9 +39759,16 @@ constexpr H constrained(const constraint& c, const H& w, std::source_location wh
  }
 }
 
+template <class>
+any_tensor constraints::detail::project(const constraint& c, const any_tensor& w) {
+ if (w.type() == dtype::f64) return constrained(c, tensor<double>(w));
+ return constrained(c, tensor<float>(w));
+}
+
 namespace detail {
 template <class T>
 struct projections {
+ static constexpr auto project = &constraints::detail::project<>;
  static constexpr void apply(ir::trace& t) {
   for (int i = 0; i < t.constraints.size(); ++i) {
    const ir::weight_rule r = t.constraints[i];
@@ -39771,10 +39780,6 @@ struct projections {
         .id();
    }
   }
- }
- template <class V>
- static tensor<V> of(const constraint& c, const tensor<V>& w) {
-  return constrained(c, w);
  }
  template <class V>
  static void apply(eager_context& context) {

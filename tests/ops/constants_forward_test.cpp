@@ -162,3 +162,5 @@ TEST_CASE("forward mode at ties is the transpose of reverse mode") {
 }
 
 } // namespace constants_forward_test
+
+#undef TG_SAME

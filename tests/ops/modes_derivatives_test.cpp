@@ -76,3 +76,5 @@ TEST_CASE("both modes: jacobian and hessian") {
 }
 
 } // namespace modes_derivatives_test
+
+#undef TG_SAME

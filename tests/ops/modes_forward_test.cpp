@@ -90,3 +90,5 @@ TEST_CASE("both modes: jvp of contractions, windows, movement, order") {
 }
 
 } // namespace modes_forward_test
+
+#undef TG_SAME

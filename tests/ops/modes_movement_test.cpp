@@ -208,3 +208,5 @@ TEST_CASE("both modes: elements of 1, 2, 4 and 8 bytes") {
 }
 
 } // namespace modes_movement_test
+
+#undef TG_SAME

@@ -200,3 +200,5 @@ TEST_CASE("both modes: a symbol on every axis of rank 8") {
 }
 
 } // namespace modes_structure_test
+
+#undef TG_SAME

@@ -203,3 +203,5 @@ TEST_CASE("both modes, symbolic extents") {
 }
 
 } // namespace searching_test
+
+#undef TG_SAME
