@@ -13,7 +13,8 @@ Compiles the device half of SOURCE for each architecture, as many at once as the
   width      bytes of a warp's shared memory reads in the main loop, on the mean, for a lane
 
 TABLE below has what is demanded of which kernel. A kernel that no line matches is held to "no spills" alone; a line that
-matches nothing is an error. Without nvdisasm (nvidia-cuda-nvdisasm of PyPI, or the toolkit) it says so and ends with 77.
+matches nothing is an error. nvdisasm is the toolkit's or nvidia-cuda-nvdisasm of PyPI, which --fetch FOLDER downloads to there once;
+without it the tool says so and ends with 77.
 """
 
 import argparse
@@ -27,10 +28,12 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import zipfile
 
 import kernel_report
 
 SKIPPED = 77
+NVDISASM = "nvidia-cuda-nvdisasm==13.5.37"
 
 
 @dataclasses.dataclass
@@ -84,6 +87,33 @@ def find_tool(name, given):
             if os.access(candidate, os.X_OK):
                 return str(candidate)
     return None
+
+
+def fetched_nvdisasm(folder):
+    """The program out of PyPI's package, in FOLDER from the first time on; None and why where pip or its registry is not there."""
+    folder = pathlib.Path(folder)
+    program = folder / "nvdisasm"
+    if program.is_file():
+        return str(program), ""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder) as wheels:
+        asked = ["download", "--no-deps", "--only-binary", ":all:", "--quiet", "--dest", wheels, NVDISASM]
+        pip = [sys.executable, "-m", "pip"]
+        if subprocess.run([*pip, "--version"], capture_output=True).returncode != 0:
+            pip = [shutil.which("pip3") or shutil.which("pip") or "pip3"]
+        try:
+            got = subprocess.run([*pip, "--disable-pip-version-check", *asked], capture_output=True, text=True, timeout=120)
+        except (OSError, subprocess.TimeoutExpired) as problem:
+            return None, str(problem)
+        if got.returncode != 0:
+            return None, (got.stderr.strip().splitlines() or ["pip ended with an error"])[-1]
+        with zipfile.ZipFile(next(pathlib.Path(wheels).glob("*.whl"))) as wheel:
+            entry = next(n for n in wheel.namelist() if n.endswith("/bin/nvdisasm"))
+            whole = pathlib.Path(wheels) / "nvdisasm"
+            whole.write_bytes(wheel.read(entry))
+            whole.chmod(0o755)
+            whole.replace(program)  # whoever runs beside this finds all of it or nothing
+    return str(program), ""
 
 
 def functions_of(listing):
@@ -235,6 +265,7 @@ def main():
     parser.add_argument("--architectures", default="75,80,86,89,90,100,120")
     parser.add_argument("--nvcc", default="nvcc")
     parser.add_argument("--nvdisasm")
+    parser.add_argument("--fetch", metavar="FOLDER", help="where nvdisasm is kept if it has to be downloaded")
     parser.add_argument("--keep", help="a folder for the machine code as text")
     before, _, flags = sys.argv[1:], None, []
     if "--" in before:
@@ -243,8 +274,11 @@ def main():
     arguments = parser.parse_args(before)
     arguments.flags = flags
     arguments.nvdisasm = find_tool("nvdisasm", arguments.nvdisasm)
+    why = ""
+    if arguments.nvdisasm is None and arguments.fetch:
+        arguments.nvdisasm, why = fetched_nvdisasm(arguments.fetch)
     if arguments.nvdisasm is None:
-        print("sass_gate.py: skipped, there is no nvdisasm (pip install nvidia-cuda-nvdisasm)")
+        print(f"sass_gate.py: skipped, there is no nvdisasm (pip install {NVDISASM})" + (f": {why}" if why else ""))
         return SKIPPED
     architectures = [int(a) for a in arguments.architectures.split(",")]
     errors, matched = [], set()
