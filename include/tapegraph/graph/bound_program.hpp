@@ -2,11 +2,11 @@
 
 #include <tapegraph/core/component.hpp>
 #include <tapegraph/core/error.hpp>
+#include <tapegraph/graph/buffer_placement.hpp>
 #include <tapegraph/graph/device_memory.hpp>
 #include <tapegraph/graph/input_rules.hpp>
 #include <tapegraph/graph/lifetimes.hpp>
 #include <tapegraph/graph/lower.hpp>
-#include <tapegraph/graph/plan.hpp>
 #include <tapegraph/ir/text.hpp>
 #include <tapegraph/runtime/memory.hpp>
 #include <tapegraph/runtime/scalar.hpp>
@@ -20,8 +20,7 @@ namespace tapegraph::ir {
 
 /// A graph bound to extents and memory: one arena, offsets known, a straight line of kernel calls. graph/program.hpp runs it.
 ///
-/// Extents bind when inputs are set. Offsets are planned for the largest extents seen; smaller ones run in the same
-/// arena. Nothing is allocated unless extents have grown.
+/// Extents bind when inputs are set. Nothing is allocated unless they have grown (graph/buffer_placement.hpp).
 ///
 /// A template, so that programs without graphs do not compile it.
 template <class = void>
@@ -113,7 +112,7 @@ public:
     /// buffer of the arena, another output has that buffer, or it is on a device. Extents must be bound.
     bool place_output(int index, void* to) {
         const int id = root(view_->outputs[index].node);
-        if (runs_on_ != nullptr || offsets_[id] < 0 || given_[id] != nullptr) return false;
+        if (runs_on_ != nullptr || placement_.offset(id) < 0 || given_[id] != nullptr) return false;
         given_[id] = to;
         return pointers_changed_ = true;
     }
@@ -147,12 +146,12 @@ public:
         int birth = -1, death = -1, variable = -1;
     };
     arena_slot arena_slot_of(int id) const {
-        return {offsets_[id], live_.birth[id], live_.death[id], live_.variable_of[id]};
+        return {placement_.offset(id), live_.birth[id], live_.death[id], live_.variable_of[id]};
     }
     /// A node's element type, extents and address today.
     const buffer_view& value_of(int id) const { return values_[static_cast<std::size_t>(id)]; }
     /// Bytes of scratch memory a step was given.
-    std::size_t scratch_bytes(int step) const { return scratch_bytes_[static_cast<std::size_t>(step)]; }
+    std::size_t scratch_bytes(int step) const { return placement_.scratch_bytes(step); }
 
 protected:
     struct copy {
@@ -220,89 +219,20 @@ protected:
             device_->upload(device_constants_.data(), constants_.data(), constants_.size() * sizeof(double));
     }
 
-    // The arena is planned for the largest extents seen. Buffers of smaller extents fit at the same offsets, because
-    // every extent grows with its symbols.
     void place_buffers() {
-        bool fits = !offsets_.empty();
-        const int steps = view_->steps.size();
-        numbered<std::size_t>& scratch = needed_scratch_;
-        scratch.resize(static_cast<std::size_t>(steps));
+        numbered<std::size_t>& scratch = placement_.needed_scratch();
+        scratch.resize(static_cast<std::size_t>(view_->steps.size()));
         build_steps();
-        for (int s = 0; s < steps; ++s) {
+        for (int s = 0; s < view_->steps.size(); ++s) {
             const runtime::kernel_pair& kernel = view_->functions[view_->steps[s].kernel];
             scratch[s] = runs_on_ == nullptr        ? kernel.workspace(steps_[s].call)
                          : steps_[s].run != nullptr ? kernel.on_device.workspace(steps_[s].call)
                                                     : 0;
-            fits = fits && scratch[s] <= scratch_bytes_[s];
         }
-        for (int i = 0; i < view_->nodes.size(); ++i)
-            fits = fits && (live_.birth[i] < 0 || values_[i].bytes() <= planned_bytes_[i]);
-        if (fits) return;
-
-        // What other extents needed stays planned for: a kernel may want more scratch for small extents than for large
-        // ones, and a plan for one of them alone would be made again at every change. Planning again works in the memory
-        // of the first time.
-        numbered<std::size_t>& sizes = sizes_;
-        sizes.resize(values_.size());
-        for (std::size_t i = 0; i < sizes.size(); ++i) {
-            const bool known = !offsets_.empty() && offsets_[i] >= 0;
-            const std::size_t before = known ? planned_bytes_[i] : 0, now = values_[i].bytes();
-            sizes[i] = now > before ? now : before;
-        }
-        for (std::size_t s = 0; s < scratch_bytes_.size(); ++s)
-            if (scratch[s] < scratch_bytes_[s]) scratch[s] = scratch_bytes_[s];
-        list<buffer_request>& requests = requests_;
-        requests.clear();
-        numbered<int>& request_of = request_of_;
-        request_of.assign(values_.size(), -1);
-        for (int s = 0; s < steps; ++s) {
-            const step_entry& step = view_->steps[s];
-            for (int k = step.inputs; k < step.inputs + step.outputs; ++k) {
-                const int id = view_->values[step.first_value + k];
-                if (live_.variable_of[id] >= 0) continue;
-                const int shared = reusable(step, s, id, request_of, sizes);
-                if (shared >= 0) {
-                    request_of[id] = shared;
-                    requests[shared].death = live_.death[id];
-                } else {
-                    request_of[id] = requests.push_back(
-                        {static_cast<std::int64_t>(runtime::aligned(sizes[id])), s, live_.death[id], 0});
-                }
-            }
-        }
-        const int first_scratch = requests.size();
-        for (int s = 0; s < steps; ++s)
-            requests.push_back({static_cast<std::int64_t>(runtime::aligned(scratch[s])), s, s, 0});
-        const auto size = static_cast<std::size_t>(plan_buffers(requests, order_, placed_));
-        offsets_.clear(); // where memory runs out, no plan is left that has none
-        arena_.reserve(device_, size, "buffers of a program");
+        if (placement_.fits(live_, values_)) return;
+        arena_.reserve(device_, placement_.plan(*view_, live_, values_), "buffers of a program");
+        placement_.take_plan();
         moved_ = true;
-        offsets_.assign(values_.size(), -1);
-        planned_bytes_.assign(values_.size(), 0);
-        scratch_bytes_ = scratch;
-        scratch_offsets_.resize(static_cast<std::size_t>(steps));
-        for (int s = 0; s < steps; ++s) scratch_offsets_[s] = requests[first_scratch + s].offset;
-        for (std::size_t i = 0; i < values_.size(); ++i) {
-            if (request_of[i] < 0) {
-                planned_bytes_[i] = ~std::size_t{0}; // lives elsewhere
-                continue;
-            }
-            offsets_[i] = requests[request_of[i]].offset;
-            planned_bytes_[i] = sizes[i];
-        }
-    }
-
-    // An elementwise kernel may write over an operand that nothing reads afterwards.
-    int reusable(const step_entry& step, int s, int id, const numbered<int>& request_of,
-                 const numbered<std::size_t>& sizes) const {
-        if (view_->kernels[step.kernel].kind != static_cast<int>(kernel_kind::region) || step.outputs != 1) return -1;
-        for (int k = 0; k < step.inputs; ++k) {
-            const int operand = view_->values[step.first_value + k], owner = root(operand);
-            if (request_of[owner] >= 0 && live_.death[owner] == s && same_extents(*view_, operand, id) &&
-                values_[owner].bytes() == values_[id].bytes() && sizes[owner] == sizes[id])
-                return request_of[owner];
-        }
-        return -1;
     }
 
     void build_steps() {
@@ -340,13 +270,15 @@ protected:
         for (const variable_entry& v : view_->variables)
             if (values_[v.node].data == nullptr) missing_variable_ = &v;
         for (int i = 0; i < view_->nodes.size(); ++i) {
-            if (offsets_[i] >= 0) values_[i].data = given_[i] != nullptr ? given_[i] : arena_.data() + offsets_[i];
+            if (const std::int64_t offset = placement_.offset(i); offset >= 0)
+                values_[i].data = given_[i] != nullptr ? given_[i] : arena_.data() + offset;
             if (live_.variable_of[i] >= 0) values_[i].data = values_[view_->variables[live_.variable_of[i]].node].data;
         }
         for (int i = 0; i < view_->nodes.size(); ++i)
             if (root(i) != i) values_[i].data = values_[root(i)].data;
         for (int k = 0; k < view_->values.size(); ++k) operands_[k].data = values_[view_->values[k]].data;
-        for (std::size_t s = 0; s < steps_.size(); ++s) steps_[s].call.workspace = arena_.data() + scratch_offsets_[s];
+        for (int s = 0; s < view_->steps.size(); ++s)
+            steps_[s].call.workspace = arena_.data() + placement_.scratch_offset(s);
         copies_.clear();
         for (const assignment_entry& update : view_->assignments) {
             const buffer_view& to = values_[view_->variables[update.variable].node];
@@ -394,11 +326,7 @@ protected:
     numbered<copy> copies_;
     numbered<numbered<void**>> holders_; // of each input's address
     lifetimes live_;
-    numbered<std::int64_t> offsets_, scratch_offsets_;
-    numbered<std::size_t> planned_bytes_, scratch_bytes_, needed_scratch_, sizes_;
-    numbered<int> request_of_;
-    list<buffer_request> requests_;
-    list<int> order_, placed_;
+    buffer_placement placement_;
     extent_table table_;
     numbered<double> constants_;
     memory_block numbers_, device_numbers_, device_constants_, arena_;

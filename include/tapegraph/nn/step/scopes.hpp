@@ -1,0 +1,77 @@
+#pragma once
+
+#include <tapegraph/nn/eager_model.hpp>
+#include <tapegraph/nn/model.hpp>
+
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+/// What a step of one's own is given, and the optimizers that it names.
+
+namespace tapegraph {
+
+/// The optimizers of a step, which `minimize` names by their numbers.
+template <class... Each>
+struct optimizers {
+    std::tuple<Each...> each;
+    constexpr explicit optimizers(const Each&... them) : each(them...) {}
+
+    /// A bit for each that scales its losses.
+    static constexpr std::uint64_t scaled = [] {
+        std::uint64_t mask = 0, bit = 1;
+        ((mask |= detail::scales_loss<Each>() ? bit : 0, bit <<= 1), ...);
+        return mask;
+    }();
+};
+
+/// What a step is given in graph mode: a scope that can minimize.
+class graph_step : public graph_scope {
+public:
+    constexpr explicit graph_step(ir::trace* t) : graph_scope(t, 0) {}
+
+    /// Makes a scalar loss smaller by optimizer number `Optimizer`, changing the trainable variables whose path, or a scope's above it, the
+    /// pattern is. All losses and gradients of a step are of the variables before it; updates apply at its end. A pattern that matches
+    /// nothing and a variable that two losses would change are errors.
+    template <int Optimizer = 0, tensor_like E>
+    constexpr void minimize(const E& loss, std::string_view variables = "*",
+                            std::source_location where = std::source_location::current()) const {
+        const graph_node node = eval(loss, where);
+        ir::trace& t = owner();
+        const operand_info given = t.info(node.id());
+        for (int i = 0; i < given.dims.rank(); ++i)
+            if (given.dims[i].value != 1)
+                return t.fail("minimize: a loss must be a scalar (reduce it, say with mean)", &given, 1);
+        t.minimizations.push_back({node.id(), Optimizer, t.intern(where), variables});
+    }
+};
+
+namespace detail {
+
+/// A loss that a step in eager mode minimizes.
+struct eager_minimization {
+    any_tensor loss;
+    int optimizer;
+    std::string variables;
+};
+
+} // namespace detail
+
+/// What a step is given in eager mode.
+class eager_step : public eager_scope {
+public:
+    eager_step(eager_context* context, std::vector<detail::eager_minimization>* found)
+        : eager_scope(context), found_(found) {}
+
+    template <int Optimizer = 0, tensor_like E>
+    void minimize(const E& loss, std::string_view variables = "*",
+                  std::source_location where = std::source_location::current()) const {
+        found_->push_back({eval(loss, where), Optimizer, std::string(variables)});
+    }
+
+private:
+    std::vector<detail::eager_minimization>* found_;
+};
+
+} // namespace tapegraph
