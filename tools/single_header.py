@@ -10,8 +10,9 @@ headers that the README's first program includes are files that include one of t
 Library headers are inlined where they are first included. A header whose first include stands inside an #if may be
 needed again outside of it; it is then written in both places, behind a macro. System headers are kept at their first
 use; inside an #if they stay as they are, and so do headers of other libraries. Comments for readers of the source (`//`) are
-left out, those for users (`///`) stay in the folders users program against; lines are indented by one space a level: no file
-may exceed two megabytes.
+left out, those for users (`///`) stay in the folders and namespaces users program against. What the macros of the compiled
+component and of the GPU backend decide is decided: the file is without both. A namespace that one header closes and the next
+opens stays open; lines are indented by one space a level: no file may exceed two megabytes.
 """
 
 import argparse
@@ -68,16 +69,68 @@ TRAILING_NOTE = re.compile(r"(?<=\S)\s+//(?!/).*")
 TRAILING = re.compile(r"(?<=\S)\s+//.*")
 BEHIND_THE_SCENES = re.compile(
     r"tapegraph/(cpu|runtime|ir|graph|expr|ops/\w+/(cpu|\w*kernel|\w*geometry|\w*batching)|ops/vmap"
+    r"|core/(component|list|agreement|call)|ops/(refusal|recurrent/recurrent_)|nn/(placed_programs|taped_program|shared_terms|path_matches)"
     r"|nn/(session/(trace|parts|runner)|fit_(loop|run|resume|position)|\w*verdict|graph_|\w*_model|eager_|taped_|loss_part"
-    r"|objective|measured|state_archive|outputs|columns)|io/(safetensors|quoted|host)|eager/(interpreter|records|seal|formula))"
+    r"|objective|measured|state_archive|outputs|columns)|io/(safetensors|quoted|host)|eager/(interpreter|records|seal|formula|run_region|operation_|checkpointed_run|replay))"
     r"|.*/math/")
 # What the compiled component holds; the single header is without it.
 COMPONENT_LIST = re.compile(r"tapegraph/\w+/compiled_\w+\.hpp")
+COMPONENT_USE = re.compile(r"\s*(#\s*(define|undef)\s+)?TG_COMPILED")
+# What is known of conditions; what is left of them otherwise is the compiler's to decide.
+KNOWN = [(re.compile(r"\bdefined\(TG_(COMPONENT|CUDA)\)|\bTG_COMPONENT == \d"), "0"),
+         (re.compile(r"\bTG_DEFINES(_FOR_HOST)?\(\w+\)"), "1"),
+         (re.compile(r"!0(?: && )?"), ""), (re.compile(r"(?<!\S)0 && .*"), "0"), (re.compile(r"(?<!\S)1 \|\| .*"), "1")]
+OPENED = re.compile(r"(?:inline )?namespace ([\w:]+) \{")
+CLOSED = re.compile(r"\} // namespace ([\w:]+)")
+NOT_USERS = re.compile(r"\b(detail|ir|cpu|runtime)\b")
 MOST_BYTES = 2_000_000
 INCLUDE_LINE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 OPENING = re.compile(r"\s*#\s*(if|ifdef|ifndef)\b")
 MIDDLE = re.compile(r"\s*#\s*(else|elif|elifdef|elifndef)\b")
 CLOSING = re.compile(r"\s*#\s*endif\b")
+
+
+def decided(line):
+    """An #if or #elif, with what is known put in: True, False, or its condition."""
+    condition = re.sub(r"^\s*#\s*(el)?if\s+", "", re.sub(r"#\s*ifdef (\w+)", r"#if defined(\1)", line))
+    for what, value in KNOWN:
+        condition = what.sub(value, condition)
+    return {"": True, "1": True, "0": False}.get(condition.strip(), condition)
+
+
+def without_component(lines):
+    """The lines of a header with its conditions decided, where they can be, and without lists of what the component holds."""
+    chains = []  # of each open #if: [is a condition written, is one branch known to be taken, are lines written now]
+    lists = 0  # brackets open in a list
+    for line in lines:
+        line = re.sub(r"\s+\\\n\s*", " ", line) if OPENING.match(line) or MIDDLE.match(line) or COMPONENT_USE.match(line) else line
+        writes = all(chain[2] for chain in chains)
+        if lists or COMPONENT_USE.match(line):
+            lists = 0 if re.match(r"\s*#", line) else lists + line.count("(") - line.count(")")
+            continue
+        if OPENING.match(line) or MIDDLE.match(line):
+            if OPENING.match(line):
+                chains.append([False, not writes, False])
+            chain = chains[-1]
+            is_else = re.match(r"\s*#\s*else", line)
+            condition = True if is_else else line if "ifndef" in line else decided(line)
+            chain[2] = condition is not False and not chain[1]
+            if chain[2] and condition is not True:
+                yield f"#{'elif' if chain[0] else 'if'} {condition}" if "ifndef" not in line else line
+                chain[0] = True
+            elif chain[2] and chain[0]:
+                yield "#else"
+            chain[1] = chain[1] or condition is True
+        elif CLOSING.match(line):
+            if chains.pop()[0]:
+                yield "#endif"
+        elif writes:
+            yield from line.split("\n")
+
+
+def logical_lines(text):
+    """Lines, those that end in a backslash with what follows them."""
+    return [line.replace("\0", "\n") for line in text.replace("\\\n", "\\\0").splitlines()]
 
 
 class Inliner:
@@ -88,6 +141,9 @@ class Inliner:
         self.scopes = [set(there)]  # what has been included for certain, one set per open #if
         self.stack = []
         self.dropped = False  # a line was left out since the last one written
+        self.namespaces = []
+        self.branches = []  # the namespaces at each open #if
+        self.age = 9  # lines since one was opened
 
     def seen(self, name):
         return any(name in scope for scope in self.scopes)
@@ -104,31 +160,50 @@ class Inliner:
         self.out.append(f"// ---- {name} ----")
         depth = len(self.scopes)
         text = (INCLUDE / name).read_text(encoding="utf-8")
-        for number, line in enumerate(text.splitlines(), 1):
+        for number, line in enumerate(without_component(logical_lines(text)), 1):
             self.line(name, number, line.rstrip())
-        if len(self.scopes) != depth:
-            sys.exit(f"single_header.py: {name}: #if and #endif do not match")
+        if len(self.scopes) != depth or self.namespaces:
+            sys.exit(f"single_header.py: {name}: #if and #endif, or names of namespaces, do not match")
         if name in self.repeated:
             self.out.append("#endif")
         self.stack.pop()
 
     def line(self, name, number, line):
-        if (COMMENT if BEHIND_THE_SCENES.match(name) else NOTE).match(line):
+        self.age += bool(line) and not COMMENT.match(line)
+        # A namespace of a line or two, whose end has no name: functions end behind an indented line.
+        if line == "}" and self.namespaces and self.age in (2, 3) and not self.out[-1].startswith(" "):
+            line += " // namespace " + self.namespaces[-1]
+        internal = BEHIND_THE_SCENES.match(name) or any(NOT_USERS.search(space) for space in self.namespaces)
+        if (COMMENT if internal else NOTE).match(line):
+            self.dropped = True
+            return
+        if opened := OPENED.fullmatch(line):
+            self.namespaces.append(opened[1])
+            self.age = 0
+        elif closed := CLOSED.fullmatch(line):
+            if not self.namespaces or self.namespaces.pop() != closed[1]:
+                sys.exit(f"single_header.py: {name}:{number}: another namespace is closed than was opened")
+            self.out.append(line)
             self.dropped = True
             return
         if re.fullmatch(r"\s*#\s*pragma\s+once", line):
             self.dropped = True
             return
-        if '"' not in line:  # else the slashes may be a string's
-            line = (TRAILING if BEHIND_THE_SCENES.match(name) else TRAILING_NOTE).sub("", line)
+        if '"' not in line:  # else the slashes, or the blanks, may be a string's
+            line = (TRAILING if internal else TRAILING_NOTE).sub("", line)
+            if not COMMENT.match(line):
+                line = re.sub(r"(?<=\S)  +", " ", line)
         if OPENING.match(line):
             self.scopes.append(set())
+            self.branches.append(list(self.namespaces))
         elif MIDDLE.match(line):
             self.scopes[-1] = set()
+            self.namespaces = list(self.branches[-1])
         elif CLOSING.match(line):
             if len(self.scopes) == 1:
                 sys.exit(f"single_header.py: {name}:{number}: #endif without #if")
             self.scopes.pop()
+            self.branches.pop()
         elif match := INCLUDE_LINE.match(line):
             form, target = match.groups()
             if target.startswith("tapegraph/") and (INCLUDE / target).is_file():
@@ -150,6 +225,16 @@ class Inliner:
             self.dropped = False
         indent = len(line) - len(line.lstrip(" "))
         self.out.append(line[indent - indent // 4:])
+
+
+BLANKS = r"\n*((?:// ---- \S+ ----\n\n*)*)"
+
+
+def joined(lines):
+    """The text, with namespaces left open that are closed and opened again at once, and no blank lines at their ends."""
+    text = "\n".join(lines) + "\n"
+    text = re.sub(rf"\n\}} // namespace ([\w:]+)\n{BLANKS}namespace \1 \{{\n", r"\n\n\2", text)
+    return re.sub(r"\n+\} // namespace \S+", "\n}", re.sub(r"\n\n\n+", "\n\n", text))
 
 
 def version():
@@ -176,7 +261,7 @@ def generate():
     files = {}
     for name, lines in inlined(frozenset(header for header in count if count[header] > 1), {}).items():
         head, end = (PREAMBLE, END) if name == FIRST else (PREAMBLE_OF_REST, "")
-        files[name] = head.format(version=version()) + "\n".join(lines) + "\n" + end
+        files[name] = head.format(version=version()) + joined(lines) + end
         if len(files[name]) > MOST_BYTES:
             sys.exit(f"{name}: {len(files[name])} bytes, at most {MOST_BYTES} are wanted")
     return files | {name: FORWARDER.format(target=target) for name, target in FORWARDED.items()}
