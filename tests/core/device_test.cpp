@@ -1,3 +1,5 @@
+#include <support/messages.hpp>
+
 #include <tapegraph/core/device.hpp>
 
 #include <doctest/doctest.h>
@@ -5,19 +7,10 @@
 #include <string>
 
 namespace tg = tapegraph;
+using support::message_of;
 using tg::device;
 
 namespace {
-
-template <class E, class F>
-std::string message(const F& f) {
-    try {
-        f();
-    } catch (const E& e) {
-        return e.what();
-    }
-    return "nothing was thrown";
-}
 
 /// A machine with GPUs, or without, for the length of a test.
 struct backend {
@@ -50,10 +43,10 @@ TEST_CASE("device: names are read and written") {
     for (const char* text :
          {"", "tpu", "cpu:0", "gpu1", "cuda:", "cuda:-1", "cuda:x", "cuda:1x", "cuda:99999999999", ":1", "Cuda"}) {
         CAPTURE(text);
-        CHECK(message<tg::argument_error>([&] { device::parse(text); }) ==
+        CHECK(message_of<tg::argument_error>([&] { device::parse(text); }) ==
               "device '" + std::string(text) + "': expected cpu, gpu, cuda, or cuda:N with the GPU's number");
     }
-    CHECK(message<tg::argument_error>([] { device::cuda(-2); }) == "device::cuda: the index is -2");
+    CHECK(message_of<tg::argument_error>([] { device::cuda(-2); }) == "device::cuda: the index is -2");
 }
 
 TEST_CASE("device: a program without CUDA has the CPU alone and says why") {
@@ -62,7 +55,7 @@ TEST_CASE("device: a program without CUDA has the CPU alone and says why") {
     CHECK(all[0].id == device::cpu());
     CHECK(!all[0].name.empty());
     CHECK_NOTHROW(tg::check_available(device::cpu()));
-    CHECK(message<tg::device_error>([] { tg::check_available(device::cuda()); }) ==
+    CHECK(message_of<tg::device_error>([] { tg::check_available(device::cuda()); }) ==
           "cuda:0 cannot be used: this program was built without CUDA (compile it with nvcc and link tapegraph::cuda)");
     CHECK(tg::available_or_cpu(device::cuda()) == device::cpu());
 }
@@ -71,19 +64,19 @@ TEST_CASE("device: GPUs that are there, and those that are not") {
     {
         const backend none(0);
         CHECK(tg::list_devices().size() == 1);
-        CHECK(message<tg::device_error>([] { tg::check_available(device::cuda(1)); }) ==
+        CHECK(message_of<tg::device_error>([] { tg::check_available(device::cuda(1)); }) ==
               "cuda:1 cannot be used: no driver");
         CHECK(tg::available_or_cpu(device::cuda()) == device::cpu());
     }
     {
         const backend one(1);
-        CHECK(message<tg::device_error>([] { tg::check_available(device::cuda(1)); }) ==
+        CHECK(message_of<tg::device_error>([] { tg::check_available(device::cuda(1)); }) ==
               "cuda:1 does not exist: this machine has cuda:0 alone");
     }
     const backend two(2);
     CHECK_NOTHROW(tg::check_available(device::cuda(1)));
     CHECK(tg::available_or_cpu(device::cuda(1)) == device::cuda(1));
-    CHECK(message<tg::device_error>([] { tg::check_available(device::cuda(2)); }) ==
+    CHECK(message_of<tg::device_error>([] { tg::check_available(device::cuda(2)); }) ==
           "cuda:2 does not exist: this machine has cuda:0 to cuda:1");
     auto all = tg::list_devices();
     REQUIRE(all.size() == 3);

@@ -1,3 +1,5 @@
+#include <support/settings_guard.hpp>
+
 #include <tapegraph/ops/cumulative/cpu.hpp>
 
 #include <doctest/doctest.h>
@@ -11,13 +13,7 @@ namespace {
 
 namespace tg = tapegraph;
 namespace cpu = tapegraph::cpu;
-
-struct settings_guard {
-    ~settings_guard() {
-        cpu::set_instruction_set(cpu::supported_instruction_set());
-        tg::set_thread_count(0);
-    }
-};
+using support::settings_guard;
 
 template <class T>
 void check(const std::vector<std::int64_t>& extents, int axis) {

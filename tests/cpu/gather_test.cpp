@@ -1,3 +1,5 @@
+#include <support/settings_guard.hpp>
+
 #include <tapegraph/ops/gather/cpu.hpp>
 
 #include <doctest/doctest.h>
@@ -10,13 +12,7 @@ namespace {
 
 namespace tg = tapegraph;
 namespace cpu = tapegraph::cpu;
-
-struct settings_guard {
-    ~settings_guard() {
-        cpu::set_instruction_set(cpu::supported_instruction_set());
-        tg::set_thread_count(0);
-    }
-};
+using support::settings_guard;
 
 template <class F>
 void on_every_setting(F f) {
@@ -38,7 +34,8 @@ std::vector<T> values(std::int64_t n) {
 template <class Index>
 std::vector<Index> picks(std::int64_t n, std::int64_t limit) {
     std::vector<Index> v(static_cast<std::size_t>(n));
-    for (std::size_t i = 0; i < v.size(); ++i) v[i] = static_cast<Index>((i * i * 31 + i * 17 + 5) % static_cast<std::size_t>(limit));
+    for (std::size_t i = 0; i < v.size(); ++i)
+        v[i] = static_cast<Index>((i * i * 31 + i * 17 + 5) % static_cast<std::size_t>(limit));
     return v;
 }
 
@@ -125,15 +122,21 @@ TEST_CASE("an index outside is named, and nothing is written") {
     const std::vector<float> x(20, 1);
     std::vector<float> y(20000, -77);
     const std::int32_t high[] = {0, 9, 3, 12};
-    CHECK_THROWS_WITH_AS(cpu::gather_rows(10, 2, 4, x.data(), 4, high, y.data()), "gather: index 12 at position 3 is outside [0, 10)", tg::range_error);
+    CHECK_THROWS_WITH_AS(cpu::gather_rows(10, 2, 4, x.data(), 4, high, y.data()),
+                         "gather: index 12 at position 3 is outside [0, 10)", tg::range_error);
     const std::int64_t low[] = {0, -1};
-    CHECK_THROWS_WITH_AS(cpu::scatter_add_rows(10, 2, x.data(), 2, low, y.data()), "scatter_add: index -1 at position 1 is outside [0, 10)", tg::range_error);
-    CHECK_THROWS_WITH_AS(cpu::take_along(1, 20, 1, 4, x.data(), 2, low, y.data()), "take_along: index -1 at position 1 is outside [0, 20)", tg::range_error);
-    CHECK_THROWS_WITH_AS(cpu::put_along(1, 12, 1, x.data(), 4, high, y.data()), "put_along: index 12 at position 3 is outside [0, 12)", tg::range_error);
-    CHECK_THROWS_WITH_AS(cpu::one_hot(4, 1, high, 12, 1.f, 0.f, y.data()), "one_hot: index 12 at position 3 is outside [0, 12)", tg::range_error);
+    CHECK_THROWS_WITH_AS(cpu::scatter_add_rows(10, 2, x.data(), 2, low, y.data()),
+                         "scatter_add: index -1 at position 1 is outside [0, 10)", tg::range_error);
+    CHECK_THROWS_WITH_AS(cpu::take_along(1, 20, 1, 4, x.data(), 2, low, y.data()),
+                         "take_along: index -1 at position 1 is outside [0, 20)", tg::range_error);
+    CHECK_THROWS_WITH_AS(cpu::put_along(1, 12, 1, x.data(), 4, high, y.data()),
+                         "put_along: index 12 at position 3 is outside [0, 12)", tg::range_error);
+    CHECK_THROWS_WITH_AS(cpu::one_hot(4, 1, high, 12, 1.f, 0.f, y.data()),
+                         "one_hot: index 12 at position 3 is outside [0, 12)", tg::range_error);
     std::vector<std::int64_t> many(5000, 1);
     many[4001] = std::int64_t{1} << 40; // would pass as 0 if cut to 32 bits
-    CHECK_THROWS_WITH_AS(cpu::gather_rows(10, 2, 4, x.data(), 5000, many.data(), y.data()), "gather: index 1099511627776 at position 4001 is outside [0, 10)", tg::range_error);
+    CHECK_THROWS_WITH_AS(cpu::gather_rows(10, 2, 4, x.data(), 5000, many.data(), y.data()),
+                         "gather: index 1099511627776 at position 4001 is outside [0, 10)", tg::range_error);
     CHECK(y == std::vector<float>(20000, -77));
 }
 

@@ -1,3 +1,5 @@
+#include <support/settings_guard.hpp>
+
 #include <tapegraph/cpu/reduce.hpp>
 #include <tapegraph/ops/ordering/cpu_arg_reduce.hpp>
 
@@ -17,14 +19,8 @@ namespace {
 namespace tg = tapegraph;
 namespace cpu = tapegraph::cpu;
 using cpu::reduction;
+using support::settings_guard;
 using shape = std::vector<std::int64_t>;
-
-struct settings_guard {
-    ~settings_guard() {
-        cpu::set_instruction_set(cpu::supported_instruction_set());
-        tg::set_thread_count(0);
-    }
-};
 
 std::int64_t size_of_shape(const shape& s) {
     std::int64_t n = 1;

@@ -1,3 +1,5 @@
+#include <support/settings_guard.hpp>
+
 #include <tapegraph/ops/gather/cpu_rows.hpp>
 
 #include <doctest/doctest.h>
@@ -15,13 +17,7 @@ namespace {
 namespace tg = tapegraph;
 namespace cpu = tapegraph::cpu;
 using std::int64_t;
-
-struct settings_guard {
-    ~settings_guard() {
-        cpu::set_instruction_set(cpu::supported_instruction_set());
-        tg::set_thread_count(0);
-    }
-};
+using support::settings_guard;
 
 template <class F>
 void on_every_setting(F f) {

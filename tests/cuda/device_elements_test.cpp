@@ -1,5 +1,7 @@
 #include <cuda/whole_programs.hpp>
 
+#include <support/messages.hpp>
+
 #include <tapegraph/cuda/device_elements.hpp>
 #include <tapegraph/cuda/kernel_memory.hpp>
 
@@ -15,6 +17,7 @@
 namespace device_elements_test {
 
 namespace tg = tapegraph;
+using support::message_of;
 using tg::cuda::context;
 
 /// Device memory of other libraries as tensors, and tensors' for them: what cuda/thrust.hpp is made of, on any device.
@@ -51,16 +54,6 @@ public:
     T* first;
     std::size_t count;
 };
-
-template <class F>
-std::string message(const F& f) {
-    try {
-        f();
-    } catch (const std::exception& e) {
-        return e.what();
-    }
-    return "nothing was thrown";
-}
 
 } // namespace
 
@@ -161,7 +154,7 @@ TEST_CASE("device elements: gradients through memory of another library") {
     tg::gradient_tape tape;
     tape.watch(w);
     const tg::tensor<float> loss = sum(w * w);
-    CHECK(message([&] {
+    CHECK(message_of<std::exception>([&] {
               tg::tensor<float> followed = w;
               tg::cuda::mutable_elements_on(followed, gpu);
           }).find("a gradient_tape follows this tensor") != std::string::npos);
@@ -170,18 +163,21 @@ TEST_CASE("device elements: gradients through memory of another library") {
 
 TEST_CASE("device elements: errors name what was wrong") {
     tg::tensor<float> x{1, 2};
-    CHECK(message([&] { tg::cuda::elements_on(x); }) ==
+    CHECK(message_of<std::exception>([&] { tg::cuda::elements_on(x); }) ==
           "elements_on: this thread computes on the CPU; name a GPU, or choose one with tg::device_scope");
-    CHECK(message([&] { tg::cuda::mutable_elements_on(x, tg::device::cpu()); }).starts_with("mutable_elements_on: "));
-    CHECK(message([&] { tg::cuda::stream_of(); }).starts_with("stream_of: "));
-    CHECK(message([&] {
+    CHECK(message_of<std::exception>([&] {
+              tg::cuda::mutable_elements_on(x, tg::device::cpu());
+          }).starts_with("mutable_elements_on: "));
+    CHECK(message_of<std::exception>([&] { tg::cuda::stream_of(); }).starts_with("stream_of: "));
+    CHECK(message_of<std::exception>([&] {
               tg::cuda::borrow_on(tg::device::cpu(), static_cast<float*>(nullptr), {0});
           }).starts_with("borrow_on: this thread computes on the CPU"));
     bool gone = false;
     const foreign<float> made({1, 2}, gone);
-    CHECK(message([&] { tg::cuda::borrow_on(gpu, made.first, {-1}); }) == "borrow_on: negative extent in shape [-1]");
+    CHECK(message_of<std::exception>([&] { tg::cuda::borrow_on(gpu, made.first, {-1}); }) ==
+          "borrow_on: negative extent in shape [-1]");
     const auto odd = reinterpret_cast<float*>(reinterpret_cast<std::uintptr_t>(made.first) + 2);
-    CHECK(message([&] { tg::cuda::borrow_on(gpu, odd, {1}); }) ==
+    CHECK(message_of<std::exception>([&] { tg::cuda::borrow_on(gpu, odd, {1}); }) ==
           "borrow_on: f32 at an address that is no multiple of 4");
 }
 

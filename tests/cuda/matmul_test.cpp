@@ -1,5 +1,7 @@
 #include <cuda/device_array.hpp>
 
+#include <support/messages.hpp>
+
 #include <tapegraph/cuda/ops/product/matmul.cuh>
 
 #include <doctest/doctest.h>
@@ -16,6 +18,7 @@ namespace matmul_test {
 
 namespace tg = tapegraph;
 using namespace on_device;
+using support::message_of;
 
 namespace {
 
@@ -142,16 +145,6 @@ void check_landscapes() {
                               landscape<T>(11, 40, 13, 3, ta, tb), landscape<T>(3, 5, 0, 2, ta, tb)})
             CHECK(l.computed(accumulate, bias, relu) == l.expected(accumulate, bias, relu));
     }
-}
-
-template <class F>
-std::string message(const F& f) {
-    try {
-        f();
-    } catch (const tg::device_error& e) {
-        return e.what();
-    }
-    return "nothing was thrown";
 }
 
 } // namespace
@@ -375,7 +368,7 @@ TEST_CASE("gemm: a bias at an odd address is added afterwards") {
 TEST_CASE("gemm: errors name the operation and the shapes") {
     tg::cuda::gemm_arguments<float> g;
     g.m = 4, g.n = 5, g.k = 3, g.lda = 3, g.ldb = 4, g.ldc = 5;
-    const std::string text = message([&] { tg::cuda::gemm<float>(nullptr, "dense1", g); });
+    const std::string text = message_of<tg::device_error>([&] { tg::cuda::gemm<float>(nullptr, "dense1", g); });
     CHECK(text == "imitated cuBLASLt for dense1 of f32 [4, 3] by [3, 5]: lda is less than A's rows");
     tg::cuda::blas::product p;
     p.type = tg::dtype::f16, p.n = 4, p.k = 3, p.m = 5, p.batch = 7, p.transpose_b = true;

@@ -1,4 +1,6 @@
 #define TG_SIMT
+#include <support/messages.hpp>
+
 #include <tapegraph/cuda/memory.hpp>
 
 #include <doctest/doctest.h>
@@ -9,6 +11,7 @@
 namespace memory_test {
 
 namespace tg = tapegraph;
+using support::message_of;
 using tg::cuda::memory_pool;
 
 namespace {
@@ -21,15 +24,6 @@ struct variable {
     const char* name_;
 };
 
-template <class E, class F>
-std::string message(const F& f) {
-    try {
-        f();
-    } catch (const E& e) {
-        return e.what();
-    }
-    return "nothing was thrown";
-}
 bool has(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
 // Every test gives back what it took.
@@ -60,7 +54,7 @@ TEST_CASE_FIXTURE(balanced, "device memory: buffers are counted, released and re
     CHECK(pool.statistics().reserved == 256);
     pool.reset_peak();
     CHECK(pool.statistics().peak == 256);
-    CHECK(has(message<tg::device_error>([&] { pool.release(a); }), "not live"));
+    CHECK(has(message_of<tg::device_error>([&] { pool.release(a); }), "not live"));
     pool.release(b);
 }
 
@@ -86,7 +80,7 @@ TEST_CASE_FIXTURE(balanced, "device memory: a freed buffer waits for the next of
               }
           }) == std::pair{0, 0});
     CHECK(pool.statistics().allocations == 4);
-    CHECK(has(message<tg::device_error>([&] { pool.release(a); }), "not live"));
+    CHECK(has(message_of<tg::device_error>([&] { pool.release(a); }), "not live"));
     CHECK(asked([&] { pool.release(pool.allocate(2000)); }) == std::pair{1, 0});        // another size
     CHECK(asked([&] { pool.release(pool.allocate(4 * mib + 1)); }) == std::pair{1, 1}); // too large to wait
     CHECK(asked([&] {
@@ -132,13 +126,13 @@ TEST_CASE_FIXTURE(balanced, "device memory: running out says what was asked, the
     memory_pool pool(0);
     pool.configure({.limit = 10 * mib});
     void* held[]{pool.allocate(4 * mib, "conv2/kernel"), pool.allocate(3 * mib, "images"), pool.allocate(mib)};
-    const std::string text = message<tg::out_of_memory>([&] { pool.allocate(5 * mib, "dense/kernel"); });
+    const std::string text = message_of<tg::out_of_memory>([&] { pool.allocate(5 * mib, "dense/kernel"); });
     CHECK(has(text, "out of memory on cuda:0: 5.00 MiB asked for dense/kernel; limit 10.00 MiB, in use 8.00 MiB in 3"));
     CHECK(has(text, "largest: conv2/kernel 4.00 MiB, images 3.00 MiB, (unnamed) 1.00 MiB"));
     CHECK(pool.statistics().in_use == 8 * mib); // and nothing else has happened
     held[2] = (pool.release(held[2]), pool.allocate(3 * mib));
     for (void* at : held) pool.release(at);
-    CHECK(has(message<tg::argument_error>([&] { pool.configure({}); }), "in use"));
+    CHECK(has(message_of<tg::argument_error>([&] { pool.configure({}); }), "in use"));
 }
 
 TEST_CASE_FIXTURE(balanced, "device memory: a part at once, and no growth beyond it") {
@@ -155,9 +149,9 @@ TEST_CASE_FIXTURE(balanced, "device memory: a part at once, and no growth beyond
     pool.release(most);
     memory_pool none(0);
     none.configure({.allow_growth = false});
-    CHECK(has(message<tg::argument_error>([&] { none.allocate(1); }), "fraction"));
+    CHECK(has(message_of<tg::argument_error>([&] { none.allocate(1); }), "fraction"));
     memory_pool wrong(0);
-    CHECK(has(message<tg::argument_error>([&] { wrong.configure({.fraction = 1.5}); }), "1.5"));
+    CHECK(has(message_of<tg::argument_error>([&] { wrong.configure({.fraction = 1.5}); }), "1.5"));
 }
 
 TEST_CASE_FIXTURE(balanced, "device memory: the environment has the last word, and bad values are named") {
@@ -173,9 +167,9 @@ TEST_CASE_FIXTURE(balanced, "device memory: the environment has the last word, a
     CHECK(limit("25%") == gib / 4);
     CHECK(limit("9999G") == gib); // there is no more
     CHECK(limit("0") == gib);
-    CHECK(has(message<tg::argument_error>([&] { limit("8 gigs"); }), "TAPEGRAPH_GPU_MEMORY_LIMIT='8 gigs'"));
+    CHECK(has(message_of<tg::argument_error>([&] { limit("8 gigs"); }), "TAPEGRAPH_GPU_MEMORY_LIMIT='8 gigs'"));
     for (const char* text : {"-1", "nan", "inf", "1e30", "nan%"})
-        CHECK(has(message<tg::argument_error>([&] { limit(text); }), ("'" + std::string(text) + "'").c_str()));
+        CHECK(has(message_of<tg::argument_error>([&] { limit(text); }), ("'" + std::string(text) + "'").c_str()));
     {
         const variable none("TAPEGRAPH_GPU_MEMORY_REUSE", "0");
         memory_pool pool(0);
@@ -188,7 +182,7 @@ TEST_CASE_FIXTURE(balanced, "device memory: the environment has the last word, a
           std::pair{"TAPEGRAPH_GPU_ALLOW_GROWTH", "yes"}, std::pair{"TAPEGRAPH_GPU_ALLOCATOR", "malloc"}}) {
         const variable set(name, value);
         memory_pool pool(0);
-        CHECK(has(message<tg::argument_error>([&] { pool.allocate(1); }), name));
+        CHECK(has(message_of<tg::argument_error>([&] { pool.allocate(1); }), name));
     }
     const auto keeps_nothing = [] {
         memory_pool pool(0);
@@ -211,7 +205,7 @@ TEST_CASE_FIXTURE(balanced, "device memory: one pool a device; devices that are 
     device.devices = 2;
     CHECK(&memory_pool::of(1) == &memory_pool::of(1));
     CHECK(&memory_pool::of(0) != &memory_pool::of(1));
-    CHECK(has(message<tg::device_error>([] { memory_pool::of(2); }), "cuda:2 does not exist: there are 2"));
+    CHECK(has(message_of<tg::device_error>([] { memory_pool::of(2); }), "cuda:2 does not exist: there are 2"));
     device.devices = 0;
     CHECK_THROWS_AS(memory_pool::of(0), tg::device_error);
     device.devices = 1;

@@ -1,10 +1,4 @@
-#define TG_SIMT
-#define TG_CUDA
-#include <simt/instructions.hpp>
-
-#include <tapegraph/tapegraph.hpp>
-
-#include <doctest/doctest.h>
+#include <cuda/imitated_results.hpp>
 
 #include <string>
 #include <vector>
@@ -15,21 +9,10 @@ namespace movement_modes_test {
 /// they give what they give on the CPU, derivatives and errors among it.
 
 namespace tg = tapegraph;
+using tapegraph::testing::check_same;
 using tg::tensor;
-using tg::cuda::driver::imitation;
 
 namespace {
-
-const bool guarded = imitation::instance().guarded = true;
-
-template <class F>
-void check_same(const F& f) {
-    const auto here = f();
-    const int launches = imitation::instance().launches;
-    const tg::device_scope on(tg::device::cuda(0));
-    CHECK(f() == here);
-    CHECK(imitation::instance().launches > launches);
-}
 
 const tensor<float> plane = [] {
     auto x = tensor<float>::uninitialized({6, 5});

@@ -1,11 +1,6 @@
-#define TG_SIMT
-#define TG_CUDA
-#include <simt/instructions.hpp>
+#include <cuda/imitated_results.hpp>
 
 #include <tapegraph/eager/searching.hpp>
-#include <tapegraph/tapegraph.hpp>
-
-#include <doctest/doctest.h>
 
 #include <vector>
 
@@ -15,21 +10,10 @@ namespace searching_modes_test {
 /// into, it gives what it gives on the CPU.
 
 namespace tg = tapegraph;
+using tapegraph::testing::check_same;
 using tg::tensor;
-using tg::cuda::driver::imitation;
 
 namespace {
-
-const bool guarded = imitation::instance().guarded = true;
-
-template <class F>
-void check_same(const F& f) {
-    const auto here = f();
-    const int launches = imitation::instance().launches;
-    const tg::device_scope on(tg::device::cuda(0));
-    CHECK(f() == here);
-    CHECK(imitation::instance().launches > launches);
-}
 
 // Ties, and more than a block of threads.
 const tensor<float> line = [] {

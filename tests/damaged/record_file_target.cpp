@@ -1,32 +1,7 @@
 // needs: zlib
-#include <damaged/target.hpp>
+#include <damaged/record_files.hpp>
 
-#include <tapegraph/data/readers/record_file.hpp>
-
-#include <support/temporary_folder.hpp>
-
-namespace {
-
-const support::temporary_folder& folder() {
-    static const support::temporary_folder made;
-    return made;
-}
-
-} // namespace
-
-std::vector<std::string> sound_files() {
-    using tapegraph::data::record_compression;
-    std::vector<std::string> files;
-    for (const auto kind : {record_compression::none, record_compression::gzip, record_compression::zlib}) {
-        tapegraph::data::record_file_writer out(folder().path() / "sound", kind);
-        for (const std::size_t bytes : {5u, 0u, 300u, 1u})
-            out.write(std::string(bytes, static_cast<char>('a' + bytes % 7)));
-        out.commit();
-        files.push_back(support::read_text(folder().path() / "sound"));
-    }
-    files.emplace_back();
-    return files;
-}
+std::vector<std::string> sound_files() { return record_files(300); }
 
 bool read_damaged(const std::string& bytes) {
     try {

@@ -1,3 +1,5 @@
+#include <support/messages.hpp>
+
 #include <tapegraph/tensor.hpp>
 
 #include <doctest/doctest.h>
@@ -14,18 +16,10 @@
 namespace tensor_test {
 
 namespace tg = tapegraph;
+using support::message_of;
 using tg::tensor;
 
 namespace {
-template <class F>
-std::string message(const F& f) {
-    try {
-        f();
-    } catch (const tg::error& e) {
-        return e.what();
-    }
-    return "nothing was thrown";
-}
 template <class T>
 std::string printed(const tensor<T>& t) {
     std::ostringstream out;
@@ -91,15 +85,16 @@ TEST_CASE("tensor: braces nest as deep as the rank") {
     CHECK(tensor<std::uint64_t>{~std::uint64_t{0}}(0) == ~std::uint64_t{0});
     static_assert(listed<int, long> && listed<float, int> && listed<float, double> && !listed<int, double>);
 
-    CHECK(message([] {
+    CHECK(message_of([] {
               tensor<float>{{{1, 2}, {3, 4}}, {{5, 6}, {7}}};
           }) == "tensor: ragged list: [1, 1] has length 1, [0, 0] has length 2");
-    CHECK(message([] { tensor<float>{{1, 2}, 3}; }) == "tensor: ragged list: [1] is a number, [0] has length 2");
-    CHECK(message([] { tensor<float>{1, {2, 3}}; }) == "tensor: ragged list: [1] has length 2, [0] is a number");
-    CHECK(message([] { tensor<float>{{{{{{{{{7}}}}}}}}}; }) == "tensor: lists are nested more than 8 deep");
-    CHECK(message([] { tensor<std::int8_t>{128}; }) == "tensor: 128 in a list of i8");
-    CHECK(message([] { tensor<std::uint8_t>{{-1}}; }) == "tensor: -1 in a list of u8");
-    CHECK(message([] { tensor<std::int64_t>{~std::uint64_t{0}}; }) == "tensor: 18446744073709551615 in a list of i64");
+    CHECK(message_of([] { tensor<float>{{1, 2}, 3}; }) == "tensor: ragged list: [1] is a number, [0] has length 2");
+    CHECK(message_of([] { tensor<float>{1, {2, 3}}; }) == "tensor: ragged list: [1] has length 2, [0] is a number");
+    CHECK(message_of([] { tensor<float>{{{{{{{{{7}}}}}}}}}; }) == "tensor: lists are nested more than 8 deep");
+    CHECK(message_of([] { tensor<std::int8_t>{128}; }) == "tensor: 128 in a list of i8");
+    CHECK(message_of([] { tensor<std::uint8_t>{{-1}}; }) == "tensor: -1 in a list of u8");
+    CHECK(message_of([] { tensor<std::int64_t>{~std::uint64_t{0}}; }) ==
+          "tensor: 18446744073709551615 in a list of i64");
 }
 
 TEST_CASE("tensor: made from containers, spans, pointers, iterators") {
@@ -121,8 +116,8 @@ TEST_CASE("tensor: made from containers, spans, pointers, iterators") {
     CHECK(tensor<double>(std::istream_iterator<double>(text), std::istream_iterator<double>()).to_vector() ==
           std::vector<double>{1, 2.5, 3});
     CHECK(tensor<float>(std::vector<float>()).shape() == tg::shape{0});
-    CHECK(message([&] { tensor<float>(values, {3}); }) == "tensor: 4 values for shape [3]");
-    CHECK(message([&] { tensor<float>(values, {-4}); }) == "tensor: negative extent in shape [-4]");
+    CHECK(message_of([&] { tensor<float>(values, {3}); }) == "tensor: 4 values for shape [3]");
+    CHECK(message_of([&] { tensor<float>(values, {-4}); }) == "tensor: negative extent in shape [-4]");
     // A vector is no tensor by itself: what it becomes is said by name.
     static_assert(!std::is_convertible_v<std::vector<float>, tensor<float>>);
     static_assert(!std::is_constructible_v<tensor<float>, std::vector<std::string>>);
@@ -140,23 +135,27 @@ TEST_CASE("creators take extents one by one") {
     CHECK(tg::linspace<float>(2, 3, 1).to_vector() == std::vector<float>{2});
     CHECK(tg::array_equal(tg::random::uniform<float>(2, 3), tg::random::uniform<float>({2, 3})));
     CHECK(tg::array_equal(tg::random::normal<double>(7), tg::random::normal<double>({7})));
-    CHECK(message([] { tg::zeros<float>(2, -1); }) == "tensor: negative extent in shape [2, -1]");
+    CHECK(message_of([] { tg::zeros<float>(2, -1); }) == "tensor: negative extent in shape [2, -1]");
 }
 
 TEST_CASE("tensor: what does not fit is refused with the shapes in the message") {
-    CHECK(message([] { tensor<float>({{1, 2}, {3}}); }) == "tensor: ragged list: [1] has length 1, [0] has length 2");
-    CHECK(message([] {
+    CHECK(message_of([] {
+              tensor<float>({{1, 2}, {3}});
+          }) == "tensor: ragged list: [1] has length 1, [0] has length 2");
+    CHECK(message_of([] {
               tensor<float>({{{1, 2}}, {{3, 4}, {5, 6}}});
           }) == "tensor: ragged list: [1] has length 2, [0] has length 1");
-    CHECK(message([] { tg::from_range<float>(std::vector<float>(5), {2, 3}); }) == "tensor: 5 values for shape [2, 3]");
-    CHECK(message([] { tg::zeros<float>({2, -1}); }) == "tensor: negative extent in shape [2, -1]");
+    CHECK(message_of([] {
+              tg::from_range<float>(std::vector<float>(5), {2, 3});
+          }) == "tensor: 5 values for shape [2, 3]");
+    CHECK(message_of([] { tg::zeros<float>({2, -1}); }) == "tensor: negative extent in shape [2, -1]");
     const tensor<float> t({{1, 2, 3}, {4, 5, 6}});
     CHECK_THROWS_AS(t(1), tg::shape_error);
-    CHECK(message([&] { t(1); }) == "tensor: 1 indices for shape [2, 3]");
+    CHECK(message_of([&] { t(1); }) == "tensor: 1 indices for shape [2, 3]");
     CHECK_THROWS_AS(t(0, 3), tg::range_error);
-    CHECK(message([&] { t(0, 3); }) == "tensor: index 3 on axis 1 is outside shape [2, 3]");
-    CHECK(message([&] { t(-1, 0); }) == "tensor: index -1 on axis 0 is outside shape [2, 3]");
-    CHECK(message([&] { (void)t.item(); }) == "item: the tensor has shape [2, 3]");
+    CHECK(message_of([&] { t(0, 3); }) == "tensor: index 3 on axis 1 is outside shape [2, 3]");
+    CHECK(message_of([&] { t(-1, 0); }) == "tensor: index -1 on axis 0 is outside shape [2, 3]");
+    CHECK(message_of([&] { (void)t.item(); }) == "item: the tensor has shape [2, 3]");
     CHECK_THROWS_AS(tensor<double>(static_cast<const tg::any_tensor&>(t)), tg::dtype_error);
 }
 
@@ -232,19 +231,19 @@ TEST_CASE("tensor: copies share until one is written") {
 
 TEST_CASE("elementwise: shapes that do not broadcast, element types that differ") {
     const tensor<float> a = tg::zeros<float>({2, 3}), b = tg::zeros<float>({4});
-    const std::string text = message([&] { tensor<float> c = a + b; });
+    const std::string text = message_of([&] { tensor<float> c = a + b; });
     CHECK(text == "add: shapes do not broadcast: f32[2, 3], f32[4]");
     // The operation that it is, wherever it stands, and what it was given.
-    CHECK(message([&] { tensor<float> c = exp(2 * a) * (b - 1) + a; }) ==
+    CHECK(message_of([&] { tensor<float> c = exp(2 * a) * (b - 1) + a; }) ==
           "multiply: shapes do not broadcast: f32[2, 3], f32[4]");
-    CHECK(message([&] { (void)tg::sum(a - b); }) == "subtract: shapes do not broadcast: f32[2, 3], f32[4]");
-    CHECK(message([&] { (void)tg::mean(abs(a - b)); }) == "subtract: shapes do not broadcast: f32[2, 3], f32[4]");
+    CHECK(message_of([&] { (void)tg::sum(a - b); }) == "subtract: shapes do not broadcast: f32[2, 3], f32[4]");
+    CHECK(message_of([&] { (void)tg::mean(abs(a - b)); }) == "subtract: shapes do not broadcast: f32[2, 3], f32[4]");
     // The first operation that does not fit, not the last; of a condition the two operands behind it.
-    CHECK(message([&] { tensor<float> c = tanh(2 * a - square(b)) / b; }) ==
+    CHECK(message_of([&] { tensor<float> c = tanh(2 * a - square(b)) / b; }) ==
           "subtract: shapes do not broadcast: f32[2, 3], f32[4]");
-    CHECK(message([&] { tensor<float> c = where(a > 0, a, b); }) ==
+    CHECK(message_of([&] { tensor<float> c = where(a > 0, a, b); }) ==
           "where: shapes do not broadcast: f32[2, 3], f32[4]");
-    CHECK(message([&] { (void)shape_of(a * b + 1); }) == "multiply: shapes do not broadcast: f32[2, 3], f32[4]");
+    CHECK(message_of([&] { (void)shape_of(a * b + 1); }) == "multiply: shapes do not broadcast: f32[2, 3], f32[4]");
     CHECK_THROWS_AS(tensor<float>(a * b), tg::shape_error);
     CHECK_THROWS_AS(tensor<float>(a + tg::zeros<float>({0, 3})), tg::shape_error);
     CHECK_THROWS_AS(tg::sum(a * b), tg::shape_error);
@@ -255,36 +254,39 @@ TEST_CASE("operations name themselves and both shapes") {
     const auto names = [&](const std::string& text, std::initializer_list<const char*> parts) {
         for (const char* part : parts) CHECK_MESSAGE(text.find(part) != std::string::npos, text);
     };
-    names(message([&] { matmul(z({2, 3}), z({4, 5})); }), {"matmul: inner extents differ", "f32[2, 3]", "f32[4, 5]"});
-    names(message([&] { matmul(z({}), z({3, 2})); }), {"matmul", "scalar", "f32[]"});
-    names(message([&] { matmul(z({2, 1, 3}), z({3, 3, 1})); }), {"matmul: batch extents do not broadcast"});
-    names(message([&] { reshape(z({2, 3}), {4, 2}); }), {"reshape", "f32[2, 3]", "to [4, 2]"});
-    names(message([&] { reshape(z({2, 3}), {4, -1}); }), {"reshape", "f32[2, 3]"});
-    names(message([&] { squeeze(z({2, 3}), 0); }), {"f32[2, 3]"});
-    names(message([&] { concat(z({2, 3}), z({3, 3}), 1); }), {"concat", "f32[2, 3]", "f32[3, 3]"});
-    names(message([&] { concat(z({2, 3}), z({2}), 0); }), {"concat: ranks differ"});
-    names(message([&] { transpose(z({2, 3}), {0, 0}); }), {"transpose: an axis is named twice"});
-    names(message([&] { transpose(z({2, 3}), {0, 2}); }), {"transpose"});
-    names(message([&] { sum(z({2, 3}), 2); }), {"axis outside the rank", "sum", "f32[2, 3]"});
-    names(message([&] { max(z({2, 3}), -3); }), {"max", "f32[2, 3]"});
-    names(message([&] { softmax(z({2, 3}), 5); }), {"axis outside"});
-    names(message([&] { broadcast_to(z({2, 3}), {3, 2}); }), {"broadcast_to", "[2, 3]", "[3, 2]"});
-    names(message([&] {
+    names(message_of([&] {
+              matmul(z({2, 3}), z({4, 5}));
+          }),
+          {"matmul: inner extents differ", "f32[2, 3]", "f32[4, 5]"});
+    names(message_of([&] { matmul(z({}), z({3, 2})); }), {"matmul", "scalar", "f32[]"});
+    names(message_of([&] { matmul(z({2, 1, 3}), z({3, 3, 1})); }), {"matmul: batch extents do not broadcast"});
+    names(message_of([&] { reshape(z({2, 3}), {4, 2}); }), {"reshape", "f32[2, 3]", "to [4, 2]"});
+    names(message_of([&] { reshape(z({2, 3}), {4, -1}); }), {"reshape", "f32[2, 3]"});
+    names(message_of([&] { squeeze(z({2, 3}), 0); }), {"f32[2, 3]"});
+    names(message_of([&] { concat(z({2, 3}), z({3, 3}), 1); }), {"concat", "f32[2, 3]", "f32[3, 3]"});
+    names(message_of([&] { concat(z({2, 3}), z({2}), 0); }), {"concat: ranks differ"});
+    names(message_of([&] { transpose(z({2, 3}), {0, 0}); }), {"transpose: an axis is named twice"});
+    names(message_of([&] { transpose(z({2, 3}), {0, 2}); }), {"transpose"});
+    names(message_of([&] { sum(z({2, 3}), 2); }), {"axis outside the rank", "sum", "f32[2, 3]"});
+    names(message_of([&] { max(z({2, 3}), -3); }), {"max", "f32[2, 3]"});
+    names(message_of([&] { softmax(z({2, 3}), 5); }), {"axis outside"});
+    names(message_of([&] { broadcast_to(z({2, 3}), {3, 2}); }), {"broadcast_to", "[2, 3]", "[3, 2]"});
+    names(message_of([&] {
               conv2d(z({1, 3, 3, 2}), z({2, 2, 3, 1}));
           }),
           {"convolution: channels differ", "f32[1, 3, 3, 2]", "f32[2, 2, 3, 1]"});
-    names(message([&] { conv2d(z({1, 2, 2, 1}), z({3, 3, 1, 1})); }), {"kernel larger"});
-    names(message([&] { max_pooling2d(z({1, 1, 4, 1})); }), {"pooling", "f32[1, 1, 4, 1]"});
-    names(message([&] { argmax(z({2}), 1); }), {"argmax"});
-    names(message([&] { cumulative_sum(tensor<float>(1.0f)); }), {"cumulative_sum"});
-    names(message([&] { pad(z({2}), {{-3, 0}}); }), {"pad"});
-    names(message([&] { slice(z({4}), {{0, 4, 0}}); }), {"slice"});
-    names(message([&] { expand_dims(z({4}), 5); }), {"expand_dims"});
-    names(message([&] { expand_dims(z({4}), -3); }), {"expand_dims"});
-    names(message([&] { squeeze(z({1}), 1); }), {"squeeze"});
-    names(message([&] { slice(z({4}), {tg::all, tg::all}); }), {"slice: more ranges than axes", "f32[4]"});
-    names(message([&] { pad(z({4}), {{0, 0}, {1, 0}}); }), {"pad: more amounts than axes"});
-    names(message([&] { reshape(z({2, 3}), {-1, -1}); }), {"reshape"});
+    names(message_of([&] { conv2d(z({1, 2, 2, 1}), z({3, 3, 1, 1})); }), {"kernel larger"});
+    names(message_of([&] { max_pooling2d(z({1, 1, 4, 1})); }), {"pooling", "f32[1, 1, 4, 1]"});
+    names(message_of([&] { argmax(z({2}), 1); }), {"argmax"});
+    names(message_of([&] { cumulative_sum(tensor<float>(1.0f)); }), {"cumulative_sum"});
+    names(message_of([&] { pad(z({2}), {{-3, 0}}); }), {"pad"});
+    names(message_of([&] { slice(z({4}), {{0, 4, 0}}); }), {"slice"});
+    names(message_of([&] { expand_dims(z({4}), 5); }), {"expand_dims"});
+    names(message_of([&] { expand_dims(z({4}), -3); }), {"expand_dims"});
+    names(message_of([&] { squeeze(z({1}), 1); }), {"squeeze"});
+    names(message_of([&] { slice(z({4}), {tg::all, tg::all}); }), {"slice: more ranges than axes", "f32[4]"});
+    names(message_of([&] { pad(z({4}), {{0, 0}, {1, 0}}); }), {"pad: more amounts than axes"});
+    names(message_of([&] { reshape(z({2, 3}), {-1, -1}); }), {"reshape"});
 }
 
 TEST_CASE("indices outside the table name the value") {
@@ -292,11 +294,11 @@ TEST_CASE("indices outside the table name the value") {
     for (int bad : {3, -1}) {
         const tensor<std::int32_t> at{0, bad};
         CHECK_THROWS_AS(gather(table, at), tg::range_error);
-        CHECK(message([&] { gather(table, at); }).find(std::to_string(bad)) != std::string::npos);
+        CHECK(message_of([&] { gather(table, at); }).find(std::to_string(bad)) != std::string::npos);
         CHECK_THROWS_AS(scatter_add(tg::zeros<float>({2, 2}), at, {3, 2}), tg::range_error);
         CHECK_THROWS_AS(take_along(tg::zeros<float>({3}), at), tg::range_error);
     }
-    CHECK(message([&] { gather(table, tensor<float>{0}); }) != "");
+    CHECK(message_of([&] { gather(table, tensor<float>{0}); }) != "");
     CHECK_THROWS_AS(tg::one_hot<float>(tensor<std::int32_t>{4}, 0), tg::error);
 }
 

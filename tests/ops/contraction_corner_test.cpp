@@ -1,3 +1,5 @@
+#include <support/messages.hpp>
+
 #include <tapegraph/cpu/parallel.hpp>
 #include <tapegraph/eager/gradient_tape.hpp>
 #include <tapegraph/ops/ops.hpp>
@@ -14,25 +16,18 @@ namespace contraction_corner_test {
 /// Contractions and windows where the table does not look: messages, ties, NaN, threads.
 
 namespace tg = tapegraph;
+using support::message_of;
 using tg::tensor;
 
 namespace {
 
-template <class F>
-std::string message(const F& f) {
-    try {
-        f();
-    } catch (const tg::error& e) {
-        return e.what();
-    }
-    return "nothing was thrown";
-}
 tensor<float> z(const tg::shape& dims) { return tg::zeros<float>(dims); }
 
 template <class T>
 tensor<T> waves(const tg::shape& dims, double step) {
     auto t = tensor<T>::uninitialized(dims);
-    for (std::int64_t i = 0; i < t.size(); ++i) t.mutable_data()[i] = static_cast<T>(std::sin(step * static_cast<double>(i)));
+    for (std::int64_t i = 0; i < t.size(); ++i)
+        t.mutable_data()[i] = static_cast<T>(std::sin(step * static_cast<double>(i)));
     return t;
 }
 
@@ -40,7 +35,7 @@ tensor<T> waves(const tg::shape& dims, double step) {
 
 TEST_CASE("einsum: what does not fit is named") {
     const auto says = [](const char* text, const tensor<float>& a, const tensor<float>& b) {
-        return message([&] { tg::einsum(text, a, b); });
+        return message_of([&] { tg::einsum(text, a, b); });
     };
     CHECK(says("ij,jk", z({2, 3}), z({4, 5})) == "einsum: extents of label j differ: f32[2, 3], f32[4, 5]");
     CHECK(says("bQ,bQ->b", z({2, 3}), z({2, 1})) == "einsum: extents of label Q differ: f32[2, 3], f32[2, 1]");
@@ -51,45 +46,60 @@ TEST_CASE("einsum: what does not fit is named") {
     CHECK(says("ij", z({2, 3}), z({3, 5})).find("another number of operands") != std::string::npos);
     for (const char* wrong : {"i1,jk", "ij,jk->ik->", "ij,jk,k", "..ij,jk", "i...j...,jk", "ij-jk", "ij.,jk"})
         CHECK_MESSAGE(says(wrong, z({2, 3}), z({3, 5})).find("subscripts are letters") != std::string::npos, wrong);
-    CHECK(message([] { tg::einsum("ii", z({2, 3})); }) == "einsum: extents of label i differ: f32[2, 3]");
-    CHECK(message([] { tg::einsum("...,i...->...i", z({1, 2, 1, 2, 1, 2, 1, 2}), z({3, 2, 1, 2, 1, 2, 1, 2})); })
-              .find("rank above 8") != std::string::npos);
+    CHECK(message_of([] { tg::einsum("ii", z({2, 3})); }) == "einsum: extents of label i differ: f32[2, 3]");
+    CHECK(message_of([] {
+              tg::einsum("...,i...->...i", z({1, 2, 1, 2, 1, 2, 1, 2}), z({3, 2, 1, 2, 1, 2, 1, 2}));
+          }).find("rank above 8") != std::string::npos);
     CHECK(tg::einsum(" i j , j k -> i k ", z({2, 3}), z({3, 5})).shape() == tg::shape{2, 5});
 }
 
 TEST_CASE("tensordot, matmul: what does not fit is named") {
-    CHECK(message([] { tg::tensordot(z({2, 3}), z({4, 5}), 1); }) ==
-          "tensordot: extents of summed axes differ: f32[2, 3], f32[4, 5]");
-    for (const tg::tensordot_axes& wrong : {tg::tensordot_axes(3), tg::tensordot_axes(-1), tg::tensordot_axes({0}, {2}),
-                                            tg::tensordot_axes({0, 1}, {0}), tg::tensordot_axes({0, 0}, {0, 1}),
-                                            tg::tensordot_axes({0, 1}, {1, 1})})
-        CHECK(message([&] { tg::tensordot(z({3, 3}), z({3, 3}), wrong); }).find("tensordot: axes are not pairs") == 0);
-    CHECK(message([] { tg::matmul(z({3}), z({4})); }).find("matmul: inner extents differ") == 0);
-    CHECK(message([] { tg::matmul(z({}), z({4})); }).find("matmul: an operand is a scalar") == 0);
-    CHECK(message([] { tg::vdot(z({3}), z({2, 2})); }).find("tensordot: extents of summed axes differ") == 0);
+    CHECK(message_of([] {
+              tg::tensordot(z({2, 3}), z({4, 5}), 1);
+          }) == "tensordot: extents of summed axes differ: f32[2, 3], f32[4, 5]");
+    for (const tg::tensordot_axes& wrong :
+         {tg::tensordot_axes(3), tg::tensordot_axes(-1), tg::tensordot_axes({0}, {2}), tg::tensordot_axes({0, 1}, {0}),
+          tg::tensordot_axes({0, 0}, {0, 1}), tg::tensordot_axes({0, 1}, {1, 1})})
+        CHECK(message_of([&] {
+                  tg::tensordot(z({3, 3}), z({3, 3}), wrong);
+              }).find("tensordot: axes are not pairs") == 0);
+    CHECK(message_of([] { tg::matmul(z({3}), z({4})); }).find("matmul: inner extents differ") == 0);
+    CHECK(message_of([] { tg::matmul(z({}), z({4})); }).find("matmul: an operand is a scalar") == 0);
+    CHECK(message_of([] { tg::vdot(z({3}), z({2, 2})); }).find("tensordot: extents of summed axes differ") == 0);
 }
 
 TEST_CASE("windows: what does not fit is named") {
-    CHECK(message([] { tg::conv2d_transpose(z({1, 2, 2, 3}), z({2, 2, 5, 4})); }).find("conv_transpose: channels differ") == 0);
-    CHECK(message([] { tg::conv2d_transpose(z({1, 2, 3}), z({2, 5, 3})); }).find("conv2d_transpose: input must be") == 0);
-    CHECK(message([] { tg::conv1d_transpose(z({1, 2, 2, 3}), z({2, 2, 5, 3})); }).find("conv1d_transpose: input must be") == 0);
-    CHECK(message([] { tg::conv1d_transpose(z({1, 2, 3}), z({2, 5, 3}), {.stride = 2, .output_padding = 2}); })
-              .find("output_padding does not fit") != std::string::npos);
-    CHECK(message([] { tg::depthwise_conv2d(z({1, 4, 4, 3}), z({2, 2, 4, 1})); }).find("depthwise_conv: channels differ") == 0);
-    CHECK(message([] { tg::max_pooling2d(z({1, 4, 3})); }).find("pooling: input must be NHWC") == 0);
-    CHECK(message([] { tg::max_pooling1d(z({1, 4, 4, 3})); }).find("pooling: input must be NWC") == 0);
-    CHECK(message([] { tg::max_pooling1d(z({1, 4, 3}), {.pool_size = 5}); }).find("pooling: window larger") == 0);
-    CHECK(message([] { tg::max_pooling1d(z({1, 4, 3}), {.padding = tg::padding::amounts(0, 0, 2, 0)}); })
-              .find("pooling: padding as large as the window") == 0);
-    CHECK(message([] { tg::conv1d(z({1, 4, 3}), z({2, 3, 1}), {.padding = tg::padding::amounts(0, 0, -1, 0)}); })
-              .find("convolution: padding is negative") == 0);
-    CHECK(message([] {
+    CHECK(message_of([] {
+              tg::conv2d_transpose(z({1, 2, 2, 3}), z({2, 2, 5, 4}));
+          }).find("conv_transpose: channels differ") == 0);
+    CHECK(message_of([] {
+              tg::conv2d_transpose(z({1, 2, 3}), z({2, 5, 3}));
+          }).find("conv2d_transpose: input must be") == 0);
+    CHECK(message_of([] {
+              tg::conv1d_transpose(z({1, 2, 2, 3}), z({2, 2, 5, 3}));
+          }).find("conv1d_transpose: input must be") == 0);
+    CHECK(message_of([] {
+              tg::conv1d_transpose(z({1, 2, 3}), z({2, 5, 3}), {.stride = 2, .output_padding = 2});
+          }).find("output_padding does not fit") != std::string::npos);
+    CHECK(message_of([] {
+              tg::depthwise_conv2d(z({1, 4, 4, 3}), z({2, 2, 4, 1}));
+          }).find("depthwise_conv: channels differ") == 0);
+    CHECK(message_of([] { tg::max_pooling2d(z({1, 4, 3})); }).find("pooling: input must be NHWC") == 0);
+    CHECK(message_of([] { tg::max_pooling1d(z({1, 4, 4, 3})); }).find("pooling: input must be NWC") == 0);
+    CHECK(message_of([] { tg::max_pooling1d(z({1, 4, 3}), {.pool_size = 5}); }).find("pooling: window larger") == 0);
+    CHECK(message_of([] {
+              tg::max_pooling1d(z({1, 4, 3}), {.padding = tg::padding::amounts(0, 0, 2, 0)});
+          }).find("pooling: padding as large as the window") == 0);
+    CHECK(message_of([] {
+              tg::conv1d(z({1, 4, 3}), z({2, 3, 1}), {.padding = tg::padding::amounts(0, 0, -1, 0)});
+          }).find("convolution: padding is negative") == 0);
+    CHECK(message_of([] {
               tg::conv2d(z({1, 4, 4, 3}), z({2, 2, 3, 1}), {.padding = tg::padding::causal()});
           }) == "conv2d: causal padding is for conv1d: f32[1, 4, 4, 3], f32[2, 2, 3, 1]");
-    CHECK(message([] {
+    CHECK(message_of([] {
               tg::conv1d_transpose(z({1, 4, 3}), z({2, 3, 3}), {.padding = tg::padding::causal()});
           }).find("conv_transpose: causal padding is for conv1d") == 0);
-    CHECK(message([] {
+    CHECK(message_of([] {
               tg::max_pooling1d(z({1, 4, 3}), {.padding = tg::padding::causal()});
           }).find("pooling: causal padding is for conv1d") == 0);
 }

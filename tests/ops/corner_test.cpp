@@ -1,4 +1,5 @@
 #include <support/finite_differences.hpp>
+#include <support/messages.hpp>
 
 #include <tapegraph/ops/ops.hpp>
 
@@ -15,6 +16,7 @@ namespace corner_test {
 namespace tg = tapegraph;
 using tg::tensor;
 using vector = std::vector<double>;
+using support::message_of;
 
 namespace {
 
@@ -34,16 +36,6 @@ bool same(const vector& a, const vector& b) {
     for (std::size_t i = 0; i < a.size(); ++i)
         if (!(a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i])))) return false;
     return true;
-}
-
-template <class F>
-std::string message(const F& f) {
-    try {
-        f();
-    } catch (const tg::error& e) {
-        return e.what();
-    }
-    return "nothing was thrown";
 }
 
 } // namespace
@@ -67,7 +59,8 @@ TEST_CASE("ties: those who attain a maximum share its derivative evenly") {
     CHECK(dy.to_vector() == vector{5.5, 1, 10});
     CHECK(slope([](auto v) { return max(v); }, {2, 5, 5, 1}) == vector{0, 0.5, 0.5, 0});
     CHECK(slope([](auto v) { return min(v, 0); }, {{1, 3}, {1, 2}}) == vector{0.5, 0, 0.5, 1});
-    CHECK(slope([](auto v) { return max(v, {}, {.keepdims = true}); }, {{7, 7}, {7, 7}}) == vector{0.25, 0.25, 0.25, 0.25});
+    CHECK(slope([](auto v) { return max(v, {}, {.keepdims = true}); }, {{7, 7}, {7, 7}}) ==
+          vector{0.25, 0.25, 0.25, 0.25});
     CHECK(slope([](auto v) { return max(v); }, {-inf, -inf}) == vector{0.5, 0.5});
     CHECK(slope([](auto v) { return max(v); }, {inf, 1}) == vector{1, 0});
     // NaN is equal to nothing: 0 / 0 for all, as in PyTorch.
@@ -88,7 +81,6 @@ TEST_CASE("pow at zero and with negative bases") {
     CHECK(same({dn.data()[0], dn.data()[1], dn.data()[2], dn.data()[3]}, {0, 0, 0, 0}));
     CHECK(std::isnan(dn.data()[4])); // the exponent of a negative base cannot move
 }
-
 
 TEST_CASE("where: the branch not taken contributes nothing, not even NaN, to what is taken") {
     CHECK(slope([](auto v) { return where(v > 0, 3 * v, -v); }, {-1, 0, 2}) == vector{-1, -1, 3});
@@ -152,7 +144,7 @@ TEST_CASE("reductions of nothing") {
     CHECK(sum(wide, 0).shape() == tg::shape{0});
     CHECK(max(wide, 0).shape() == tg::shape{0});
     for (const auto& text :
-         {message([&] { max(none); }), message([&] { min(wide, 1); }), message([&] { logsumexp(none); })})
+         {message_of([&] { max(none); }), message_of([&] { min(wide, 1); }), message_of([&] { logsumexp(none); })})
         CHECK_MESSAGE(text.find("has no elements") != std::string::npos, text);
 }
 

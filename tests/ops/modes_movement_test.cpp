@@ -1,6 +1,4 @@
-#include <support/graph_runner.hpp>
-
-#include <tapegraph/ops/ops.hpp>
+#include <ops/loss_of.hpp>
 
 #include <doctest/doctest.h>
 
@@ -71,24 +69,6 @@ constexpr auto spread = [](auto x) { // [n, 4, 6], n at least 1
                       tg::eval(matmul(x, tg::eye<double>(x, 6, 3, -1)))};
 };
 
-// Squares make every adjoint its own; the weights make the terms differ.
-template <class F>
-struct loss_of {
-    constexpr auto operator()(const auto&... x) const {
-        return std::apply(
-            [](auto first, auto... rest) {
-                auto total = tg::eval(sum(square(first)));
-                ((total = tg::eval(total * 0.5 + sum(square(rest)))), ...);
-                return total;
-            },
-            F{}(x...));
-    }
-};
-template <class F>
-constexpr auto gradient_loss(F) {
-    return tg::value_and_gradient(loss_of<F>{});
-}
-
 using batch_of_matrices = tg::spec<double, tg::dyn, 4, 6>;
 
 tg::tensor<std::int32_t> indices(const tg::shape& dims, std::int64_t limit) {
@@ -136,9 +116,16 @@ TEST_CASE("both modes: padding, tiles and constants") {
 TEST_CASE("both modes: an empty batch") {
     const auto f = [](auto x) { // [n, 4]
         return tg::value_and_gradient(loss_of<decltype([](auto v) {
-            return std::tuple{slice(v, {{0, tg::all.end, 2}}), slice(v, {tg::all, {1, 3}}), reverse(v), tile(v, {2, 2}),
-                              repeat(v, 2, 0),                 roll(v, 1, 0),               tg::concat({v, v, v}, 0),
-                              tg::stack({v, v}, 1),                tg::split<2>(v, 1)[1],       tg::split<2>(v, 0)[1],
+            return std::tuple{slice(v, {{0, tg::all.end, 2}}),
+                              slice(v, {tg::all, {1, 3}}),
+                              reverse(v),
+                              tile(v, {2, 2}),
+                              repeat(v, 2, 0),
+                              roll(v, 1, 0),
+                              tg::concat({v, v, v}, 0),
+                              tg::stack({v, v}, 1),
+                              tg::split<2>(v, 1)[1],
+                              tg::split<2>(v, 0)[1],
                               pad(v, {{0, 0}, {1, 2}})};
         })>{})(x);
     };
@@ -183,7 +170,8 @@ TEST_CASE("both modes: indices along any axis") {
         TG_SAME(n, values.compare(drawn<double>({3, n, 4}, 1), indices({n, 2}, 4)));
         TG_SAME(n, gradients.compare(drawn<double>({3, n, 4}, 1), indices({n, 2}, 4)));
     }
-    for (std::int64_t n : {0, 1}) TG_SAME(n, gradients.compare(drawn<double>({3, n, 4}, 1), tg::zeros<std::int32_t>({n, 2})));
+    for (std::int64_t n : {0, 1})
+        TG_SAME(n, gradients.compare(drawn<double>({3, n, 4}, 1), tg::zeros<std::int32_t>({n, 2})));
 }
 
 TEST_CASE("both modes: elements of 1, 2, 4 and 8 bytes") {

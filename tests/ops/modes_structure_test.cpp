@@ -1,6 +1,4 @@
-#include <support/graph_runner.hpp>
-
-#include <tapegraph/ops/ops.hpp>
+#include <ops/loss_of.hpp>
 
 #include <doctest/doctest.h>
 
@@ -70,26 +68,14 @@ constexpr auto movement = [](auto x, auto y) { // [n, 4, 6], [2, 1]
 };
 
 constexpr auto positions = [](auto x, auto i) {
-    return std::tuple{argsort(x), argsort(x, 0), argmax(x), argmax(x, 1, {.keepdims = true}), argmin(x, 0), top_k(x, 2).indices, tg::one_hot<double>(i, 6)};
+    return std::tuple{argsort(x),
+                      argsort(x, 0),
+                      argmax(x),
+                      argmax(x, 1, {.keepdims = true}),
+                      argmin(x, 0),
+                      top_k(x, 2).indices,
+                      tg::one_hot<double>(i, 6)};
 };
-
-// Squares make every adjoint its own; the weights make the terms differ.
-template <class F>
-struct loss_of {
-    constexpr auto operator()(const auto&... x) const {
-        return std::apply(
-            [](auto first, auto... rest) {
-                auto total = tg::eval(sum(square(first)));
-                ((total = tg::eval(total * 0.5 + sum(square(rest)))), ...);
-                return total;
-            },
-            F{}(x...));
-    }
-};
-template <class F>
-constexpr auto gradient_loss(F) {
-    return tg::value_and_gradient(loss_of<F>{});
-}
 
 template <class T>
 constexpr tg::spec<T, tg::dyn, 3, 4> batch_of_matrices{};

@@ -1,3 +1,5 @@
+#include <support/messages.hpp>
+
 #include <tapegraph/core/random_laws.hpp>
 #include <tapegraph/cpu/parallel.hpp>
 #include <tapegraph/eager/gradient_tape.hpp>
@@ -19,6 +21,7 @@ namespace random_test {
 /// the law would exceed with probability 1e-6, had the seed been chosen blindly.
 
 namespace tg = tapegraph;
+using support::message_of;
 using tg::tensor;
 
 namespace {
@@ -35,7 +38,8 @@ double distance_from(const tensor<T>& x, const F& distribution) {
     double largest = 0;
     for (std::size_t i = 0; i < sorted.size(); ++i) {
         const double p = distribution(static_cast<double>(sorted[i]));
-        largest = std::max({largest, std::abs(p - static_cast<double>(i) / n), std::abs(p - static_cast<double>(i + 1) / n)});
+        largest =
+            std::max({largest, std::abs(p - static_cast<double>(i) / n), std::abs(p - static_cast<double>(i + 1) / n)});
     }
     return largest * std::sqrt(n);
 }
@@ -68,16 +72,6 @@ double variance_of(const tensor<T>& x) {
     return sum / static_cast<double>(x.size());
 }
 
-template <class F>
-std::string message(const F& f) {
-    try {
-        f();
-    } catch (const tg::error& e) {
-        return e.what();
-    }
-    return "nothing was thrown";
-}
-
 // The end that a range excludes is not reached by rounding either.
 static_assert(tg::random::just_below(2.0f) < 2.0f && tg::random::just_below(2.0f) == 2 - 0x1p-23f);
 static_assert(tg::random::just_below(-1.0) < -1.0 && tg::random::just_below(0.0f) < 0.0f);
@@ -101,8 +95,9 @@ TEST_CASE_TEMPLATE("random: laws", T, float, double) {
 
     const auto t = tg::random::truncated_normal<T>({many}, seed, 1, 0.5);
     const double inside = normal_distribution(2) - normal_distribution(-2);
-    CHECK(distance_from(t, [&](double x) { return (normal_distribution((x - 1) / 0.5) - normal_distribution(-2)) / inside; }) <
-          2.69);
+    CHECK(distance_from(t, [&](double x) {
+              return (normal_distribution((x - 1) / 0.5) - normal_distribution(-2)) / inside;
+          }) < 2.69);
     // Variance 1 - 4 phi(2) / (Phi(2) - Phi(-2)) = 0.7737 of the normal law's; its own deviation is below sqrt(2).
     CHECK(std::abs(variance_of(t) / 0.25 - 0.77374) < four_nines * std::sqrt(2.0) / root);
     for (T v : t.values()) CHECK_UNARY(v >= T(0) && v <= T(2));
@@ -228,20 +223,22 @@ TEST_CASE("dropout without a scope") {
     const auto dx = tape.gradient(y, x);
     for (std::int64_t i = 0; i < many; ++i) CHECK_UNARY(dx.data()[i] == (y.data()[i] == 0 ? 0 : 1 / 0.75));
     CHECK(tg::dropout(x, 0).to_vector() == x.to_vector());
-    CHECK(message([&] { tg::dropout(x, 1); }).find("dropout: rate must lie in [0, 1): f64[20000]") == 0);
+    CHECK(message_of([&] { tg::dropout(x, 1); }).find("dropout: rate must lie in [0, 1): f64[20000]") == 0);
 }
 
 TEST_CASE("random: what does not make sense is refused") {
     const tensor<float> x = tg::zeros<float>({2});
-    CHECK(message([&] { tg::random::uniform_like(x, {1, 1}); }) == "random::uniform: low must lie below high");
-    CHECK(message([&] { tg::random::normal_like(x, {0, -1}); }) == "random::normal: the deviation must not be negative");
-    CHECK(message([&] { tg::random::exponential_like(x, 0); }) == "random::exponential: the rate must be positive");
-    CHECK(message([&] { tg::random::bernoulli_like(x, 1.5); }) ==
+    CHECK(message_of([&] { tg::random::uniform_like(x, {1, 1}); }) == "random::uniform: low must lie below high");
+    CHECK(message_of([&] {
+              tg::random::normal_like(x, {0, -1});
+          }) == "random::normal: the deviation must not be negative");
+    CHECK(message_of([&] { tg::random::exponential_like(x, 0); }) == "random::exponential: the rate must be positive");
+    CHECK(message_of([&] { tg::random::bernoulli_like(x, 1.5); }) ==
           "random::bernoulli: the probability must lie in [0, 1]");
-    CHECK(message([&] { tg::random::integers(x, {2}, 3, 3); }) == "random::integers: low must lie below high");
-    CHECK(message([&] { tg::random::integers(x, {2}, 0, 1ll << 40); }) ==
+    CHECK(message_of([&] { tg::random::integers(x, {2}, 3, 3); }) == "random::integers: low must lie below high");
+    CHECK(message_of([&] { tg::random::integers(x, {2}, 0, 1ll << 40); }) ==
           "random::integers: the range exceeds the element type");
-    CHECK(message([&] { tg::random::normal(x, {-2}); }).find("an extent is negative") != std::string::npos);
+    CHECK(message_of([&] { tg::random::normal(x, {-2}); }).find("an extent is negative") != std::string::npos);
 }
 
 } // namespace random_test

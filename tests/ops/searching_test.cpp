@@ -1,6 +1,7 @@
 #include <tapegraph/eager/searching.hpp>
 
 #include <support/graph_runner.hpp>
+#include <support/messages.hpp>
 
 #include <doctest/doctest.h>
 
@@ -21,6 +22,7 @@ using namespace tapegraph::testing;
 using tg::tensor;
 using places = std::vector<std::int32_t>;
 using vector = std::vector<float>;
+using support::message_of;
 
 namespace {
 
@@ -29,14 +31,6 @@ constexpr auto right = tg::searchsorted_options{.side = tg::search_side::right};
 
 /// Whole numbers of few values, so that there are ties.
 tensor<float> ties(std::int64_t n, std::uint64_t seed) { return tg::floor(drawn<float>({n}, seed, -4, 5)); }
-std::string message(const auto& f) {
-    try {
-        f();
-    } catch (const tg::error& e) {
-        return e.what();
-    }
-    return "nothing was thrown";
-}
 
 #define TG_SAME(text) CHECK_MESSAGE((text).empty(), text)
 
@@ -72,7 +66,7 @@ TEST_CASE("searchsorted: as the standard library's bounds, row by row") {
             }
         }
     }
-    CHECK(message([] { searchsorted(tg::zeros<float>({2, 3}), tg::zeros<float>({3, 3})); }).find("concat") == 0);
+    CHECK(message_of([] { searchsorted(tg::zeros<float>({2, 3}), tg::zeros<float>({3, 3})); }).find("concat") == 0);
 }
 
 // numpy 2.1: np.argwhere([[0, 1, 0], [2, nan, 0]])
@@ -151,7 +145,7 @@ TEST_CASE("bincount: how often, and sums of weights") {
     CHECK(bincount(x, 10).to_vector() == places{1, 3, 1, 1, 0, 0, 0, 1, 0, 0});
     CHECK(bincount(tensor<std::int64_t>{-1, 2}, 3).to_vector() == places{0, 0, 1});
     CHECK(bincount(tg::zeros<std::int32_t>({0})).size() == 0);
-    CHECK(message([] { bincount(tensor<std::int32_t>{2, -3}); }) == "bincount: -3 is negative");
+    CHECK(message_of([] { bincount(tensor<std::int32_t>{2, -3}); }) == "bincount: -3 is negative");
     // np.bincount([0, 2, 2], weights=[0.5, 1, 0.25])
     const tensor<double> weights{0.5, 1, 0.25, 8};
     CHECK(bincount(tensor<std::int32_t>{0, 2, 2, 9}, weights, 3).to_vector() == std::vector<double>{0.5, 0, 1.25});

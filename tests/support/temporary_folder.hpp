@@ -1,5 +1,7 @@
 #pragma once
 
+#include <support/messages.hpp>
+
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
@@ -55,18 +57,5 @@ inline std::filesystem::path real_data(const std::string& name) {
     if (root == nullptr || !std::filesystem::is_directory(std::filesystem::path(root) / name)) return {};
     return std::filesystem::path(root) / name;
 }
-
-/// What a call throws, as text; empty where it throws no `Error`.
-template <class Error, class F>
-std::string message_of(const F& f) {
-    try {
-        f();
-    } catch (const Error& failure) {
-        return failure.what();
-    }
-    return {};
-}
-
-inline bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 } // namespace support

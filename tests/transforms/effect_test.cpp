@@ -1,4 +1,5 @@
 #include <support/graph_runner.hpp>
+#include <support/messages.hpp>
 
 #include <tapegraph/tapegraph.hpp>
 
@@ -13,6 +14,7 @@ namespace effect_test {
 
 namespace tg = tapegraph;
 using namespace tapegraph::testing;
+using support::message_of;
 using tg::tensor;
 
 namespace {
@@ -24,16 +26,6 @@ struct captured_prints {
     ~captured_prints() { tg::set_print_sink(before); }
     tg::print_sink before;
 };
-
-template <class F>
-std::string message(const F& f) {
-    try {
-        f();
-    } catch (const tg::error& e) {
-        return e.what();
-    }
-    return "nothing was thrown";
-}
 
 constexpr auto talking = [](auto x, auto w) {
     const auto h = tg::print<"h">(tanh(matmul(x, w)));
@@ -56,7 +48,8 @@ constexpr auto careful = [](auto x) {
 
 TEST_CASE("print: texts of both modes, values and gradients unchanged") {
     const auto x = drawn<double>({2, 3}, 1), w = drawn<double>({3, 2}, 2);
-    auto graph = tg::function<tg::graph>(tg::value_and_gradient(talking), tg::spec<double, tg::dyn, 3>{}, tg::spec<double, 3, 2>{});
+    auto graph = tg::function<tg::graph>(tg::value_and_gradient(talking), tg::spec<double, tg::dyn, 3>{},
+                                         tg::spec<double, 3, 2>{});
     const captured_prints capture;
     const auto by_graph = flattened(graph(x, w));
     const std::string text = printed;
@@ -113,19 +106,19 @@ TEST_CASE("check: the same errors in both modes") {
     const tensor<double> good{{1, 2}, {3, 4}}, zero{{1, 2}, {0, 4}}, large{{1, 2}, {3, 400}};
     TG_SAME(difference(flattened(graph(good)), flattened(tensor<double>(careful(good)))));
     for (int k = 0; k < 2; ++k) { // a program that threw runs again
-        CHECK(message([&] { graph(zero); }) == "logarithm: element [1, 0] of f64[2, 2] is -inf");
-        CHECK(message([&] { graph(large); }) == "logarithms stay below four: false at element [1, 1] of bool[2, 2]");
+        CHECK(message_of([&] { graph(zero); }) == "logarithm: element [1, 0] of f64[2, 2] is -inf");
+        CHECK(message_of([&] { graph(large); }) == "logarithms stay below four: false at element [1, 1] of bool[2, 2]");
         CHECK(graph(good).item() == tensor<double>(careful(good)).item());
     }
-    CHECK(message([&] { careful(zero); }) == "logarithm: element [1, 0] of f64[2, 2] is -inf");
-    CHECK(message([&] { careful(large); }) == "logarithms stay below four: false at element [1, 1] of bool[2, 2]");
+    CHECK(message_of([&] { careful(zero); }) == "logarithm: element [1, 0] of f64[2, 2] is -inf");
+    CHECK(message_of([&] { careful(large); }) == "logarithms stay below four: false at element [1, 1] of bool[2, 2]");
     CHECK_THROWS_AS(careful(zero), tg::numeric_error);
     CHECK_THROWS_AS(careful(large), tg::check_error);
-    CHECK(message([] { tg::check_finite<"x">(tensor<float>(std::numeric_limits<float>::quiet_NaN())); }) ==
+    CHECK(message_of([] { tg::check_finite<"x">(tensor<float>(std::numeric_limits<float>::quiet_NaN())); }) ==
           "x: element [] of f32[] is nan");
-    CHECK(message([] { tg::check_finite<"x">(tensor<std::int32_t>{1}); }) ==
+    CHECK(message_of([] { tg::check_finite<"x">(tensor<std::int32_t>{1}); }) ==
           "check_finite: the operand must be f32 or f64, given i32");
-    CHECK(message([] { tg::check<"x">(tensor<float>{1}); }) == "check: the condition must be bool, given f32");
+    CHECK(message_of([] { tg::check<"x">(tensor<float>{1}); }) == "check: the condition must be bool, given f32");
 }
 
 namespace {
@@ -147,9 +140,8 @@ TEST_CASE("print in a session: only what a fetch needs") {
 
 TEST_CASE("print in a checkpoint prints once; under vmap it prints the batch") {
     constexpr auto f = [](auto x) {
-        return tg::value_and_gradient([](auto v) {
-            return sum(tg::checkpoint([](auto u) { return tanh(tg::print<"inside">(u * 2)); })(v));
-        })(x);
+        return tg::value_and_gradient(
+            [](auto v) { return sum(tg::checkpoint([](auto u) { return tanh(tg::print<"inside">(u * 2)); })(v)); })(x);
     };
     const tensor<double> x{1, 2};
     auto graph = tg::function<tg::graph>(f, tg::spec<double, 2>{});

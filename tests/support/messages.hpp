@@ -1,0 +1,25 @@
+#pragma once
+
+#include <tapegraph/core/error.hpp>
+
+#include <string>
+#include <string_view>
+
+/// What errors say.
+
+namespace support {
+
+/// What a call throws, as text; empty where it throws no `Error`.
+template <class Error = tapegraph::error, class F>
+std::string message_of(const F& f) {
+    try {
+        f();
+    } catch (const Error& failure) {
+        return failure.what();
+    }
+    return {};
+}
+
+inline bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+} // namespace support

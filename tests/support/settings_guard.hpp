@@ -1,0 +1,16 @@
+#pragma once
+
+#include <tapegraph/cpu/isa.hpp>
+#include <tapegraph/cpu/parallel.hpp>
+
+namespace support {
+
+/// Sets back what a test has set for the whole process, when the test ends.
+struct settings_guard {
+    ~settings_guard() {
+        tapegraph::cpu::set_instruction_set(tapegraph::cpu::supported_instruction_set());
+        tapegraph::set_thread_count(0);
+    }
+};
+
+} // namespace support
