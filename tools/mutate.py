@@ -13,6 +13,7 @@ What is changed, in the headers of the table PROGRAMS:
     deleted   an assignment within a vjp, of an attribute of what it calls, say
     default   the default of an option or of an operation's attribute: another number, the other truth
     ignored   a use of an option, in whose place its default stands
+    operator  in the formulas of losses and metrics: + for -, max for min, > for >=, and the other way round
 
 Most changes can be chosen when a program runs, because eager mode then runs the same functions as the compiler does for graph mode:
 all of them are compiled into a program together and tried one after another (TAPEGRAPH_MUTANT). Derivatives of elementwise
@@ -95,7 +96,19 @@ PROGRAMS = {
     "nn/layers/sequence": [(SEQUENCE,)],
     "nn/layers/simple_rnn": [(SEQUENCE_DEFAULTS,), ("nn/recurrent_test",), (SEQUENCE,)],
     "nn/optimizers": [("nn/optimizers_test",)],
-}
+    "nn/layers/group_normalization": [DEFAULTS, ("nn/stored_layers_test",)],
+    "ops/pooling/lp_pooling": table("pooling", "nn/stored_layers_test"),
+    "ops/product/einsum": table("einsum", "ops/contraction_corner_test"),
+    "ops/product/tensordot": table("einsum", "ops/contraction_corner_test"),
+} | {"nn/losses/" + name: [("nn/losses_stored_test",), ("nn/losses_ends_test",), ("nn/losses_model_test",)]
+     for name in ("cross_entropy", "focal", "hinge", "overlap", "regression")
+} | {"nn/losses/" + name: [("nn/losses_chosen_test",), ("nn/losses_stored_test",)] for name in ("ctc", "triplet")
+} | {"nn/metrics/" + name: [("nn/metrics_test",), ("nn/metric_tensors_test",)]
+     for name in ("accuracy", "auc", "confusion", "confusion_matrix", "mean")}
+
+# Formulas, not options: every member's default and every operator in them counts.
+FORMULAS = re.compile(r"nn/(losses|metrics)/")
+OPERATORS = {" + ": " - ", " - ": " + ", "maximum(": "minimum(", "max(": "min(", " > ": " >= ", " >= ": " > ", " <= ": " < "}
 
 
 # Their vjps become the text of types, or give nothing by some operands.
@@ -135,7 +148,7 @@ class Mutant:
         self.header, self.begin, self.end, self.text = header, begin, end, text
         self.was = source[begin:end]
         kind_text, kind = kind, kind.split()[0]
-        self.together = kind != "deleted" and not (kind == "negated" and header in VJPS_ALONE) and not text.startswith("{")
+        self.together = kind not in ("deleted", "operator") and not (kind == "negated" and header in VJPS_ALONE) and not text.startswith("{")
         self.negates = kind == "negated"
         line = source.count("\n", 0, begin) + 1
         was = " ".join(source[begin:end].split())
@@ -197,13 +210,20 @@ def mutants_of(header):
             add(begin + found.start(1), begin + found.end(1), f"eval(-({value}))" if sealed else f"-({value})", "negated")
         for found in re.finditer(r"(?<=\s)\w+\.\w+ = [^;]+;", source[begin:end]):
             add(begin + found.start(), begin + found.end(), ";", "deleted")
-    for struct in re.finditer(r"\bstruct (\w*(?:_options|attributes)) \{", source):
+    formulas = FORMULAS.match(header)
+    options = r"\w+" if formulas else r"\w*(?:_options|attributes)"
+    for struct in re.finditer(rf"\bstruct ({options}) (?:: [^{{]+)?\{{", source):
         begin = struct.end() - 1
         end = closing(source, begin)
         for member in re.finditer(r"^\s*[\w:<>]+ (\w+) = ([^;]+);", source[begin:end], re.M):
             other = other_default(member.group(2))
             if other is not None:
                 add(begin + member.start(2), begin + member.end(2), other, f"default of {struct.group(1)}::{member.group(1)}")
+    for found in re.finditer(r"(?<!\w)(?:maximum\(|max\()| (?:[-+>]|>=|<=) ", source) if formulas else ():
+        begin = source.rfind("\n", 0, found.start()) + 1
+        if not re.search(r'//|#include|template <|"|static_assert|if constexpr', source[begin:found.start()]):
+            line = source[begin:source.find("\n", begin)].strip()  # an operator alone says little
+            add(found.start(), found.end(), OPERATORS[found.group()], f"operator (column {found.start() - begin}: {line})")
     for use in re.finditer(r"\b(o|options)\.(\w+)\b(?!\()", source):
         named = re.findall(r"\b(\w+_options)&? " + use.group(1) + r"\b", source[:use.start()])
         if named:

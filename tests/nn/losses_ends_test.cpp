@@ -3,6 +3,7 @@
 #include <support/temporary_folder.hpp>
 #include <tapegraph/nn/losses_all.hpp>
 
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -117,6 +118,22 @@ TEST_CASE("hinges take labels of -1 and 1 as they are, and of 0 and 1 for them")
     CHECK(tg::hinge::accuracy(x, signs).item() == tg::hinge::accuracy(x, right).item());
     CHECK(tg::hinge::accuracy(x, right).item() == doctest::Approx(4.0 / 6));
     CHECK(tg::categorical_hinge::accuracy(x, right).item() == 0);
+}
+
+TEST_CASE("what losses are by default") {
+    CHECK(tg::huber{}.numbers() == std::array{1.0});
+    CHECK(tg::pinball{}.numbers() == std::array{0.5});
+    CHECK(tg::smoothed<tg::softmax_cross_entropy>{}.numbers() == std::array{0.1});
+    CHECK(tg::tversky{}.numbers() == std::array{0.5, 0.5});
+    CHECK(tg::tversky_per_record{}.numbers() == std::array{0.5, 0.5});
+    CHECK(tg::binary_focal_cross_entropy{}.numbers() == std::array{1.0, 1.0, 2.0});
+    CHECK(tg::binary_focal_cross_entropy{.apply_class_balancing = true}.numbers() == std::array{0.25, 0.75, 2.0});
+    CHECK(tg::softmax_focal_cross_entropy{}.numbers() == std::array{0.25, 2.0});
+    CHECK(tg::triplet_semi_hard{}.numbers() == std::array{1.0, 0.0});
+    CHECK(tg::triplet_hard{}.numbers() == std::array{1.0, 0.0});
+    // By default tversky is dice.
+    const matrix x{{0.3, 0.7, 0.1}, {0.2, 0.9, 0.4}};
+    CHECK(tg::tversky{}(x, right).item() == doctest::Approx(tg::dice{}(x, right).item()));
 }
 
 TEST_CASE("what losses refuse") {

@@ -138,9 +138,9 @@ public:
     const std::vector<column_spec>& columns() const override {
         const std::lock_guard lock(mutex_);
         if (!seen_.columns.empty()) return seen_.columns;
-        data::walk<Stage> once(stage_, nullptr);
-        auto first = once.next();
-        if (!first) throw argument_error("data set: no records; the pipeline ends before its first one");
+        const auto once = std::make_unique<data::walk<Stage>>(stage_, nullptr);
+        auto* const first = once->advance();
+        if (first == nullptr) throw argument_error("data set: no records; the pipeline ends before its first one");
         if constexpr (Stage::batched) {
             seen_.look(*first, names_);
             check_names();
