@@ -121,7 +121,7 @@ int main(int argc, char** argv) {
     }
     try {
         tg::set_thread_count(1);
-        tg::set_convolution_algorithm(algorithm == "fast" ? tg::convolution_algorithm::fast
+        tg::set_convolution_algorithm(algorithm == "fast" ? tg::convolution_algorithm::automatic
                                                           : tg::convolution_algorithm::direct);
         if (argc > 3)
             learn_photographs(argv[3], steps, algorithm == "nudged");

@@ -35,7 +35,7 @@ struct options {
     std::vector<int> batch_sizes{1, 16, 32, 128};
     int threads = 2;
     double seconds = 10;
-    tg::convolution_algorithm convolution = tg::convolution_algorithm::fast;
+    tg::convolution_algorithm convolution = tg::convolution_algorithm::automatic;
 };
 
 bool number(std::string_view text, int& value) {

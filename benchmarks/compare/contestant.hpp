@@ -117,7 +117,7 @@ inline int serve(int argc, char** argv, const maker& make) {
         const std::string_view name = argv[i], value = argv[i + 1];
         if (name == "--threads") tg::set_thread_count(std::max(1, std::atoi(argv[i + 1])));
         if (name == "--convolution")
-            tg::set_convolution_algorithm(value == "fast" ? tg::convolution_algorithm::fast
+            tg::set_convolution_algorithm(value == "fast" ? tg::convolution_algorithm::automatic
                                                           : tg::convolution_algorithm::direct);
     }
     prepared now;

@@ -30,6 +30,15 @@ std::vector<float> noise(std::int64_t count, std::uint32_t seed) {
     return values;
 }
 
+using tapegraph::convolution_algorithm;
+
+geometry resolved(const geometry& given, convolution_algorithm asked = convolution_algorithm::automatic) {
+    if (given.algorithm != convolution_algorithm::automatic) return given;
+    geometry g = given; // g++ 12.2 at -O1 changes a parameter that is passed by value before its caller has filled it
+    g.algorithm = cpu::detail::algorithm_for_shape(given, asked);
+    return g;
+}
+
 std::int64_t elements_of_x(const geometry& g) { return g.batch * g.in_height * g.in_width * g.in_channels; }
 std::int64_t elements_of_w(const geometry& g) {
     return g.kernel_height * g.kernel_width * g.in_channels * g.out_channels;
@@ -67,9 +76,10 @@ double relative_error(const std::vector<double>& wanted, const std::vector<float
 struct passes {
     std::vector<float> y, dx, dw;
 
-    passes(const geometry& g, const std::vector<float>& x, const std::vector<float>& w, const std::vector<float>& dy,
-           const cpu::convolution_epilogue<float>& epilogue = {})
+    passes(const geometry& given, const std::vector<float>& x, const std::vector<float>& w,
+           const std::vector<float>& dy, const cpu::convolution_epilogue<float>& epilogue = {})
         : y(dy.size(), unset), dx(x.size(), unset), dw(w.size(), unset) {
+        const geometry g = resolved(given);
         const auto bytes = [&](convolution_pass pass) {
             return cpu::fast_convolution.workspace(g, pass, tapegraph::thread_count());
         };
@@ -87,12 +97,13 @@ private:
 };
 
 /// Every instruction set the processor has, on one thread and on three: within the bound, and the same bits on any number of threads.
-void check(const geometry& g) {
+void check(const geometry& given, convolution_algorithm asked = convolution_algorithm::automatic) {
+    const geometry g = resolved(given, asked);
     INFO("batch " << g.batch << " image " << g.in_height << "x" << g.in_width << "x" << g.in_channels << " kernel "
                   << g.kernel_height << " out " << g.out_height << "x" << g.out_width << "x" << g.out_channels
                   << " pad " << g.pad_top << "," << g.pad_left << " kernel width " << g.kernel_width << " stride "
                   << g.stride_width);
-    REQUIRE(cpu::fast_convolution.takes(g));
+    REQUIRE(g.algorithm != convolution_algorithm::direct);
     const auto x = noise(elements_of_x(g), 1), w = noise(elements_of_w(g), 2), dy = noise(elements_of_y(g), 3);
     const reference wanted(g, x, w, dy);
     // Of random values in [-1, 1): 6e-6 and 3e-6 are what 5 and 3 taps have over these shapes, and a half more. A product at a wrong
@@ -157,8 +168,26 @@ TEST_CASE("fast convolution: all passes near direct sums in double, the same bit
     check({1, 4, 61, 32, 3, 3, 4, 61, 32, 1, 1, 1, 1});   // one row of tiles
 }
 
+TEST_CASE("fast convolution: who names an algorithm has it where it does not pay") {
+    using enum convolution_algorithm;
+    check(same(1, 1, 1, 1, 3, 1), winograd); // a pixel
+    check(valid(2, 5, 5, 3, 5, 2), winograd);
+    check(same(3, 9, 7, 5, 3, 70), winograd); // six tiles of an image
+    check(valid(1, 4, 40, 17, 3, 1), winograd);
+    check(line(1, 1, 1, 1, 1, 1), fourier);
+    check(line(2, 11, 3, 2, 10, 5), fourier);
+    check(line(3, 140, 1, 20, 121, 7), fourier);
+    check(line(1, 64, 5, 9, 19, 3, 3, 1), fourier);
+    CHECK(resolved(same(1, 40, 40, 64, 3, 64), direct).algorithm == direct);
+    CHECK(resolved(same(1, 40, 40, 64, 3, 64), fourier).algorithm == direct);
+    CHECK(resolved(same(1, 40, 40, 64, 7, 64), winograd).algorithm == direct);
+    CHECK(resolved(line(1, 140, 64, 20, 121, 64), winograd).algorithm == direct);
+    CHECK(resolved(line(1, 400, 64, 300, 101, 64), fourier).algorithm == direct); // longer than a transform
+    CHECK(resolved(same(1, 0, 4, 64, 3, 64), winograd).algorithm == direct);      // nothing
+}
+
 TEST_CASE("fast convolution: bias, relu and the maximum of 2 by 2 pixels are those of separate passes") {
-    const geometry g = same(2, 14, 18, 34, 3, 39);
+    const geometry g = resolved(same(2, 14, 18, 34, 3, 39));
     const auto x = noise(elements_of_x(g), 1), w = noise(elements_of_w(g), 2), bias = noise(g.out_channels, 4);
     const std::vector<float> dy = noise(elements_of_y(g), 3);
     std::vector<float> wanted = passes(g, x, w, dy).y;
@@ -199,7 +228,7 @@ TEST_CASE("fast convolution: an image's results do not depend on the others of i
 }
 
 TEST_CASE("fast convolution: no images, a NaN, and shapes that stay direct") {
-    geometry g = same(0, 16, 16, 32, 3, 32);
+    geometry g = resolved(same(0, 16, 16, 32, 3, 32));
     const std::vector<float> nothing;
     std::vector<float> dw(static_cast<std::size_t>(elements_of_w(g)), 7.0f);
     poisoned workspace(cpu::fast_convolution.workspace(g, convolution_pass::filter_gradient, 2) + 64);
@@ -217,7 +246,7 @@ TEST_CASE("fast convolution: no images, a NaN, and shapes that stay direct") {
     const auto taken = [&](const auto& change) {
         geometry changed = base;
         change(changed);
-        return cpu::fast_convolution.takes(changed);
+        return resolved(changed).algorithm == convolution_algorithm::winograd;
     };
     CHECK(taken([](geometry&) {}));
     CHECK(!taken([](geometry& of) { of.groups = 2; }));
@@ -230,7 +259,7 @@ TEST_CASE("fast convolution: no images, a NaN, and shapes that stay direct") {
     CHECK(!taken([](geometry& of) { of.pad_left = 3; }));
     CHECK(!taken([](geometry& of) { of.out_height = 12; })); // 12 tiles
 
-    const auto along = [](const geometry& of) { return cpu::fast_convolution.takes(of); };
+    const auto along = [](const geometry& of) { return resolved(of).algorithm == convolution_algorithm::fourier; };
     CHECK(along(line(1, 140, 64, 20, 121, 64)));
     CHECK(!along(line(1, 140, 64, 3, 138, 64)));     // as few products directly
     CHECK(!along(line(1, 140, 31, 20, 121, 64)));    // too few channels

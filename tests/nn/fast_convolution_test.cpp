@@ -1,11 +1,17 @@
 #include <tapegraph/tapegraph.hpp>
 
 #include <tapegraph/fast_convolution.hpp>
+#include <tapegraph/graph/explain.hpp>
+#include <tapegraph/nn/layers/transposed_convolution.hpp>
+#include <tapegraph/profile.hpp>
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <cstdint>
+#include <sstream>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace nn_fast_convolution_test {
@@ -115,7 +121,65 @@ TEST_CASE("fast convolutions along a line: both modes have the same bits, and tr
 }
 
 TEST_CASE("fast convolutions are what a program computes that chose nothing") {
-    CHECK(tg::current_convolution_algorithm() == tg::convolution_algorithm::fast);
+    CHECK(tg::current_convolution_algorithm() == tg::convolution_algorithm::automatic);
+}
+
+namespace {
+
+/// The same layer by each algorithm, where the shape alone would choose winograd, winograd, nothing and fourier.
+struct by_name {
+    constexpr auto operator()(auto scope, auto image) const {
+        using enum tg::convolution_algorithm;
+        const tg::conv2d_layer_options same{.filters = 33, .kernel_size = 3, .padding = tg::padding::same()};
+        auto chosen = same, summed = same, few = same;
+        summed.algorithm = direct;
+        few.filters = 4;
+        few.algorithm = winograd;
+        const auto first = relu(tg::conv2d(scope / "chosen", image, chosen));
+        const auto second = max_pooling2d(relu(tg::conv2d(scope / "summed", first, summed)), {.pool_size = 2});
+        const auto third = max_pooling2d(relu(tg::conv2d(scope / "few", second, few)), {.pool_size = 2});
+        const auto back = tg::conv2d_transpose(scope / "back", third, {.filters = 2, .algorithm = winograd});
+        const auto signal =
+            tg::conv1d(scope / "line", sum(back, 1), {.filters = 3, .kernel_size = 5, .algorithm = fourier});
+        return tg::dense(scope / "score", tg::flatten(signal), {.units = 3});
+    }
+};
+
+} // namespace
+
+TEST_CASE("convolutions: an algorithm of a layer's own, in both modes, and where it is shown") {
+    const auto make = [](auto mode) {
+        return tg::compile<decltype(mode)>(by_name{}, tg::spec<float, tg::dyn, 16, 16, 32>{},
+                                           tg::sparse_softmax_cross_entropy{}, tg::sgd{.learning_rate = 0.01},
+                                           {.seed = 3});
+    };
+    auto in_graph = make(tg::graph{});
+    auto in_eager = make(tg::eager{});
+    const auto x = tg::random::normal<float>({5, 16, 16, 32}, {.seed = 5});
+    for (int step = 0; step < 3; ++step)
+        CHECK(in_graph.train_on_batch(x, labels()).loss == in_eager.train_on_batch(x, labels()).loss);
+
+    const std::string plan = tg::explain(in_graph, {.batch_size = 5, .details = true});
+    INFO(plan);
+    const auto named = [](const std::string& text, const std::string& layer) { // calls with its kernel that say by what
+        int count = 0;
+        std::istringstream lines(text);
+        for (std::string line; std::getline(lines, line);)
+            if (line.find("convolution") != std::string::npos && line.find(layer + "/kernel") != std::string::npos &&
+                (line.find(" by winograd") != std::string::npos || line.find(" by fourier") != std::string::npos))
+                ++count;
+        return count;
+    };
+    // Forward, and the input gradient of all but the first layer.
+    CHECK(named(plan, "chosen") == 1);
+    CHECK(named(plan, "summed") == 0);
+    CHECK(named(plan, "few") == 2);
+    CHECK(named(plan, "line") == 2);
+
+    const auto profiled = tg::profile([&] { in_eager.train_on_batch(x, labels()); });
+    int by_winograd = 0;
+    for (const auto& call : profiled.calls) by_winograd += call.operation == "convolution by winograd" ? 1 : 0;
+    CHECK(by_winograd == 3); // forward passes of "chosen" and "few", and a gradient of "back"
 }
 
 } // namespace nn_fast_convolution_test

@@ -4,10 +4,12 @@
 
 namespace tapegraph {
 
-/// How the CPU computes convolutions of float; double is always direct.
+/// How the CPU computes a convolution of float and its gradients; double is always direct.
 enum class convolution_algorithm : unsigned char {
-    direct, ///< sums of products for every shape
-    fast ///< the default: fewer products where the shape allows it (docs/performance.md), with errors 4 to 10 times as large there
+    automatic, ///< of a layer: what the process has chosen; of the process, its default: what the shape says (docs/performance.md)
+    direct,   ///< sums of products
+    winograd, ///< tiles of 4 by 4 outputs by fewer products (Toom and Cook), with errors 4 to 10 times as large
+    fourier   ///< tiles along one dimension by real Fourier transforms
 };
 
 } // namespace tapegraph

@@ -28,7 +28,8 @@ struct result_element<Op, First, Rest...> {
 
 template <class Op>
 constexpr runtime::call_label label_of(const std::source_location& where) {
-    return {Op::name, ir::detail::flops_of_call<Op>(), ir::detail::bytes_of_call<Op>(), where};
+    return {Op::name, ir::detail::flops_of_call<Op>(), ir::detail::bytes_of_call<Op>(), where,
+            ir::detail::method_of_call<Op>()};
 }
 
 } // namespace detail
@@ -131,9 +132,8 @@ struct eager {
 
     /// Runs an operation without operands (random numbers): result of `target`'s shape.
     template <class Op>
-    static tapegraph::tensor<typename Op::result_element> create(const typename Op::attributes& attributes,
-                                                                 const tapegraph::shape& target,
-                                                                 const random_state& random) {
+    static tapegraph::tensor<typename Op::result_element>
+    create(const typename Op::attributes& attributes, const tapegraph::shape& target, const random_state& random) {
         inference io{nullptr, 0, &target, dtype::f32, {}, nullptr};
         Op::infer(attributes, io);
         if (io.error != nullptr) throw argument_error(io.error);
@@ -159,8 +159,9 @@ struct eager {
         return create<Op>(attributes, dims, stream.state);
     }
     template <template <class> class Op, class T>
-    static tapegraph::tensor<T> draw_like(const typename Op<float>::attributes& attributes, const tapegraph::shape& dims,
-                                          std::source_location where, const tapegraph::tensor<T>& like) {
+    static tapegraph::tensor<T> draw_like(const typename Op<float>::attributes& attributes,
+                                          const tapegraph::shape& dims, std::source_location where,
+                                          const tapegraph::tensor<T>& like) {
         static_assert(std::is_floating_point_v<T>, "random: numbers are floating, like their example");
         return draw<Op<T>>(attributes, dims, where, like);
     }
@@ -221,7 +222,7 @@ private:
             call.inputs = count;
             call.out = views + count;
             call.outputs = 1;
-            if constexpr (attribute_words<Op> > 0) {
+            if constexpr (attribute_words < Op >> 0) {
                 const auto words = attributes_to_words<Op>(attributes);
                 call.attributes = words.value;
                 execute<Op, T...>(call, where);

@@ -89,7 +89,7 @@ inline void explain_calls(const program& p, report& r) {
                            shape_text(p.value_of(step.node)) + " = " + kernel_name(view, step.kernel) + "(";
         for (int k = 0; k < step.inputs; ++k)
             line += (k > 0 ? ", " : "") + node_name(view, view.values[step.first_value + k]);
-        line += ")";
+        line += ")" + method_of_step(p, s);
         const entry& e = view.nodes[step.node];
         const std::string scope = scope_text(view, e.scope);
         if (!scope.empty()) line += "  " + scope;
@@ -184,7 +184,8 @@ inline void explain_largest(const program& p, const explain_options& options, re
         const source_line& line = view.lines[view.nodes[step.node].line];
         table.add({tapegraph::detail::formatted("%.0f%%", all > 0 ? 100 * predicted(c) / all : 0),
                    tapegraph::detail::with_prefix(c.flops, ""), tapegraph::detail::with_prefix(c.bytes, ""),
-                   layer_of(view, s), tapegraph::detail::shortened(kernel_operations(view, step.kernel)),
+                   layer_of(view, s),
+                   tapegraph::detail::shortened(kernel_operations(view, step.kernel) + method_of_step(p, s)),
                    shape_text(p.value_of(step.node)), line.line > 0 ? std::string(line_text(line).view()) : ""});
     }
     r.line().line("the calls predicted to cost most");

@@ -21,6 +21,17 @@ std::string kernel_operations(const View& view, int k) {
            (region.instructions() > 0 ? " of " + operation_names(region, view.ops) : "");
 }
 
+inline std::string by_method(std::string_view method) { return method.empty() ? "" : " by " + std::string(method); }
+/// " by winograd" where a call of a bound program has such a name for how the CPU computes it; empty otherwise.
+template <class Program>
+std::string method_of_step(const Program& p, int s) {
+    const program_view& view = p.view();
+    const kernel_entry& kernel = view.kernels[view.steps[s].kernel];
+    if (p.device() != nullptr || kernel.kind != static_cast<int>(kernel_kind::operation)) return {};
+    const auto method = view.ops[kernel.op]->method;
+    return method == nullptr ? std::string() : by_method(method(p.call_of(s)));
+}
+
 /// One line per kernel call of a bound program.
 template <class Program>
 void log_placement_of(const Program& p) {

@@ -33,15 +33,17 @@ struct operation {
     linearity linear;
     /// The node exists for its derivative alone: its value is operand 0, and simplification replaces it by that.
     bool identity;
-    bool whole; ///< a reduction that is differentiated on its own (`reduce_op::whole_vjp`)
-    bool from_integers; ///< whether `evaluate` takes integers and bool, too
+    bool whole;           ///< a reduction that is differentiated on its own (`reduce_op::whole_vjp`)
+    bool from_integers;   ///< whether `evaluate` takes integers and bool, too
     std::uint32_t unread; ///< bit k: operand k is there for the sake of derivatives, and no kernel reads it
-    bool in_place; ///< the kernel may write its result over operand 0, but over no other
+    bool in_place;        ///< the kernel may write its result over operand 0, but over no other
     bool per_node_kernel; ///< each node has a kernel of its own, made for its operands (`Op::kernel_of<Stage, node>()`)
     cost_function flops;  ///< floating-point operations of a call; null: it moves elements
     std::string_view layer; ///< what summaries call it between layers, "*" for 1d or 2d; empty: nothing
-    cost_function bytes;    ///< read and written by a call; null: operands and results, each once
-    std::uint64_t spelling; ///< of the type, where `same_operation` needs it
+    std::string_view (*method)(
+        const kernel_call&); ///< what computes a call, where there is more than one way; null: nothing to say
+    cost_function bytes;     ///< read and written by a call; null: operands and results, each once
+    std::uint64_t spelling;  ///< of the type, where `same_operation` needs it
 
     /// Whether it is differentiated together with the elementwise nodes of its group.
     constexpr bool in_formula() const {
@@ -138,10 +140,11 @@ constexpr bool has_per_node_kernel() {
 }
 template <class Op, class T, std::size_t... I>
 void evaluate_as(const void* const* in, void* out, std::int64_t count, std::index_sequence<I...>) {
-    using result = decltype(Op::value(std::declval<std::conditional_t<(int(I) < Op::condition_operands), bool, T>>()...));
+    using result =
+        decltype(Op::value(std::declval<std::conditional_t<(int(I) < Op::condition_operands), bool, T>>()...));
     for (std::int64_t i = 0; i < count; ++i)
-        static_cast<result*>(out)[i] = Op::value(
-            static_cast<const std::conditional_t<(int(I) < Op::condition_operands), bool, T>*>(in[I])[i]...);
+        static_cast<result*>(out)[i] =
+            Op::value(static_cast<const std::conditional_t<(int(I) < Op::condition_operands), bool, T>*>(in[I])[i]...);
 }
 template <class Op>
 bool evaluate(dtype common, const void* const* in, void* out, std::int64_t count) {
@@ -173,6 +176,13 @@ template <class Op>
 constexpr cost_function flops_of_call() {
     if constexpr (requires { Op::flops; })
         return Op::flops;
+    else
+        return nullptr;
+}
+template <class Op>
+constexpr auto method_of_call() -> std::string_view (*)(const kernel_call&) {
+    if constexpr (requires { Op::method; })
+        return Op::method;
     else
         return nullptr;
 }
@@ -231,6 +241,7 @@ inline constexpr operation descriptor_of{
     .per_node_kernel = detail::has_per_node_kernel<Op>(),
     .flops = detail::flops_of_call<Op>(),
     .layer = detail::layer_name<Op>(),
+    .method = detail::method_of_call<Op>(),
     .bytes = detail::bytes_of_call<Op>(),
     .spelling = detail::spelling_of<Op>(),
 };

@@ -125,7 +125,7 @@ void describe_program_call(const ir::program& p, int number, const program_facts
     to.number = number;
     to.layer = ir::detail::layer_of(view, number);
     if (view.lines[e.line].line > 0) to.line = std::string(ir::detail::line_text(view.lines[e.line]).view());
-    to.operation = ir::detail::kernel_operations(view, step.kernel);
+    to.operation = ir::detail::kernel_operations(view, step.kernel) + ir::detail::method_of_step(p, number);
     to.shape = shapes_of(c);
     const ir::cost cost = ir::cost_of(p, number);
     to.flops = cost.flops;
@@ -149,6 +149,7 @@ void describe_eager_call(const runtime::observed_call& c, call& to, bool& is_hal
         if (k.out[i].data != nullptr) to.bytes += static_cast<double>(k.out[i].bytes());
     if (c.part == call_part::operation || c.part == call_part::exchange) {
         to.operation = std::string(c.label.operation);
+        if (c.label.method != nullptr) to.operation += ir::detail::by_method(c.label.method(k));
         if (c.label.flops != nullptr) to.flops = c.label.flops(k);
         if (c.label.bytes != nullptr) to.bytes = c.label.bytes(k);
         if (to.operation == "add") to.flops = static_cast<double>(k.domain.elements());

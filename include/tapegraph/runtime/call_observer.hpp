@@ -13,12 +13,14 @@ namespace tapegraph::runtime {
 /// What an eager operation is called and costs, and the line that calls it. An empty name: whoever calls tells of it himself.
 struct call_label {
     constexpr call_label(std::string_view name = {}, cost_function flops_of = nullptr, cost_function bytes_of = nullptr,
-                         const std::source_location& line = {})
-        : operation(name), flops(flops_of), bytes(bytes_of), where(line) {}
+                         const std::source_location& line = {},
+                         std::string_view (*method_of)(const kernel_call&) = nullptr)
+        : operation(name), flops(flops_of), bytes(bytes_of), where(line), method(method_of) {}
 
     std::string_view operation;
     cost_function flops, bytes; ///< null: not known, and operands and results
     std::source_location where;
+    std::string_view (*method)(const kernel_call&); ///< null: there is one way
 };
 
 /// What a call computes: an operation, a formula's value, its leaves' adjoints, their sums over axes, a call of a program, or

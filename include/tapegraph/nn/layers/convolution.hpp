@@ -19,6 +19,7 @@ struct conv2d_layer_options {
     initializer bias_initializer = init::zeros{};
     regularizer kernel_regularizer{}, bias_regularizer{};
     constraint kernel_constraint{}, bias_constraint{};
+    convolution_algorithm algorithm = convolution_algorithm::automatic; ///< on the CPU (fast_convolution.hpp)
 };
 
 /// A kernel's extent is 3 unless given; everything else is as in Keras.
@@ -34,6 +35,7 @@ struct conv1d_layer_options {
     initializer bias_initializer = init::zeros{};
     regularizer kernel_regularizer{}, bias_regularizer{};
     constraint kernel_constraint{}, bias_constraint{};
+    convolution_algorithm algorithm = convolution_algorithm::automatic; ///< on the CPU (fast_convolution.hpp)
 };
 
 namespace detail {
@@ -76,7 +78,7 @@ constexpr auto conv2d(const Scope& scope, const X& x, const conv2d_layer_options
     const std::int64_t filters = detail::positive_filters(scope, o.filters);
     const auto kernel = scope.variable_like(input, "kernel", {o.kernel_size[0], o.kernel_size[1], channels, filters},
                                             detail::kernel_options(o));
-    const conv2d_options window{.stride = o.stride, .padding = o.padding, .dilation = o.dilation, .groups = o.groups};
+    const conv2d_options window{o.stride, o.padding, o.dilation, o.groups, o.algorithm};
     return scope.leave("conv2d", mark,
                        detail::with_bias(scope, conv2d(input, kernel, window, where), filters, o, where));
 }
@@ -93,7 +95,7 @@ constexpr auto conv1d(const Scope& scope, const X& x, const conv1d_layer_options
     const std::int64_t filters = detail::positive_filters(scope, o.filters);
     const auto kernel =
         scope.variable_like(input, "kernel", {o.kernel_size, channels, filters}, detail::kernel_options(o));
-    const conv1d_options window{.stride = o.stride, .padding = o.padding, .dilation = o.dilation, .groups = o.groups};
+    const conv1d_options window{o.stride, o.padding, o.dilation, o.groups, o.algorithm};
     return scope.leave("conv1d", mark,
                        detail::with_bias(scope, conv1d(input, kernel, window, where), filters, o, where));
 }

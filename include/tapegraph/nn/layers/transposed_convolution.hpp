@@ -21,6 +21,7 @@ struct basic_conv_transpose_layer_options {
     initializer bias_initializer = init::zeros{};
     regularizer kernel_regularizer{}, bias_regularizer{};
     constraint kernel_constraint{}, bias_constraint{};
+    convolution_algorithm algorithm = convolution_algorithm::automatic; ///< on the CPU (fast_convolution.hpp)
 };
 using conv2d_transpose_layer_options = basic_conv_transpose_layer_options<height_width>;
 using conv1d_transpose_layer_options = basic_conv_transpose_layer_options<std::int64_t>;
@@ -40,7 +41,8 @@ constexpr auto transposed_layer(const Scope& scope, std::string_view type, const
                         .padding = o.padding,
                         .output_padding = o.output_padding,
                         .dilation = o.dilation,
-                        .groups = 1};
+                        .groups = 1,
+                        .algorithm = o.algorithm};
     return scope.leave(type, mark, with_bias(scope, f(input, kernel, window), filters, o, where));
 }
 } // namespace detail

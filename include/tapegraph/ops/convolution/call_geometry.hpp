@@ -29,6 +29,7 @@ inline convolution_geometry geometry(const window_attributes& a, const buffer_vi
     g.pad_top = flat ? 0 : a.leading(0, g.in_height, g.out_height, g.kernel_height);
     g.pad_left = a.leading(1, g.in_width, g.out_width, g.kernel_width);
     g.groups = a.groups;
+    g.algorithm = static_cast<convolution_algorithm>(a.algorithm);
     return g;
 }
 

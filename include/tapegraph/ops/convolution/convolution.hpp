@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/convolution_algorithm.hpp>
 #include <tapegraph/expr/apply.hpp>
 #include <tapegraph/expr/operation.hpp>
 
@@ -8,6 +9,8 @@
 /// conv1d [batch, width, channels] and conv2d [batch, height, width, channels]; kernels [(height,) width, in, out].
 
 namespace tapegraph {
+
+struct convolution_geometry;
 
 enum class padding_mode : std::int64_t { valid, same, explicit_amounts, causal };
 
@@ -20,6 +23,7 @@ struct window_attributes {
     std::int64_t groups = 1;
     std::int64_t count_padding = 0; ///< averages divide by the whole window, padding included
     std::int64_t window[2]{};       ///< pooling only
+    std::int64_t algorithm = 0;     ///< a convolution_algorithm; convolutions only
 
     /// Output extent along spatial axis i (0 height, 1 width) for a kernel of `size` taps.
     /// TensorFlow's definitions: valid ceil((in - effective + 1) / stride), same and causal ceil(in / stride).
@@ -61,6 +65,8 @@ struct convolution_operation {
         return last == 0 ? 0
                          : 2 * static_cast<double>(image.elements()) * static_cast<double>(filter.elements() / last);
     }
+    /// The name of what the CPU computes a call by, where it is not direct sums; empty otherwise.
+    static std::string_view method_of(const convolution_geometry& g, dtype type);
 };
 } // namespace detail
 
@@ -99,6 +105,7 @@ struct convolution_op : detail::convolution_operation {
     template <int I>
     static constexpr auto vjp(const attributes& a, auto dy, auto x, auto w, auto);
     static double flops(const kernel_call& c) { return flops_of(c.out[0], c.in[1]); }
+    static std::string_view method(const kernel_call& c);
 };
 
 /// dL/dx from (dy, w); the target is x's shape. Linear in both operands, so its own derivatives are convolutions.
@@ -122,6 +129,7 @@ struct convolution_input_gradient_op : detail::convolution_operation {
     template <int I>
     static constexpr auto vjp(const attributes& a, auto d, auto dy, auto w, auto);
     static double flops(const kernel_call& c) { return flops_of(c.in[0], c.in[1]); }
+    static std::string_view method(const kernel_call& c);
 };
 
 /// dL/dw from (x, dy); the target is w's shape.
@@ -136,6 +144,7 @@ struct convolution_filter_gradient_op : detail::convolution_operation {
     template <int I>
     static constexpr auto vjp(const attributes& a, auto d, auto x, auto dy, auto);
     static double flops(const kernel_call& c) { return flops_of(c.in[1], c.out[0]); }
+    static std::string_view method(const kernel_call& c);
 };
 
 /// Convolution plus bias, then relu if Relu: what a pass makes of the three. Never differentiated.
@@ -146,6 +155,7 @@ struct convolution_bias_op : detail::convolution_operation {
     static constexpr int arity = 3;
     static constexpr void infer(const attributes& a, inference& io) { convolution_op::infer(a, io); }
     static double flops(const kernel_call& c) { return flops_of(c.out[0], c.in[1]); }
+    static std::string_view method(const kernel_call& c);
 };
 
 namespace detail {
@@ -209,12 +219,14 @@ struct conv2d_options {
     tapegraph::padding padding{};
     height_width dilation = 1;
     std::int64_t groups = 1;
+    convolution_algorithm algorithm = convolution_algorithm::automatic; ///< on the CPU; direct where it cannot be
 };
 struct conv1d_options {
     std::int64_t stride = 1;
     tapegraph::padding padding{};
     std::int64_t dilation = 1;
     std::int64_t groups = 1;
+    convolution_algorithm algorithm = convolution_algorithm::automatic; ///< on the CPU; direct where it cannot be
 };
 
 namespace detail {
@@ -232,6 +244,7 @@ constexpr auto conv2d(const X& x, const W& w, const conv2d_options& options = {}
     for (int i = 0; i < 2; ++i) a.stride[i] = options.stride[i], a.dilation[i] = options.dilation[i];
     a.groups = options.groups;
     detail::set_padding(a, options.padding);
+    a.algorithm = static_cast<std::int64_t>(options.algorithm);
     return invoke<convolution_op>(a, nullptr, where, x, w);
 }
 
@@ -243,6 +256,7 @@ constexpr auto conv1d(const X& x, const W& w, const conv1d_options& options = {}
     a.stride[1] = options.stride, a.dilation[1] = options.dilation;
     a.groups = options.groups;
     detail::set_padding(a, options.padding);
+    a.algorithm = static_cast<std::int64_t>(options.algorithm);
     return invoke<convolution_op>(a, nullptr, where, x, w);
 }
 

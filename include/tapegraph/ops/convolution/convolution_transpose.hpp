@@ -17,6 +17,7 @@ struct conv2d_transpose_options {
     height_width output_padding = default_output;
     height_width dilation = 1;
     std::int64_t groups = 1;
+    convolution_algorithm algorithm = convolution_algorithm::automatic; ///< as convolutions have it
 };
 struct conv1d_transpose_options {
     std::int64_t stride = 1;
@@ -24,6 +25,7 @@ struct conv1d_transpose_options {
     std::int64_t output_padding = default_output;
     std::int64_t dilation = 1;
     std::int64_t groups = 1;
+    convolution_algorithm algorithm = convolution_algorithm::automatic; ///< as convolutions have it
 };
 
 namespace detail {
@@ -41,16 +43,19 @@ struct convolution_texts {
     };
     static constexpr const char* text(std::int64_t what) {
         switch (what) {
-        case rank1: return "conv1d_transpose: input must be [batch, width, in], the kernel [width, out, in] of known extents";
+        case rank1:
+            return "conv1d_transpose: input must be [batch, width, in], the kernel [width, out, in] of known extents";
         case rank2:
-            return "conv2d_transpose: input must be [batch, height, width, in], the kernel [height, width, out, in] of known "
+            return "conv2d_transpose: input must be [batch, height, width, in], the kernel [height, width, out, in] of "
+                   "known "
                    "extents";
         case causal: return "conv_transpose: causal padding is for conv1d";
         case output_padding: return "conv_transpose: output_padding does not fit stride and padding";
         case nothing: return "conv_transpose: padding leaves no output";
         case no_pixels: return "conv_transpose: an axis of the image is empty, which only same padding allows";
         case depthwise_rank:
-            return "depthwise_conv: the kernel must have the input's rank, [(height,) width, in, multiplier], of known extents";
+            return "depthwise_conv: the kernel must have the input's rank, [(height,) width, in, multiplier], of known "
+                   "extents";
         default: return "depthwise_conv: channels differ";
         }
     }
@@ -81,8 +86,8 @@ constexpr auto transposed_convolution(const X& x, const W& w, const window_attri
     const auto kernel = eval(w, where);
     const shape from = shape_of(input), taps = shape_of(kernel);
     if (from.rank() != spatial + 2 || taps.rank() != spatial + 2 || !taps.known())
-        return refuse<convolution_texts>(spatial == 1 ? convolution_texts::rank1 : convolution_texts::rank2, where, input,
-                                         kernel);
+        return refuse<convolution_texts>(spatial == 1 ? convolution_texts::rank1 : convolution_texts::rank2, where,
+                                         input, kernel);
     if (a.is(padding_mode::causal)) return refuse<convolution_texts>(convolution_texts::causal, where, input, kernel);
     shape target;
     target.attach(from.table());
@@ -133,6 +138,7 @@ constexpr auto conv2d_transpose(const X& x, const W& w, const conv2d_transpose_o
     for (int i = 0; i < 2; ++i) a.stride[i] = options.stride[i], a.dilation[i] = options.dilation[i];
     a.groups = options.groups;
     detail::set_padding(a, options.padding);
+    a.algorithm = static_cast<std::int64_t>(options.algorithm);
     return detail::transposed_convolution(x, w, a, 2, options.output_padding, where);
 }
 
@@ -144,6 +150,7 @@ constexpr auto conv1d_transpose(const X& x, const W& w, const conv1d_transpose_o
     a.stride[1] = options.stride, a.dilation[1] = options.dilation;
     a.groups = options.groups;
     detail::set_padding(a, options.padding);
+    a.algorithm = static_cast<std::int64_t>(options.algorithm);
     return detail::transposed_convolution(x, w, a, 1, {default_output, options.output_padding}, where);
 }
 
@@ -152,15 +159,17 @@ constexpr auto conv1d_transpose(const X& x, const W& w, const conv1d_transpose_o
 template <tensor_like X, tensor_like W>
 constexpr auto depthwise_conv2d(const X& x, const W& w, const conv2d_options& options = {},
                                 std::source_location where = std::source_location::current()) {
-    return detail::depthwise([&](const auto& image, const auto& kernel, const auto& o) { return conv2d(image, kernel, o, where); },
-                             x, w, options, where);
+    return detail::depthwise(
+        [&](const auto& image, const auto& kernel, const auto& o) { return conv2d(image, kernel, o, where); }, x, w,
+        options, where);
 }
 /// x [batch, width, in], w [kernel, in, multiplier].
 template <tensor_like X, tensor_like W>
 constexpr auto depthwise_conv1d(const X& x, const W& w, const conv1d_options& options = {},
                                 std::source_location where = std::source_location::current()) {
-    return detail::depthwise([&](const auto& image, const auto& kernel, const auto& o) { return conv1d(image, kernel, o, where); },
-                             x, w, options, where);
+    return detail::depthwise(
+        [&](const auto& image, const auto& kernel, const auto& o) { return conv1d(image, kernel, o, where); }, x, w,
+        options, where);
 }
 
 /// A depthwise convolution and one of single taps across channels: `pointwise` is [1, 1, in * multiplier, out].

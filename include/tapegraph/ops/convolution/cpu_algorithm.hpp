@@ -6,14 +6,14 @@
 #include <atomic>
 #include <type_traits>
 
-/// Which algorithm computes a convolution of float: by fewer products (cpu_fast.hpp) where the shape allows it, unless the program
-/// chose direct sums (tapegraph/fast_convolution.hpp).
+/// Which algorithm computes a convolution of float: what its layer asks for, the process (tapegraph/fast_convolution.hpp) or the shape;
+/// those by fewer products are in cpu_fast.hpp.
 
 namespace tapegraph::cpu {
 
-/// Passes of an algorithm for shapes that `takes` accepts. Workspaces are aligned to 64 bytes and as large as `workspace` says.
+/// Passes by fewer products, of a geometry whose algorithm is one of them. Workspaces are aligned to 64 bytes and as large as `workspace`
+/// says.
 struct convolution_algorithm_passes {
-    bool (*takes)(const convolution_geometry& g);
     std::size_t (*workspace)(const convolution_geometry& g, convolution_pass pass, int threads);
     /// `pooled`: y holds the maximum of every 2 by 2 outputs; both extents of the output are even.
     void (*forward)(const convolution_geometry& g, const float* x, const float* w, float* y, void* workspace,
@@ -31,32 +31,36 @@ std::size_t fast_workspace(const convolution_geometry& g, convolution_pass pass,
 } // namespace detail
 
 /// The passes by fewer products.
-inline constexpr convolution_algorithm_passes fast_convolution{&detail::takes_fast, &detail::fast_workspace,
-                                                               &detail::fast_forward, &detail::fast_input_gradient,
-                                                               &detail::fast_filter_gradient};
+inline constexpr convolution_algorithm_passes fast_convolution{
+    &detail::fast_workspace, &detail::fast_forward, &detail::fast_input_gradient, &detail::fast_filter_gradient};
 
 namespace detail {
 struct convolution_choice {
-    std::atomic<const convolution_algorithm_passes*> chosen{&fast_convolution};
+    std::atomic<convolution_algorithm> chosen{convolution_algorithm::automatic};
     std::atomic<bool> asked{false}; ///< whether memory may have been planned for it
 };
 inline convolution_choice& chosen_convolution() {
     static convolution_choice choice;
     return choice;
 }
+/// Of a convolution of T: what its geometry asks for, or else the process, where the shape allows it.
+template <class T>
+convolution_algorithm resolved(const convolution_geometry& g) {
+    if constexpr (!std::is_same_v<T, float>) return convolution_algorithm::direct;
+    const bool open = g.algorithm == convolution_algorithm::automatic;
+    return algorithm_for_shape(g, open ? chosen_convolution().chosen.load(std::memory_order_relaxed) : g.algorithm);
+}
 } // namespace detail
 
-/// The algorithm that is chosen, if it takes this shape; null: direct sums.
+/// Resolves the geometry's algorithm, for which memory is planned from here on. Returns its passes; null: direct sums.
 template <class T>
-const convolution_algorithm_passes* algorithm_for([[maybe_unused]] const convolution_geometry& g) {
+const convolution_algorithm_passes* algorithm_for(convolution_geometry& g) {
     if constexpr (std::is_same_v<T, float>) {
         detail::convolution_choice& choice = detail::chosen_convolution();
         if (!choice.asked.load(std::memory_order_relaxed)) choice.asked.store(true, std::memory_order_relaxed);
-        const auto* chosen = choice.chosen.load(std::memory_order_relaxed);
-        return chosen != nullptr && chosen->takes(g) ? chosen : nullptr;
-    } else {
-        return nullptr;
     }
+    g.algorithm = detail::resolved<T>(g);
+    return g.algorithm == convolution_algorithm::direct ? nullptr : &fast_convolution;
 }
 
 } // namespace tapegraph::cpu

@@ -2,6 +2,8 @@
 
 #include <tapegraph/ops/convolution/cpu_tiling.hpp>
 
+#include <limits>
+
 /// How a convolution by fewer products is cut. Everything follows from the shape and the vectors' width, nothing from the number of
 /// threads, and what follows from the batch changes no sum of an output.
 
@@ -10,14 +12,18 @@ namespace tapegraph::cpu::detail {
 /// Outputs of a tile in each direction; with 5 taps 8 by 8 products make 16 outputs of 25 each, with 3 taps 6 by 6.
 inline constexpr int fast_outputs = 4;
 
-/// Stride 1 along undilated kernels of 3 by 3 and 5 by 5, padded by less than a kernel, between enough channels and with enough outputs
-/// for the transforms to pay at any batch: what the batch decided, a batch of another size would round otherwise.
-inline bool takes_planar(const convolution_geometry& g) {
-    constexpr std::int64_t fewest_channels = 32, fewest_tiles = 16;
+/// Stride 1 along undilated kernels of 3 by 3 and 5 by 5, padded by less than a kernel.
+inline bool winograd_can(const convolution_geometry& g) {
     return g.groups == 1 && g.stride_height == 1 && g.stride_width == 1 && g.dilation_height == 1 &&
            g.dilation_width == 1 && g.kernel_height == g.kernel_width && (g.kernel_width == 3 || g.kernel_width == 5) &&
-           g.pad_top < g.kernel_height && g.pad_left < g.kernel_width && g.in_channels >= fewest_channels &&
-           g.out_channels >= fewest_channels && g.in_height > 0 && g.in_width > 0 &&
+           g.pad_top < g.kernel_height && g.pad_left < g.kernel_width && g.in_height > 0 && g.in_width > 0 &&
+           g.out_height > 0 && g.out_width > 0 && g.in_channels > 0 && g.out_channels > 0;
+}
+/// Between enough channels and with enough outputs for the transforms to pay at any batch: what the batch decided, a batch of another
+/// size would round otherwise.
+inline bool winograd_pays(const convolution_geometry& g) {
+    constexpr std::int64_t fewest_channels = 32, fewest_tiles = 16;
+    return g.in_channels >= fewest_channels && g.out_channels >= fewest_channels &&
            divide_up(g.out_height, fast_outputs) * divide_up(g.out_width, fast_outputs) >= fewest_tiles;
 }
 
@@ -33,7 +39,8 @@ struct line_tiles {
     /// Products of a tile: three for each complex number, and two real ones.
     static std::int64_t products(std::int64_t transform) { return 3 * (transform / 2 - 1) + 2; }
 
-    explicit line_tiles(const convolution_geometry& g)
+    /// `pays`: none where direct sums are as quick.
+    line_tiles(const convolution_geometry& g, bool pays)
         : lead(divide_up(g.pad_left, g.stride_width) * g.stride_width - g.pad_left),
           taps(divide_up(g.kernel_width + lead, g.stride_width)),
           transform(0),
@@ -42,7 +49,8 @@ struct line_tiles {
         // Below three times as many direct products the transforms cost what products spare. Filters count as two tiles more of every
         // image: they take about as long as twenty, once for all of a batch, which must not choose.
         constexpr std::int64_t fewest = 3, filter_tiles = 2;
-        std::int64_t best = divide_up(g.out_width * g.kernel_width, fewest * g.stride_width);
+        std::int64_t best = pays ? divide_up(g.out_width * g.kernel_width, fewest * g.stride_width)
+                                 : std::numeric_limits<std::int64_t>::max();
         for (std::int64_t n = 32; n <= 256; n *= 2) {
             if (n < taps + 8) continue;
             const std::int64_t tiles = divide_up(g.out_width, n - taps + 1);
@@ -56,15 +64,27 @@ struct line_tiles {
     }
 };
 
-/// Undilated kernels of one dimension between enough channels, strides as phases; whatever the batch.
-inline bool takes_line(const convolution_geometry& g) {
-    constexpr std::int64_t fewest_channels = 32;
+/// Undilated kernels of one dimension, strides as phases, no longer than the longest transform has room for.
+inline bool fourier_can(const convolution_geometry& g) {
     return g.groups == 1 && g.in_height == 1 && g.kernel_height == 1 && g.out_height == 1 && g.pad_top == 0 &&
-           g.dilation_width == 1 && g.pad_left < g.kernel_width && g.in_channels * g.stride_width >= fewest_channels &&
-           g.out_channels >= fewest_channels && g.in_width > 0 && g.out_width > 0 && line_tiles(g).transform != 0;
+           g.dilation_width == 1 && g.pad_left < g.kernel_width && g.in_width > 0 && g.out_width > 0 &&
+           g.in_channels > 0 && g.out_channels > 0 && line_tiles(g, false).transform != 0;
+}
+/// Between enough channels; whatever the batch.
+inline bool fourier_pays(const convolution_geometry& g) {
+    constexpr std::int64_t fewest_channels = 32;
+    return g.in_channels * g.stride_width >= fewest_channels && g.out_channels >= fewest_channels &&
+           line_tiles(g, true).transform != 0;
 }
 
-inline bool takes_fast(const convolution_geometry& g) { return takes_planar(g) || takes_line(g); }
+/// What computes a shape: the algorithm that is asked for, where it can; direct sums otherwise. `automatic`: the one that pays.
+inline convolution_algorithm algorithm_for_shape(const convolution_geometry& g, convolution_algorithm asked) {
+    using enum convolution_algorithm;
+    const bool open = asked == automatic;
+    if ((open || asked == winograd) && winograd_can(g) && (!open || winograd_pays(g))) return winograd;
+    if ((open || asked == fourier) && fourier_can(g) && (!open || fourier_pays(g))) return fourier;
+    return direct;
+}
 
 struct fast_plan {
     convolution_geometry g;           ///< strides as phases: more channels, stride 1
@@ -89,7 +109,7 @@ struct fast_plan {
           lead_rows(0),
           rows(given.kernel_height * given.kernel_width * given.in_channels),
           image(given.in_height * given.in_width * given.in_channels) {
-        if (takes_planar(given)) {
+        if (given.algorithm == convolution_algorithm::winograd) {
             const std::int64_t side = fast_outputs + g.kernel_width - 1;
             taps = g.kernel_width;
             transform = 0;
@@ -98,7 +118,7 @@ struct fast_plan {
             down = divide_up(g.out_height, fast_outputs);
             across = divide_up(g.out_width, fast_outputs);
         } else {
-            const line_tiles tiling(given);
+            const line_tiles tiling(given, false);
             taps = 0;
             transform = tiling.transform;
             outputs = tiling.outputs;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tapegraph/core/config.hpp>
+#include <tapegraph/core/convolution_algorithm.hpp>
 
 #include <cstdint>
 
@@ -20,6 +20,7 @@ struct convolution_geometry {
     std::int64_t pad_top = 0, pad_left = 0;
     std::int64_t dilation_height = 1, dilation_width = 1;
     std::int64_t groups = 1;
+    convolution_algorithm algorithm = convolution_algorithm::automatic; ///< what is asked for, on the CPU
 
     std::int64_t group_in() const { return in_channels / groups; }
     std::int64_t group_out() const { return out_channels / groups; }

@@ -7,11 +7,38 @@
 
 /// Kernels of convolutions.
 
+namespace tapegraph {
+
+inline std::string_view detail::convolution_operation::method_of(const convolution_geometry& g, dtype type) {
+    if (type != dtype::f32) return {};
+    switch (cpu::detail::resolved<float>(g)) {
+    case convolution_algorithm::winograd: return "winograd";
+    case convolution_algorithm::fourier: return "fourier";
+    default: return {};
+    }
+}
+inline std::string_view convolution_op::method(const kernel_call& c) {
+    return method_of(runtime::geometry_of<convolution_op>(c), c.out[0].type);
+}
+inline std::string_view convolution_input_gradient_op::method(const kernel_call& c) {
+    return method_of(runtime::geometry_of<convolution_input_gradient_op>(c), c.out[0].type);
+}
+inline std::string_view convolution_filter_gradient_op::method(const kernel_call& c) {
+    return method_of(runtime::geometry_of<convolution_filter_gradient_op>(c), c.out[0].type);
+}
+template <bool Relu>
+std::string_view convolution_bias_op<Relu>::method(const kernel_call& c) {
+    return convolution_op::method(c);
+}
+
+} // namespace tapegraph
+
 namespace tapegraph::runtime {
 
 namespace detail {
 template <class T>
-std::size_t convolution_workspace(const convolution_geometry& g, cpu::convolution_pass pass) {
+std::size_t convolution_workspace(const convolution_geometry& given, cpu::convolution_pass pass) {
+    convolution_geometry g = given;
     if (const auto* algorithm = cpu::algorithm_for<T>(g)) return algorithm->workspace(g, pass, thread_count());
     return cpu::convolution_workspace_bytes<T>(g, pass, thread_count());
 }
@@ -25,7 +52,7 @@ struct kernel<convolution_op, T> {
     }
     static void run(const kernel_call& c) { run(c, {}); }
     static void run(const kernel_call& c, const cpu::convolution_epilogue<T>& epilogue) {
-        const convolution_geometry g = shape_of(c);
+        convolution_geometry g = shape_of(c);
         if (const auto* algorithm = cpu::algorithm_for<T>(g)) {
             if constexpr (std::is_same_v<T, float>)
                 algorithm->forward(g, c.in[0].as<const T>(), c.in[1].as<const T>(), c.out[0].as<T>(), c.workspace,
@@ -50,7 +77,7 @@ struct kernel<convolution_input_gradient_op, T> {
         return detail::convolution_workspace<T>(shape_of(c), cpu::convolution_pass::input_gradient);
     }
     static void run(const kernel_call& c) {
-        const convolution_geometry g = shape_of(c);
+        convolution_geometry g = shape_of(c);
         const T *const dy = c.in[0].as<const T>(), *const w = c.in[1].as<const T>();
         if (const auto* algorithm = cpu::algorithm_for<T>(g)) {
             if constexpr (std::is_same_v<T, float>) algorithm->input_gradient(g, dy, w, c.out[0].as<T>(), c.workspace);
@@ -69,7 +96,7 @@ struct kernel<convolution_filter_gradient_op, T> {
         return detail::convolution_workspace<T>(shape_of(c), cpu::convolution_pass::filter_gradient);
     }
     static void run(const kernel_call& c) {
-        const convolution_geometry g = shape_of(c);
+        convolution_geometry g = shape_of(c);
         const T *const x = c.in[0].as<const T>(), *const dy = c.in[1].as<const T>();
         if (const auto* algorithm = cpu::algorithm_for<T>(g)) {
             if constexpr (std::is_same_v<T, float>) algorithm->filter_gradient(g, x, dy, c.out[0].as<T>(), c.workspace);

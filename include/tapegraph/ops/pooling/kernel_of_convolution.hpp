@@ -5,18 +5,27 @@
 #include <tapegraph/ops/pooling/pooling.hpp>
 #include <tapegraph/runtime/kernel.hpp>
 
+namespace tapegraph {
+
+template <bool Relu>
+std::string_view convolution_bias_pool_op<Relu>::method(const kernel_call& c) {
+    return method_of(runtime::pooled_geometry(c), c.out[0].type);
+}
+
+} // namespace tapegraph
+
 namespace tapegraph::runtime {
 
 template <bool Relu, class T>
 struct kernel<convolution_bias_pool_op<Relu>, T> {
     static std::size_t workspace(const kernel_call& c) {
-        const convolution_geometry g = pooled_geometry(c);
+        convolution_geometry g = pooled_geometry(c);
         if (const auto* algorithm = cpu::algorithm_for<T>(g))
             return algorithm->workspace(g, cpu::convolution_pass::forward, thread_count());
         return cpu::convolution_pool_workspace_bytes<T>(g, thread_count());
     }
     static void run(const kernel_call& c) {
-        const convolution_geometry g = pooled_geometry(c);
+        convolution_geometry g = pooled_geometry(c);
         const T *const x = c.in[0].as<const T>(), *const w = c.in[1].as<const T>();
         const cpu::convolution_epilogue<T> epilogue{c.in[2].as<const T>(), Relu};
         if (const auto* algorithm = cpu::algorithm_for<T>(g)) {

@@ -147,6 +147,7 @@ struct convolution_bias_pool_op : detail::convolution_operation {
         io.result = pooled.result;
         if (pooled.error != nullptr) io.fail(pooled.error);
     }
+    static std::string_view method(const kernel_call& c);
     static double flops(const kernel_call& c) { return 4 * flops_of(c.out[0], c.in[1]); } // four pixels an element
 };
 
