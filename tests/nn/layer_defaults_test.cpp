@@ -1,3 +1,5 @@
+#include <tapegraph/nn/layers/group_normalization.hpp>
+
 #include <nn/layer_bench.hpp>
 
 namespace layer_defaults_test {
@@ -24,6 +26,31 @@ TEST_CASE("defaults of layers are Keras's") {
     const auto pixels = noise<double>({1, 6, 7, 2}, 1);
     CHECK(tg::conv2d(b.scope() / "image", pixels, {}).shape() == tg::shape{1, 4, 5, 1}); // 3 x 3, stride 1
     CHECK(tg::conv1d(b.scope() / "line", noise<double>({1, 6, 2}, 2), {}).shape() == tg::shape{1, 4, 1});
+}
+
+TEST_CASE("numbers and switches of normalization reach what they are for") {
+    layer_bench b;
+    const tg::tensor<double> x{{{1, 3}, {5, 7}}}; // mean 4, variance 5
+    const auto values = [](const auto& y) { return tg::tensor<double>(y).to_vector(); };
+    const auto near = [](const std::vector<double>& got, const std::vector<double>& expected) {
+        REQUIRE(got.size() == expected.size());
+        for (std::size_t i = 0; i < got.size(); ++i) CHECK(got[i] == doctest::Approx(expected[i]));
+    };
+    const auto initial = tg::init::constant{2};
+    near(values(tg::group_normalization(
+             b.scope() / "g", x,
+             {.groups = 1, .epsilon = 4, .center = false, .beta_initializer = initial, .gamma_initializer = initial})),
+         {-2, -2.0 / 3, 2.0 / 3, 2});
+    near(values(tg::group_normalization(b.scope() / "h", x,
+                                        {.groups = 1, .epsilon = 4, .scale = false, .beta_initializer = initial})),
+         {1, 5.0 / 3, 7.0 / 3, 3});
+    near(values(
+             tg::group_normalization(b.scope() / "i", x, {.groups = 1, .epsilon = 4, .center = false, .scale = false})),
+         {-1, -1.0 / 3, 1.0 / 3, 1});
+    near(values(tg::rms_normalization(b.scope() / "r", tg::tensor<double>{{3, 4}},
+                                      {.epsilon = 12.5, .scale_initializer = initial})),
+         {1.2, 1.6});
+    CHECK(b.variables.size() == 3);
 }
 
 TEST_CASE("initializers reach the variables") {

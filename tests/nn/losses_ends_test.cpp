@@ -117,7 +117,16 @@ TEST_CASE("hinges take labels of -1 and 1 as they are, and of 0 and 1 for them")
     CHECK(tg::squared_hinge{}(x, signs).item() == tg::squared_hinge{}(x, right).item());
     CHECK(tg::hinge::accuracy(x, signs).item() == tg::hinge::accuracy(x, right).item());
     CHECK(tg::hinge::accuracy(x, right).item() == doctest::Approx(4.0 / 6));
+    CHECK(tg::hinge::accuracy(matrix{{0.3, -0.7, -1.1}, {-0.2, 0.9, 0.4}}, right).item() == doctest::Approx(5.0 / 6));
     CHECK(tg::categorical_hinge::accuracy(x, right).item() == 0);
+}
+
+TEST_CASE("an output at the threshold answers 0") {
+    const matrix half{{0.5, 0.5}}, zero{{0, 0}}, half_label{{0.5, 0}};
+    CHECK(tg::binary_focal_cross_entropy::accuracy(half, zero).item() == 1);
+    CHECK(tg::sigmoid_focal_cross_entropy::accuracy(zero, zero).item() == 1);
+    CHECK(tg::sigmoid_focal_cross_entropy::accuracy(zero, half_label).item() == 1);
+    CHECK(tg::hinge::accuracy(zero, zero).item() == 1);
 }
 
 TEST_CASE("what losses are by default") {

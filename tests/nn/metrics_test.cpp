@@ -3,6 +3,7 @@
 #include <support/temporary_folder.hpp>
 #include <tapegraph/nn/metrics_all.hpp>
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -221,6 +222,27 @@ TEST_CASE("metrics at their ends") {
     CHECK(perplexity.result() == doctest::Approx(4));
 }
 
+TEST_CASE("what metrics are by default, and at a threshold") {
+    const std::array<double, 2> half{0.5, 0};
+    CHECK(tg::binary_accuracy{}.numbers() == half);
+    CHECK(tg::precision{}.numbers() == half);
+    CHECK(tg::recall{}.numbers() == half);
+    CHECK(tg::specificity{}.numbers() == half);
+    CHECK(tg::fbeta_score{}.numbers() == std::array<double, 3>{0.5, 0, 0});
+    CHECK(tg::fbeta_score{}.beta == 1);
+    CHECK(tg::io_u<3>{}.target_class_id == 1);
+    // An output of the threshold answers 0, and so is a label of 0.5 read.
+    const auto result = [](auto metric, const tg::tensor<double>& x, const tg::tensor<double>& z) {
+        tg::metric_accumulator<decltype(metric)> m(metric);
+        m.update(x, z);
+        return m.result();
+    };
+    CHECK(result(tg::binary_accuracy{}, {0.5, 0.5}, {0, 0}) == 1);
+    CHECK(result(tg::binary_accuracy{}, {0, 0}, {0.5, 0.5}) == 1);
+    CHECK(result(tg::precision{}, {0.5, 0.75}, {0, 1}) == 1);
+    CHECK(result(tg::recall{}, {0.25, 0.75}, {0.5, 1}) == 1);
+}
+
 TEST_CASE("what metrics refuse") {
     const auto x = tg::zeros<double>({2, 3});
     const tg::tensor<std::int32_t> c{0, 1};
@@ -237,6 +259,9 @@ TEST_CASE("what metrics refuse") {
     };
     CHECK(contains(shapes(tg::top_k_categorical_accuracy<4>{}, c), "k is above the number of classes"));
     CHECK(contains(shapes(tg::confusion_matrix<4>{}, c), "not as many elements as the metric has classes"));
+    CHECK(contains(message_of<tg::shape_error>(
+                       [&] { tg::metric_accumulator<tg::confusion_matrix<4>>().update(tg::zeros<double>({}), c); }),
+                   "not as many elements as the metric has classes"));
     CHECK(contains(shapes(tg::precision{}, tg::zeros<double>({2})), "output and labels differ in shape"));
     CHECK(contains(message_of<tg::shape_error>([&] {
                        tg::metric_accumulator<tg::precision>().update(x, x, tg::zeros<double>({2, 3, 1}));
