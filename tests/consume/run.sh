@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds and runs one consumer: run.sh KIND SOURCE BUILD, where KIND is
-#   find_package | kernels | compilation | cuda | add_subdirectory | fetch_content    a project
+#   find_package | kernels | compilation | cuda | mpi | add_subdirectory | fetch_content    a project
 #   single_header | single_header_readme | single_header_lstm              main.cpp, README.md's first program, lstm.cpp
 # ctest sets CMAKE, GENERATOR, COMPILER, LAUNCHER and VERSION.
 set -euo pipefail
@@ -11,6 +11,27 @@ work=$build/consume/$kind
 rm -rf "$work"
 mkdir -p "$work"
 
+if [ "$kind" = mpi ]; then # by each MPI that is there, one process and two: the same bits
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_NUM_THREADS=1
+    "$CMAKE" --install "$build" --prefix "$work/prefix"
+    losses=()
+    for mpi in openmpi mpich; do
+        if ! command -v "mpicc.$mpi" "mpirun.$mpi" > "$work/found" || [ "$(wc -l < "$work/found")" != 2 ]; then continue; fi
+        "$CMAKE" -S "$here/mpi" -B "$work/$mpi" -G "$GENERATOR" -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE=-O1 \
+            "-DCMAKE_CXX_COMPILER=$COMPILER" "-DCMAKE_CXX_COMPILER_LAUNCHER=$LAUNCHER" "-DCMAKE_PREFIX_PATH=$work/prefix" \
+            "-Dtapegraph_version=$VERSION" "-DTAPEGRAPH_MPICC=$(command -v "mpicc.$mpi")"
+        "$CMAKE" --build "$work/$mpi"
+        for ranks in 1 2; do
+            said=$("mpirun.$mpi" -n "$ranks" "$work/$mpi/consumer")
+            echo "$mpi: $said"
+            [[ $said = "$ranks ranks, loss 0x"* ]]
+            losses+=("${said#*, }")
+        done
+    done
+    if [ ${#losses[@]} = 0 ]; then exit 77; fi
+    [ "$(printf '%s\n' "${losses[@]}" | sort -u | wc -l)" = 1 ]
+    exit
+fi
 if [[ $kind = single_header* ]]; then
     program=$here/main.cpp
     if [ "$kind" = single_header_lstm ]; then program=$here/lstm.cpp; fi
