@@ -1,18 +1,11 @@
-#include <damaged/target.hpp>
+#include <damaged/folder.hpp>
 
 #include <tapegraph/data/pipeline/cache_file.hpp>
-
-#include <support/temporary_folder.hpp>
 
 #include <tuple>
 #include <vector>
 
 namespace {
-
-const support::temporary_folder& folder() {
-    static const support::temporary_folder made;
-    return made;
-}
 
 using element = std::tuple<std::vector<float>, std::string, tapegraph::tensor<std::int32_t>, bool>;
 

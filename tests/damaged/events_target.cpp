@@ -1,19 +1,8 @@
 // needs: proto
-#include <damaged/target.hpp>
+#include <damaged/folder.hpp>
 
 #include <tapegraph/io/tensorboard.hpp>
 #include <tapegraph/io/tensorboard/event_reader.hpp>
-
-#include <support/temporary_folder.hpp>
-
-namespace {
-
-const support::temporary_folder& folder() {
-    static const support::temporary_folder made;
-    return made;
-}
-
-} // namespace
 
 std::vector<std::string> sound_files() {
     std::vector<std::string> files;

@@ -1,16 +1,9 @@
 // needs: zlib
-#include <damaged/target.hpp>
+#include <damaged/folder.hpp>
 
 #include <tapegraph/data/pipeline/gzip_lines.hpp>
 
-#include <support/temporary_folder.hpp>
-
 namespace {
-
-const support::temporary_folder& folder() {
-    static const support::temporary_folder made;
-    return made;
-}
 
 std::string compressed(const std::string& text) {
     const std::string path = (folder().path() / "sound").string();

@@ -1,18 +1,11 @@
-#include <damaged/target.hpp>
+#include <damaged/folder.hpp>
 
 #include <tapegraph/io/npy.hpp>
-
-#include <support/temporary_folder.hpp>
 
 #include <string>
 #include <vector>
 
 namespace {
-
-const support::temporary_folder& folder() {
-    static const support::temporary_folder made;
-    return made;
-}
 
 std::string file(const tapegraph::io::host_array& array) {
     const auto bytes = tapegraph::io::npy_to_bytes(array);

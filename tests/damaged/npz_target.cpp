@@ -1,21 +1,10 @@
 // needs: zlib
-#include <damaged/target.hpp>
+#include <damaged/folder.hpp>
 
 #include <tapegraph/io/npz.hpp>
 
-#include <support/temporary_folder.hpp>
-
 #include <string>
 #include <vector>
-
-namespace {
-
-const support::temporary_folder& folder() {
-    static const support::temporary_folder made;
-    return made;
-}
-
-} // namespace
 
 std::vector<std::string> sound_files() {
     using tapegraph::dtype;

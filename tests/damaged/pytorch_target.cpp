@@ -1,9 +1,7 @@
 // needs: zlib
-#include <damaged/target.hpp>
+#include <damaged/folder.hpp>
 
 #include <tapegraph/io/pytorch.hpp>
-
-#include <support/temporary_folder.hpp>
 
 #include <span>
 #include <string>
@@ -13,11 +11,6 @@
 namespace {
 
 using namespace std::string_literals;
-
-const support::temporary_folder& folder() {
-    static const support::temporary_folder made;
-    return made;
-}
 
 std::string tensor(const std::string& storage, char key, char elements, const std::string& shape_and_strides) {
     return "ctorch._utils\n_rebuild_tensor_v2\n((X\7\0\0\0storagectorch\n"s + storage + "\nX\1\0\0\0"s + key +

@@ -1,17 +1,10 @@
 #pragma once
 
-#include <damaged/target.hpp>
+#include <damaged/folder.hpp>
 
 #include <tapegraph/data/readers/record_file.hpp>
 
-#include <support/temporary_folder.hpp>
-
 /// Files of records, in each compression.
-
-inline const support::temporary_folder& folder() {
-    static const support::temporary_folder made;
-    return made;
-}
 
 /// Four records, the longest of `longest` bytes; and a file of nothing.
 inline std::vector<std::string> record_files(std::size_t longest) {

@@ -1,19 +1,8 @@
-#include <damaged/target.hpp>
+#include <damaged/folder.hpp>
 
 #include <tapegraph/io/safetensors.hpp>
 
-#include <support/temporary_folder.hpp>
-
 #include <vector>
-
-namespace {
-
-const support::temporary_folder& folder() {
-    static const support::temporary_folder made;
-    return made;
-}
-
-} // namespace
 
 std::vector<std::string> sound_files() {
     using namespace tapegraph;

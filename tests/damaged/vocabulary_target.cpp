@@ -1,19 +1,8 @@
-#include <damaged/target.hpp>
+#include <damaged/folder.hpp>
 
 #include <tapegraph/data/text/vocabulary.hpp>
 
-#include <support/temporary_folder.hpp>
-
 #include <vector>
-
-namespace {
-
-const support::temporary_folder& folder() {
-    static const support::temporary_folder made;
-    return made;
-}
-
-} // namespace
 
 std::vector<std::string> sound_files() {
     return {"the\ncat\nsat\n", "\xEF\xBB\xBFone\r\ntwo\r\n", "a\\nb\n\\\\\n\xC3\xA9"};

@@ -1,19 +1,12 @@
 // needs: zlib
-#include <damaged/target.hpp>
+#include <damaged/folder.hpp>
 
 #include <tapegraph/io/zip.hpp>
-
-#include <support/temporary_folder.hpp>
 
 #include <string>
 #include <vector>
 
 namespace {
-
-const support::temporary_folder& folder() {
-    static const support::temporary_folder made;
-    return made;
-}
 
 std::string archive(const tapegraph::io::zip_options& options) {
     const auto path = folder().path() / "sound";

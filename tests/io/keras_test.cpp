@@ -1,3 +1,5 @@
+#include <io/stored_values.hpp>
+
 #include <tapegraph/io/keras.hpp>
 #include <tapegraph/nn/instance.hpp>
 #include <tapegraph/nn/layers/depthwise_convolution.hpp>
@@ -22,6 +24,8 @@
 namespace keras_test {
 
 namespace tg = tapegraph;
+using io_test::close;
+using io_test::spread;
 using support::contains;
 using support::message_of;
 
@@ -154,21 +158,6 @@ std::string mlp_file() {
         "9GV1g++j3fy4pf70yz9snjWFDaeprsB/ZnSDzmant+4MmHwg8IP9C8nsqzLN/Ljl/vzrB+gMexoHbPGWz8OsvtL/j88c8d2+TcoXAa"
         "dVf8Gs235qf425sTWHqe82umYzjaHU9egU7G+fUZ+U6nxpxfUfr/6wsS621svaWo37jG4y2kpQ71S/eH/Pdl7P/FN59fh5R5omMRTZ"
         "9G04fkApT6AZ7+A6xj9y4=");
-}
-
-tg::tensor<float> spread(tg::shape dims) { // numpy.linspace(-1, 1, n)
-    std::vector<float> values(static_cast<std::size_t>(dims.elements()));
-    for (std::size_t i = 0; i < values.size(); ++i)
-        values[i] = static_cast<float>(-1 + 2 * static_cast<double>(i) / static_cast<double>(values.size() - 1));
-    return tg::tensor<float>(values, dims);
-}
-
-bool close(const tg::tensor<float>& a, const std::vector<float>& b) {
-    const auto values = a.to_vector();
-    if (values.size() != b.size()) return false;
-    for (std::size_t i = 0; i < b.size(); ++i)
-        if (!(std::fabs(values[i] - b[i]) <= 1e-5f)) return false; // a few operations of float
-    return true;
 }
 
 constexpr auto cnn = [](auto s, auto x) {

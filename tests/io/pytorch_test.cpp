@@ -1,3 +1,5 @@
+#include <io/stored_values.hpp>
+
 #include <tapegraph/io/pytorch_weights.hpp>
 #include <tapegraph/nn/instance.hpp>
 #include <tapegraph/nn/layers/attention.hpp>
@@ -25,26 +27,13 @@
 namespace pytorch_test {
 
 namespace tg = tapegraph;
+using io_test::close;
+using io_test::spread;
 using support::contains;
 using support::message_of;
 using tg::io::host_array;
 
 namespace {
-
-tg::tensor<float> spread(tg::shape dims) { // torch.linspace(-1, 1, n)
-    std::vector<float> values(static_cast<std::size_t>(dims.elements()));
-    for (std::size_t i = 0; i < values.size(); ++i)
-        values[i] = static_cast<float>(-1 + 2 * static_cast<double>(i) / static_cast<double>(values.size() - 1));
-    return tg::tensor<float>(values, dims);
-}
-
-bool close(const tg::tensor<float>& a, const std::vector<float>& b) {
-    const auto values = a.to_vector();
-    if (values.size() != b.size()) return false;
-    for (std::size_t i = 0; i < b.size(); ++i)
-        if (!(std::fabs(values[i] - b[i]) <= 1e-5f)) return false; // a few operations of float
-    return true;
-}
 
 /// [batch, channels, height, width] to our order.
 tg::tensor<float> channels_last(const tg::tensor<float>& x) { return tg::eval(transpose(x, {0, 2, 3, 1})); }
