@@ -2,6 +2,7 @@
 #include <tapegraph/nn/constraint.hpp>
 #include <tapegraph/nn/instance.hpp>
 #include <tapegraph/nn/layers/activity_regularization.hpp>
+#include <tapegraph/nn/layers/group_normalization.hpp>
 #include <tapegraph/nn/optimizers/applied.hpp>
 #include <tapegraph/nn/regularizer.hpp>
 #include <tapegraph/nn/session.hpp>
@@ -66,6 +67,15 @@ struct session_of_network {
     }
 };
 
+/// A scale of ones whose penalty is all that is lost where x and the loss's target are zeros.
+struct scaled_rows {
+    constexpr auto operator()(auto scope, auto x) const {
+        return tg::rms_normalization(scope / "norm", x,
+                                     {.scale_regularizer = tg::regularizers::l2{0.5},
+                                      .scale_constraint = tg::constraints::max_norm{.max_value = 0.25}});
+    }
+};
+
 template <class A, class B>
 void check_weights(A& a, B& right) {
     for (const char* path : {"in/kernel", "in/bias", "out/kernel", "out/bias"}) {
@@ -119,6 +129,20 @@ TEST_CASE("steps, loops and sessions add penalties and added losses, and keep to
                          tg::argument_error);
 }
 
+TEST_CASE("rms_normalization: its scale has a penalty and a constraint") {
+    const auto zeros = tg::zeros<double>({1, 3});
+    auto graph = tg::compile<tg::graph>(scaled_rows{}, spec{}, tg::mean_squared_error{}, tg::sgd{.learning_rate = 0});
+    auto eager = tg::compile<tg::eager>(scaled_rows{}, spec{}, tg::mean_squared_error{}, tg::sgd{.learning_rate = 0});
+    const auto check = [&](auto& model) {
+        CHECK(model.train_on_batch(zeros, zeros).loss == 1.5); // 0.5 (1 + 1 + 1)
+        double norm = 0;
+        for (const double v : model.variables()["norm/scale"].template value<double>().to_vector()) norm += v * v;
+        CHECK(norm == doctest::Approx(0.0625));
+    };
+    check(graph);
+    check(eager);
+}
+
 TEST_CASE("a penalty goes with the loss that depends on its variable") {
     const auto x = noise<double>({6, 3}, 1), y = noise<double>({6, 2}, 2);
     const tg::optimizers both{tg::adam{.learning_rate = 0.1}, tg::adam{.learning_rate = 0.2}};
@@ -137,7 +161,8 @@ TEST_CASE("a penalty goes with the loss that depends on its variable") {
 namespace {
 struct sparse_code {
     constexpr auto operator()(auto scope, auto x) const {
-        const auto h = tg::dense(scope / "same", x, {.units = 2, .use_bias = false, .kernel_initializer = tg::init::identity{}});
+        const auto h =
+            tg::dense(scope / "same", x, {.units = 2, .use_bias = false, .kernel_initializer = tg::init::identity{}});
         return tg::activity_regularization(scope / "penalty", h, tg::regularizers::l1_l2{0.25, 0.5});
     }
 };
@@ -149,10 +174,12 @@ TEST_CASE("activity_regularization: Keras's number, its gradient, and nothing in
                                                  tg::sgd{.learning_rate = 1});
         const tg::tensor<double> x{{1, -2}, {3, 0.5}, {0, -1}};
         CHECK(model.predict(x).to_vector() == x.to_vector());
-        CHECK(model.evaluate(x).loss == doctest::Approx(9.5 / 3).epsilon(1e-15)); // ActivityRegularization(0.25, 0.5): 3.1666667
+        CHECK(model.evaluate(x).loss ==
+              doctest::Approx(9.5 / 3).epsilon(1e-15)); // ActivityRegularization(0.25, 0.5): 3.1666667
         model.train_on_batch(x);
         // d/dw_00 of the mean over three records: x_0 (0.25 sign(h_0) + h_0), h = x: (1 * 1.25 + 3 * 3.25) / 3 = 11 / 3
-        CHECK(model.variables()["same/kernel"].template value<double>()(0, 0) == doctest::Approx(1 - 11. / 3).epsilon(1e-14));
+        CHECK(model.variables()["same/kernel"].template value<double>()(0, 0) ==
+              doctest::Approx(1 - 11. / 3).epsilon(1e-14));
     });
 }
 
