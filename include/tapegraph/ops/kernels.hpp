@@ -15,5 +15,6 @@
 #include <tapegraph/ops/product/kernel_16bit.hpp>
 #include <tapegraph/ops/random/kernel.hpp>
 #include <tapegraph/ops/reduction/kernel.hpp>
+#include <tapegraph/ops/reduction/softmax_kernel.hpp>
 #include <tapegraph/runtime/kernel.hpp>
 #include <tapegraph/runtime/widened.hpp>

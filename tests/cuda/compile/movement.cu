@@ -7,6 +7,7 @@
 #include <tapegraph/cuda/ops/ordering/arg_reduce.cuh>
 #include <tapegraph/cuda/ops/gather/scatter.cuh>
 #include <tapegraph/cuda/ops/ordering/sort.cuh>
+#include <tapegraph/cuda/ops/reduction/softmax.cuh>
 
 /// Movement, indexing, scans, sorts, pooling and effects: every kernel once, of float where its type matters.
 
@@ -35,6 +36,10 @@ const runtime::kernel_functions movement_kernels[]{
     kernel_for<argsort_op, float>(),
     kernel_for<argsort_op, double>(),
     kernel_for<arg_reduce_op, float>(),
+    kernel_for<softmax_op, float>(),
+    kernel_for<log_softmax_op, float>(),
+    kernel_for<softmax_gradient_op, float>(),
+    kernel_for<log_softmax_gradient_op, float>(),
     kernel_for<max_pool_op, float>(),
     kernel_for<max_pool_gradient_op, float>(),
     kernel_for<max_pool_select_op, float>(),

@@ -2,7 +2,7 @@
 
 #include <tapegraph/io/onnx/reduction.hpp>
 
-/// Layers that a trace has as several operations and ONNX as one: batch and layer normalization, softmax.
+/// Layers that a trace has as several operations and ONNX as one: batch and layer normalization.
 
 namespace tapegraph::onnx::detail {
 
@@ -119,50 +119,6 @@ bool write_layer_normalization(G& g, int node) {
     if (n.beta >= 0) operands.push_back(g.plain(n.beta));
     g.define(node, g.emit("LayerNormalization", operands, attributes().set("axis", first).set("epsilon", n.epsilon)),
              axes);
-    return true;
-}
-
-/// The operand and axis of `distance` = x - max(x), the first step of softmax.
-template <class G>
-bool is_shifted(G& g, int distance, int& x, std::int64_t& mask) {
-    if (!g.is(distance, "subtract")) return false;
-    x = g.t.argument(distance, 0);
-    const int largest = g.t.argument(distance, 1);
-    if (!g.is(largest, "max") || g.t.argument(largest, 0) != x) return false;
-    const auto a = g.template attributes_of<sum_op>(largest);
-    mask = a.axes;
-    return (a.keepdims & 1) != 0 && std::popcount(static_cast<std::uint64_t>(mask)) == 1;
-}
-template <class G>
-bool is_total(G& g, int total, int raised, std::int64_t mask) {
-    if (!g.is(total, "sum") || g.t.argument(total, 0) != raised) return false;
-    const auto a = g.template attributes_of<sum_op>(total);
-    return a.axes == mask && (a.keepdims & 1) != 0;
-}
-
-template <class G>
-bool write_softmax(G& g, int node) {
-    int x = -1;
-    std::int64_t mask = 0;
-    std::string_view op;
-    if (g.is(node, "divide")) {
-        const int raised = g.t.argument(node, 0);
-        if (!g.is(raised, "exp") || !is_shifted(g, g.t.argument(raised, 0), x, mask) ||
-            !is_total(g, g.t.argument(node, 1), raised, mask))
-            return false;
-        op = "Softmax";
-    } else {
-        const int shifted = g.t.argument(node, 0), logarithm = g.t.argument(node, 1);
-        if (!is_shifted(g, shifted, x, mask) || !g.is(logarithm, "log")) return false;
-        const int total = g.t.argument(logarithm, 0);
-        if (!g.is(total, "sum") || !g.is(g.t.argument(total, 0), "exp") ||
-            g.t.argument(g.t.argument(total, 0), 0) != shifted || !is_total(g, total, g.t.argument(total, 0), mask))
-            return false;
-        op = "LogSoftmax";
-    }
-    const placed at = g.get(x).flat.empty() ? g.get(x) : placed{g.plain(x), {}, {}, {}};
-    const int axis = G::position(at.axes, std::countr_zero(static_cast<std::uint64_t>(mask)));
-    g.define(node, g.emit(op, {at.name}, attributes().set("axis", axis)), at.axes);
     return true;
 }
 

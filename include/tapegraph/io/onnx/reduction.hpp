@@ -93,6 +93,14 @@ void write_cumulative_sum(G& g, int node) {
              x.axes);
 }
 
+template <fixed_string Name, class G>
+void write_softmax(G& g, int node) {
+    const int from = g.t.argument(node, 0);
+    const placed x = g.get(from).flat.empty() ? g.get(from) : placed{g.plain(from), {}, {}, {}};
+    const int axis = G::position(x.axes, static_cast<int>(g.template attributes_of<softmax_op>(node).axis));
+    g.define(node, g.emit(Name.view(), {x.name}, attributes().set("axis", axis)), x.axes);
+}
+
 /// The second factor, where the first one's features lie in another order: rows of a variable in that order.
 template <class G>
 std::string reordered_rows(G& g, const placed& x, int factor) {

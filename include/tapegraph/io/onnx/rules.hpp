@@ -71,6 +71,8 @@ inline constexpr node_rule<G> node_rules[] = {
     {"argsort", &write_argsort<G>},
     {"arg_reduce", &write_arg_reduce<G>},
     {"cumulative_sum", &write_cumulative_sum<G>},
+    {"softmax", &write_softmax<"Softmax", G>},
+    {"log_softmax", &write_softmax<"LogSoftmax", G>},
     {"sum", &write_sum_or_mean<G>},
     {"prod", &write_reduction<"ReduceProd", G>},
     {"max", &write_reduction<"ReduceMax", G>},
@@ -117,7 +119,7 @@ bool write_pattern(G& g, int node) {
         return false;
     }
     if (int sum = -1; is_mean(g, node, sum)) return write_reduced(g, node, sum, "ReduceMean"), true;
-    return (g.is(node, "divide") || g.is(node, "subtract")) && write_softmax(g, node);
+    return false;
 }
 
 } // namespace detail
