@@ -108,8 +108,8 @@ TEST_CASE("the items of a training step: parts, scopes, names, calls") {
     for (const graph_item& i : items) names.insert(i.name);
     CHECK(names.size() == items.size());
     for (const char* name : {"input", "labels", "block/hidden/kernel", "block/hidden/matmul", "out/matmul_bias",
-                             "loss/log", "gradients/out/matmul", "updates/block/hidden/kernel/adam_m", "updates/number",
-                             "outputs/loss", "updates/out/bias/assign"})
+                             "loss/log_softmax", "gradients/out/matmul", "updates/block/hidden/kernel/adam_m",
+                             "updates/number", "outputs/loss", "updates/out/bias/assign"})
         CHECK_MESSAGE(names.contains(name), name);
     // Every call has one node, which is among the names for node times in the same place.
     const auto& view = model().training_view();
