@@ -50,7 +50,6 @@ constexpr std::array<std::uint32_t, 256> crc_table() {
  return table;
 }
 
-/// CRC-32 of a PNG chunk: PNG specification, annex D.
 inline std::uint32_t crc32_of(std::span<const std::uint8_t> bytes) {
  static constexpr auto table = crc_table();
  std::uint32_t c = 0xFFFFFFFFu;
@@ -63,7 +62,6 @@ inline std::uint32_t big_endian_32(std::span<const std::uint8_t> file, std::size
   std::uint32_t{file[at + 3]};
 }
 
-/// Every chunk whole and its checksum right, up to IEND: stb_image does not look at checksums.
 inline void check_png(std::span<const std::uint8_t> file) {
  for (std::size_t at = 8; at + 12 <= file.size();) {
   const std::size_t length = big_endian_32(file, at);
@@ -80,8 +78,6 @@ inline void check_png(std::span<const std::uint8_t> file) {
  throw data_error("truncated PNG");
 }
 
-/// The code counts of every Huffman table in a DHT segment: stb_image 2.27 writes past its table where they add up to more
-/// than 256 (checked in later versions).
 inline void check_jpeg_huffman(std::span<const std::uint8_t> tables) {
  while (!tables.empty()) {
   if (tables.size() < 17) throw data_error("corrupt JPEG: truncated Huffman table");
@@ -93,7 +89,6 @@ inline void check_jpeg_huffman(std::span<const std::uint8_t> tables) {
  }
 }
 
-/// Segments whole and the end marker there: stb_image fills what a truncated JPEG lacks with grey, in silence.
 inline void check_jpeg(std::span<const std::uint8_t> file) {
  std::size_t at = 2;
  bool scanned = false;
@@ -121,7 +116,6 @@ inline void check_jpeg(std::span<const std::uint8_t> file) {
  throw data_error("truncated JPEG");
 }
 
-/// What must hold before a decoder sees the file.
 inline void check_image_file(std::span<const std::uint8_t> file) {
  static constexpr std::array<std::uint8_t, 8> png{0x89, 'P', 'N', 'G', 0x0D, 0x0A, 0x1A, 0x0A};
  if (file.empty()) throw data_error("empty file");
@@ -131,7 +125,6 @@ inline void check_image_file(std::span<const std::uint8_t> file) {
  throw data_error("neither PNG nor JPEG");
 }
 
-/// One axis of a resize: output i is the sum over k of weights[i][k] * input[first[i] + k].
 struct resize_axis {
  std::vector<std::int64_t> first;
  std::vector<std::vector<float>> weights;
@@ -159,7 +152,6 @@ struct resize_axis {
   }
  }
 };
-
 }
 
 /// Writes an image as floats in [0, 1] into `to`, [height, width, 3], resized where the sizes differ: along each axis by
@@ -190,7 +182,6 @@ inline void resize_image(const rgb_image& image, std::int64_t height, std::int64
   }
  for (std::size_t i = 0; i < static_cast<std::size_t>(height) * line; ++i) to[i] = std::min(to[i], 1.0f);
 }
-
 }
 
 /// Images in host memory, [height, width, channels], of bytes in [0, 255] or of floats, mostly in [0, 1]: what the functions of this
@@ -296,7 +287,6 @@ using pixel_of = std::remove_const_t<std::remove_pointer_t<decltype(view_of(std:
 
 namespace detail {
 
-/// "[3,4,3]"
 template <class V>
 std::string extents(const V& x) {
  return "[" + std::to_string(x.height) + "," + std::to_string(x.width) + "," + std::to_string(x.channels) + "]";
@@ -315,7 +305,6 @@ void check_pixels(const char* operation, const V& x) {
   throw shape_error(std::string(operation) + ": an image " + extents(x) + " has no pixels");
 }
 
-/// A float as a pixel: bytes to the nearest, ends kept.
 template <pixel T>
 T stored(float value) {
  if constexpr (std::is_same_v<T, float>)
@@ -326,10 +315,8 @@ T stored(float value) {
  }
 }
 
-/// The largest value of a pixel: what 1 is among floats.
 template <pixel T>
 inline constexpr float full = std::is_same_v<std::remove_const_t<T>, float> ? 1.0f : 255.0f;
-
 }
 
 /// The same pixels in memory of their own.
@@ -385,7 +372,6 @@ float > image<std::uint8_t> to_bytes(const I& x) {
    to.view().row(y)[i] = detail::stored<std::uint8_t>(from.row(y)[i] * 255);
  return to;
 }
-
 }
 
 // ---- tapegraph/data/images/affine.hpp ----
@@ -398,7 +384,7 @@ namespace tapegraph::data::images {
 struct affine_options {
  tapegraph::fill_mode fill_mode = fill_mode::reflect;
  double fill_value = 0; ///< of `constant`
- bool nearest = false;  ///< take the nearest pixel; otherwise bilinear between four
+ bool nearest = false; ///< take the nearest pixel; otherwise bilinear between four
 };
 
 /// Where each pixel of the result comes from: with (y, x) from the image's centre, row r[0] y + r[1] x + r[2] and column
@@ -432,7 +418,6 @@ inline affine_places shearing(double along) { return {{1, 0, 0}, {-along, 1, 0}}
 
 namespace detail {
 
-/// A place along an axis of n as one inside of it.
 inline std::int64_t place_inside(std::int64_t place, std::int64_t n, fill_mode mode) {
  if (place >= 0 && place < n) return place;
  if (mode == fill_mode::wrap) return (place % n + n) % n;
@@ -442,7 +427,6 @@ inline std::int64_t place_inside(std::int64_t place, std::int64_t n, fill_mode m
  }
  return place < 0 ? 0 : n - 1;
 }
-
 }
 
 /// The image with its pixels taken from elsewhere. Throws argument_error where a place is not finite.
@@ -504,11 +488,11 @@ image<pixel_of<I>> zoom(const I& x, double height_factor, double width_factor, c
 
 /// The ranges of Keras's ImageDataGenerator: each number is drawn from [-f, f].
 struct random_affine_options {
- double turn = 0;                          ///< shares of a full turn
+ double turn = 0; ///< shares of a full turn
  double height_shift = 0, width_shift = 0; ///< shares of the image's extents
- double height_zoom = 0, width_zoom = 0;   ///< see zooming; below 1
- bool keep_ratio = true;                   ///< one zoom for both axes, from height_zoom
- double shear = 0;                         ///< see shearing
+ double height_zoom = 0, width_zoom = 0; ///< see zooming; below 1
+ bool keep_ratio = true; ///< one zoom for both axes, from height_zoom
+ double shear = 0; ///< see shearing
  affine_options sampling{};
 };
 
@@ -530,7 +514,6 @@ image<pixel_of<I>> random_affine(const I& x, const random_affine_options& o, cou
      .after(zooming(height, width)),
     o.sampling);
 }
-
 }
 // ---- tapegraph/data/images/colour.hpp ----
 
@@ -541,7 +524,6 @@ namespace tapegraph::data::images {
 
 namespace detail {
 
-/// f of every value, as floats in which 1 is full.
 template <pixel T, class F>
 void each_value(image<T>& x, const F& f) {
  constexpr float unit = 1 / full<T>;
@@ -556,7 +538,6 @@ void check_rgb(const char* operation, const image<T>& x) {
 
 using colour = std::array<float, 3>;
 
-/// f of every pixel, three floats in which 1 is full.
 template <pixel T, class F>
 void each_colour(image<T>& x, const F& f) {
  constexpr float unit = 1 / full<T>;
@@ -568,7 +549,6 @@ void each_colour(image<T>& x, const F& f) {
  }
 }
 
-/// Hue in [0, 1), saturation and value: A. R. Smith, "Color gamut transform pairs", 1978.
 inline colour to_hsv(const colour& rgb) {
  const auto [r, g, b] = rgb;
  const float high = std::max({r, g, b}), low = std::min({r, g, b}), range = high - low;
@@ -602,7 +582,6 @@ inline void check_factor(const char* operation, double low, double high) {
        "upper one, got " +
        std::to_string(low) + " and " + std::to_string(high));
 }
-
 }
 
 /// x + delta, delta among values in [0, 1].
@@ -702,7 +681,7 @@ image<T> grayscale_to_rgb(const image<T>& x) {
 
 /// What is drawn from which range; ranges of 0 and 1 draw all the same, so that one range does not move the others' numbers.
 struct colour_jitter_options {
- double brightness = 0;                            ///< delta from [-b, b]
+ double brightness = 0; ///< delta from [-b, b]
  double least_contrast = 1, greatest_contrast = 1; ///< factor
  double least_saturation = 1, greatest_saturation = 1;
  double hue = 0; ///< delta from [-h, h], at most 1/2
@@ -747,7 +726,6 @@ template <pixel T>
 image<T> random_hue(image<T> x, double greatest, counter_random& random) {
  return adjust_hue(std::move(x), random.uniform(-greatest, greatest));
 }
-
 }
 // ---- tapegraph/data/images/crop.hpp ----
 
@@ -766,15 +744,14 @@ namespace tapegraph::data::images {
 
 /// tf.image.ResizeMethod's words.
 enum class resize_method : std::uint8_t {
- nearest,  ///< the pixel that the output's centre falls into
+ nearest, ///< the pixel that the output's centre falls into
  bilinear, ///< kernel max(0, 1 - |x|)
- bicubic,  ///< Keys' cubic with a = -1/2, TensorFlow's and Pillow's (PyTorch's interpolate: -3/4)
- area      ///< the mean of what the output covers, pixels at its ends by their part
+ bicubic, ///< Keys' cubic with a = -1/2, TensorFlow's and Pillow's (PyTorch's interpolate: -3/4)
+ area ///< the mean of what the output covers, pixels at its ends by their part
 };
 
 namespace detail {
 
-/// R. Keys, "Cubic convolution interpolation for digital image processing", 1981, a = -1/2.
 inline double cubic_kernel(double x) {
  x = std::fabs(x);
  if (x < 1) return (1.5 * x - 2.5) * x * x + 1;
@@ -784,7 +761,6 @@ inline double cubic_kernel(double x) {
 
 inline double triangle_kernel(double x) { return std::max(0.0, 1 - std::fabs(x)); }
 
-/// Output i is the sum over k < count[i] of weights[i * taps + k] * input[first[i] + k].
 struct axis_weights {
  std::vector<std::int64_t> first, count;
  std::vector<float> weights;
@@ -793,7 +769,6 @@ struct axis_weights {
  const float* of(std::int64_t output) const { return weights.data() + output * taps; }
 };
 
-/// `from` and `to` are positive.
 template <class = void>
 axis_weights make_axis_weights(std::int64_t from, std::int64_t to, resize_method method, bool antialias) {
  const double scale = static_cast<double>(from) / static_cast<double>(to), limit = static_cast<double>(from);
@@ -803,7 +778,7 @@ axis_weights make_axis_weights(std::int64_t from, std::int64_t to, resize_method
  const double reach = interpolates ? radius : 0;
  axis_weights axis;
  axis.taps = method == resize_method::nearest ? 1
-    : interpolates                   ? static_cast<std::int64_t>(std::ceil(2 * radius)) + 1
+    : interpolates ? static_cast<std::int64_t>(std::ceil(2 * radius)) + 1
             : static_cast<std::int64_t>(std::ceil(scale)) + 1;
  axis.taps = std::min(axis.taps, from);
  axis.first.resize(static_cast<std::size_t>(to));
@@ -850,9 +825,7 @@ axis_weights make_axis_weights(std::int64_t from, std::int64_t to, resize_method
  }
  return axis;
 }
-
 }
-
 }
 
 /// Resizing: rows first, then columns, each output row at once into its place. What comes of a pixel on the way (mirroring, a factor
@@ -876,18 +849,16 @@ inline four_floats four_at(const float* from) {
  return v;
 }
 
-/// What a resize is to do. Pixel value v of channel c becomes v * factor[c] + offset[c].
 template <class From, class To>
 struct resample_job {
  image_view<const From> from;
  image_view<To> to;
  const axis_weights *rows, *columns;
- const float *factor, *offset; ///< channels + 3 numbers each
- float* line;                  ///< scratch: a row of `from` and three numbers more
- bool mirror;                  ///< columns from right to left
+ const float *factor, *offset;
+ float* line;
+ bool mirror;
 };
 
-/// out[i] (+)= sum of weights[k] * rows[k][i] for Count rows, in this order, so that the instruction set does not change a bit.
 template <int Count, bool Add, class From>
 TG_INLINE void add_rows(float* __restrict out, const From* row, std::int64_t stride, const float* weights,
       std::int64_t size) {
@@ -917,7 +888,6 @@ TG_INLINE void add_some_rows(float* out, const From* row, std::int64_t stride, c
  }
 }
 
-/// Three or four channels at a time; of three, the fourth number is the next pixel's and written over by it.
 template <int Channels, class To>
 TG_INLINE void narrow_by_four(const float* line, To* out, const axis_weights& axis, std::int64_t width, bool mirror,
        const float* factor, const float* offset) {
@@ -981,7 +951,6 @@ struct resample_body {
  }
 };
 
-/// `factor` and `offset`: a number for each channel.
 template <class From, class To>
 void resample(image_view<const From> from, image_view<To> to, const resize_options& options, bool mirror,
    std::vector<float> factor, std::vector<float> offset) {
@@ -997,7 +966,6 @@ void resample(image_view<const From> from, image_view<To> to, const resize_optio
  const resample_job<From, To> job{from, to, &rows, &columns, factor.data(), offset.data(), line.data(), mirror};
  cpu::dispatch<resample_body>(&job);
 }
-
 }
 
 /// Resizes an image into memory that is there: bytes or floats to bytes or floats, 255 of the ones being 1 of the others. Throws
@@ -1017,7 +985,6 @@ image<pixel_of<I>> resize(const I& x, std::int64_t height, std::int64_t width, c
  resize_into(x, to.view(), options);
  return to;
 }
-
 }
 
 /// Parts of images. A part is a view: nothing is copied until it is resized, normalised or `copy`d.
@@ -1048,7 +1015,6 @@ inline void check_part(const char* operation, std::int64_t height, std::int64_t 
       " (height x width) of an image of " + std::to_string(of_height) + "x" +
       std::to_string(of_width));
 }
-
 }
 
 /// The rectangle in the middle; odd remainders leave one row or column less in front, as TensorFlow's and Keras's do. Throws
@@ -1077,7 +1043,7 @@ auto random_crop(const I& x, std::int64_t height, std::int64_t width, counter_ra
 
 /// torchvision's RandomResizedCrop and its defaults: the crop of Inception.
 struct random_resized_crop_options {
- double least_scale = 0.08, greatest_scale = 1;          ///< shares of the image's area
+ double least_scale = 0.08, greatest_scale = 1; ///< shares of the image's area
  double least_ratio = 3.0 / 4, greatest_ratio = 4.0 / 3; ///< width / height, drawn uniformly in its logarithm
  resize_options resize{resize_method::bilinear, true};
 };
@@ -1152,7 +1118,6 @@ image<pixel_of<I>> resize_with_pad(const I& x, std::int64_t height, std::int64_t
  };
  return crop_or_pad(resize(from, part(from.height, height), part(from.width, width), options), height, width);
 }
-
 }
 // ---- tapegraph/data/images/flip.hpp ----
 
@@ -1209,7 +1174,6 @@ template <image_like I>
 image<pixel_of<I>> random_flip_up_down(const I& x, counter_random& random) {
  return random.uniform() < 0.5 ? flip_up_down(x) : copy(x);
 }
-
 }
 // ---- tapegraph/data/images/mixing.hpp ----
 
@@ -1220,7 +1184,6 @@ namespace tapegraph::data::images {
 
 namespace detail {
 
-/// The logarithm of a number from Gamma(shape, 1). G. Marsaglia, W. W. Tsang, "A simple method for generating gamma variables", 2000.
 inline double log_gamma_draw(double shape, counter_random& random) {
  const double larger = shape < 1 ? shape + 1 : shape;
  const double d = larger - 1.0 / 3, c = 1 / std::sqrt(9 * d);
@@ -1236,7 +1199,6 @@ inline double log_gamma_draw(double shape, counter_random& random) {
  return shape < 1 ? drawn + std::log(1 - random.uniform()) / shape : drawn;
 }
 
-/// A number from Beta(alpha, alpha).
 inline double beta_draw(double alpha, counter_random& random) {
  const double a = log_gamma_draw(alpha, random), b = log_gamma_draw(alpha, random);
  return 1 / (1 + std::exp(b - a));
@@ -1253,12 +1215,10 @@ inline void check_mixing(const char* operation, std::size_t values, std::size_t 
       std::to_string(labels) + " of labels are no " + std::to_string(count) + " records");
 }
 
-/// own * keep + other * (1 - keep)
 inline void blend(std::span<float> own, std::span<const float> other, float keep) {
  for (std::size_t i = 0; i < own.size(); ++i) own[i] = own[i] * keep + other[i] * (1 - keep);
 }
 
-/// Calls mix(own, other, label, other label, record) for each record from the last to the first; the last as it was is kept for the first.
 template <class Mix>
 void with_neighbours(std::span<float> values, std::span<float> labels, std::int64_t count, const Mix& mix) {
  if (count == 0) return;
@@ -1275,7 +1235,6 @@ void with_neighbours(std::span<float> values, std::span<float> labels, std::int6
   mix(values.subspan(i * size, size), other, labels.subspan(i * classes, classes), other_label, i);
  }
 }
-
 }
 
 /// Mix-up (H. Zhang et al., 2018): each record becomes s of itself and 1 - s of its neighbour, its label too, s from Beta(alpha, alpha).
@@ -1332,7 +1291,6 @@ std::vector<float> cut_mix(std::span<float> values, std::span<float> labels, std
        });
  return shares;
 }
-
 }
 // ---- tapegraph/data/images/normalization.hpp ----
 
@@ -1351,7 +1309,6 @@ inline channel_statistics imagenet_statistics() { return {{0.485f, 0.456f, 0.406
 
 namespace detail {
 
-/// v * factor + offset is (v / full - mean) / deviation. No statistics: v / full.
 template <class From>
 void normalization_of(const channel_statistics& statistics, std::int64_t channels, std::vector<float>& factor,
      std::vector<float>& offset) {
@@ -1371,7 +1328,6 @@ void normalization_of(const channel_statistics& statistics, std::int64_t channel
   offset[c] = -statistics.mean[c] / statistics.deviation[c];
  }
 }
-
 }
 
 /// What becomes of an image on its way into a batch.
@@ -1476,7 +1432,6 @@ private:
  std::vector<double> sums_, squares_;
  double count_ = 0;
 };
-
 }
 // ---- tapegraph/data/matrix.hpp ----
 
@@ -1501,7 +1456,6 @@ struct matrix {
  }
  bool operator==(const matrix&) const = default;
 };
-
 }
 // ---- tapegraph/data/pipeline.hpp ----
 
@@ -1546,7 +1500,6 @@ consteval std::size_t count_fields() {
   return sizeof...(Given);
 }
 
-/// Whether an aggregate's fields are columns; specialise it where the aggregate is one value, as a std::array is.
 template <class E>
 inline constexpr bool is_record = std::is_aggregate_v<E>&& std::is_class_v<E> && !std::is_empty_v<E>;
 template <class T, std::size_t N>
@@ -1555,7 +1508,6 @@ inline constexpr bool is_record<std::array<T, N>> = false;
 template <class E>
 concept has_fields = is_tuple<E> || is_record<E>;
 
-/// References to the fields, in order.
 template <class E>
 constexpr auto fields_of(E& e) {
  using plain = std::remove_const_t<E>;
@@ -1595,7 +1547,6 @@ constexpr auto fields_of(E& e) {
  }
 }
 
-/// The same as types: a tuple of what the fields are.
 template <class E>
 struct field_types {
  template <class... R>
@@ -1603,7 +1554,6 @@ struct field_types {
  using type = decltype(plain(fields_of(std::declval<E&>())));
 };
 
-/// `f` called with an element, or with the fields of a tuple one by one, and behind them `more...`; what fits first.
 template <class F, class Tuple, class... More>
 struct takes_fields : std::false_type {};
 template <class F, class... Fields, class... More>
@@ -1624,7 +1574,6 @@ constexpr decltype(auto) call_with(const F& f, E&& e, More&... more) {
  else
   return f(std::forward<E>(e), more...);
 }
-
 }
 
 /// Batches: values of one record stacked along a new first axis.
@@ -1654,7 +1603,6 @@ concept number = requires {
  tapegraph::dtype_traits<T>::value;
 };
 
-/// How one value of a record becomes rows of a tensor.
 template <class E>
 struct leaf_traits {
  static constexpr bool numbers = false;
@@ -1739,7 +1687,6 @@ inline std::int64_t values_in(const std::vector<std::int64_t>& record) {
 
 using record_shapes = std::vector<std::vector<std::int64_t>>;
 
-/// Rows of one column: anything, in a vector.
 template <class E>
 struct column_rows {
  using batched = std::vector<E>;
@@ -1757,7 +1704,6 @@ struct column_rows {
  std::vector<E> items;
 };
 
-/// Rows of one column of numbers, in a tensor.
 template <class E>
  requires(leaf_traits<E>::numbers)
 struct column_rows<E> {
@@ -1776,7 +1722,6 @@ struct column_rows<E> {
  static std::int64_t bytes(std::int64_t rows, const std::vector<std::int64_t>& record) {
   return rows * values_in(record) * static_cast<std::int64_t>(sizeof(value));
  }
- /// Takes the buffer of the batch before, unless somebody still holds that.
  void open(std::int64_t rows, const std::vector<std::int64_t>& record) {
   const device_scope here(nullptr);
   const shape wanted = batch_shape(rows, record);
@@ -1804,7 +1749,6 @@ struct column_rows<E> {
  value* to = nullptr;
 };
 
-/// Rows of records: of their fields, if they have some; `Column` is what holds one of them.
 template <class E, template <class> class Column = column_rows>
 struct batch_rows {
  using rows = Column<E>;
@@ -1820,7 +1764,6 @@ struct batch_rows {
  }
  void put(std::int64_t row, E&& e) { values.put(row, std::move(e)); }
  batched get(std::int64_t count) { return values.get(count); }
- /// Calls f with each column, in order.
  template <class F>
  void each(const F& f) {
   f(values);
@@ -1880,7 +1823,6 @@ struct batch_rows<E, Column> {
  typename fields::parts parts;
 };
 
-/// Shapes of records as they were given: one for each column. Throws argument_error, shape_error.
 template <class E>
 record_shapes checked_layout(const record_shapes& given) {
  if (given.empty()) return given;
@@ -1894,7 +1836,6 @@ record_shapes checked_layout(const record_shapes& given) {
    if (e < 1) throw shape_error("batch: the impossible record shape " + text_of(extents) + " is given");
  return given;
 }
-
 }
 }
 // ---- tapegraph/data/pipeline/order.hpp ----
@@ -1911,8 +1852,8 @@ namespace tapegraph::data {
 struct stage_report {
  std::string name;
  std::int64_t elements = 0; ///< made so far
- double busy_seconds = 0;   ///< in this stage's own work, of all threads together
- double wait_seconds = 0;   ///< for elements that were not ready
+ double busy_seconds = 0; ///< in this stage's own work, of all threads together
+ double wait_seconds = 0; ///< for elements that were not ready
  /// Elements per second of one thread that does nothing else; 0 where nothing was measured.
  double rate() const { return busy_seconds > 0 ? static_cast<double>(elements) / busy_seconds : 0; }
 };
@@ -1932,7 +1873,6 @@ struct stage_counters {
  }
 };
 
-/// Room for a number of stages, kept by the set and by all walks through it.
 struct report_store {
  explicit report_store(int count)
   : size(count), stages(std::make_unique<stage_counters[]>(static_cast<std::size_t>(count))) {}
@@ -1940,7 +1880,6 @@ struct report_store {
  std::unique_ptr<stage_counters[]> stages;
 };
 
-/// Counts one element and the time until the end of the scope.
 class busy_scope {
 public:
  explicit busy_scope(stage_counters* to) : to_(to), start_(to != nullptr ? steady_seconds() : 0) {}
@@ -1967,7 +1906,6 @@ std::vector<stage_report> report_of(const report_store& store) {
  }
  return rows;
 }
-
 }
 
 /// What a pipeline's stages have done since the set was made.
@@ -2007,7 +1945,6 @@ struct pipeline_report {
   return table += line;
  }
 };
-
 }
 
 /// Stages, of which pipelines are made. A stage is an immutable value:
@@ -2036,7 +1973,7 @@ struct record_error : data_error {
   : data_error(what), epoch(in_epoch), element(number), origin(std::move(from)), cause(std::move(thrown)) {}
  std::uint64_t epoch;
  std::int64_t element; ///< its number in the epoch, from 0, where it was made
- std::string origin;   ///< a file, a line, a record of the source
+ std::string origin; ///< a file, a line, a record of the source
  std::exception_ptr cause;
 };
 
@@ -2045,7 +1982,7 @@ namespace detail {
 struct walk_context {
  std::uint64_t epoch = 0;
  report_store* report = nullptr;
- int base = 0; ///< number of the first stage below
+ int base = 0;
 
  stage_counters* counters(int stage, const char* name) const {
   if (report == nullptr) return nullptr;
@@ -2056,14 +1993,12 @@ struct walk_context {
  walk_context shifted(int by) const { return {epoch, report, base + by}; }
 };
 
-/// How the elements up to here are to be made.
 struct work_plan {
- int threads = 0;        ///< 0: whoever asks for an element makes it
- std::int64_t depth = 0; ///< elements kept ready
+ int threads = 0;
+ std::int64_t depth = 0;
  bool ordered = true;
 };
 
-/// What two plans ask for together.
 inline work_plan together(work_plan a, work_plan b) {
  return {std::max(a.threads, b.threads), std::max(a.depth, b.depth), a.ordered && b.ordered};
 }
@@ -2083,7 +2018,6 @@ inline work_plan together(work_plan a, work_plan b) {
  throw record_error(text, epoch, number, std::move(origin), thrown);
 }
 
-/// The number of elements where `f` changes what is known of it.
 template <class F>
 std::int64_t sized(std::int64_t size, const F& f) {
  return size < 0 ? size : f(size);
@@ -2091,7 +2025,6 @@ std::int64_t sized(std::int64_t size, const F& f) {
 
 template <class Stage>
 using element_of = typename Stage::element;
-
 }
 
 template <class Stage>
@@ -2103,14 +2036,12 @@ inline constexpr bool is_set = false;
 template <class Stage>
 inline constexpr bool is_set<set<Stage>> = true;
 }
-
 }
 
 /// shuffle, repeat, take, skip, shard: which elements, and in which order. They see tickets, so nothing is made that nobody gets.
 
 namespace tapegraph::data::detail {
 
-/// What is the same in stages over one other that hand its elements on as they are.
 template <class Up>
 struct passing_stage {
  using element = typename Up::element;
@@ -2224,7 +2155,6 @@ private:
  std::int64_t count_;
 };
 
-/// Elements from `first` on, every `step`-th, `most` of them (below 0: all).
 template <class Up>
 struct every_stage : passing_stage<Up> {
  using ticket = typename Up::ticket;
@@ -2257,7 +2187,6 @@ struct every_stage : passing_stage<Up> {
 private:
  std::int64_t first_, step_, most_;
 };
-
 }
 // ---- tapegraph/data/pipeline/padded.hpp ----
 
@@ -2275,7 +2204,6 @@ struct padded_options {
 
 namespace detail {
 
-/// Copies `from` of shape `small` into the corner of `to`, of shape `large`.
 template <class T>
 void copy_block(const T* from, T* to, const std::int64_t* small, const std::int64_t* large, std::size_t rank) {
  if (rank == 0) {
@@ -2288,7 +2216,6 @@ void copy_block(const T* from, T* to, const std::int64_t* small, const std::int6
   copy_block(from + i * from_step, to + i * to_step, small + 1, large + 1, rank - 1);
 }
 
-/// Writes a record of extents `small` to its place, of extents `large`; the rest is padding.
 template <class E, class T>
 void write_padded(const E& e, const std::vector<std::int64_t>& small, T* to, const std::vector<std::int64_t>& large,
     T padding) {
@@ -2309,7 +2236,6 @@ void write_padded(const E& e, const std::vector<std::int64_t>& small, T* to, con
  }
 }
 
-/// Rows of one column: anything, in a vector.
 template <class E>
 struct padded_column : column_rows<E> {
  void configure(const padded_options&, std::size_t, std::int64_t = 0) {}
@@ -2327,7 +2253,6 @@ struct padded_column<E> {
 
  static void add_shape(const E&, record_shapes& shapes) { add_fixed_shape(shapes); }
  static void add_fixed_shape(record_shapes& shapes) { column_rows<E>::add_fixed_shape(shapes); }
- /// Of buffers whose size is known.
  static std::int64_t bytes(std::int64_t rows, const extents& record) {
   return known(record) ? column_rows<E>::bytes(rows, record)
        : rows * static_cast<std::int64_t>(sizeof(std::optional<E>));
@@ -2336,7 +2261,6 @@ struct padded_column<E> {
   return traits::fixed || (!record.empty() && std::find(record.begin(), record.end(), 0) == record.end());
  }
 
- /// `least`: of the first axis, 0 if nobody asks.
  void configure(const padded_options& options, std::size_t column, std::int64_t least = 0) {
   const double p = column < options.padding.size() ? options.padding[column] : 0;
   padding_ = static_cast<value>(static_cast<arithmetic_type_t<value>>(p));
@@ -2357,7 +2281,6 @@ struct padded_column<E> {
   else
    items_[static_cast<std::size_t>(row)].emplace(std::move(e));
  }
- /// All `count` records are there.
  void finish(std::int64_t count) {
   if (in_place_) return;
   extents large = traits::extents(*items_.front());
@@ -2422,7 +2345,6 @@ private:
  bool in_place_ = false;
 };
 
-/// Shapes for the rows of padded batches: of each column as given, or as its type has it, or empty.
 template <class Rows>
 record_shapes padded_layout(const padded_options& options) {
  record_shapes shapes;
@@ -2432,7 +2354,6 @@ record_shapes padded_layout(const padded_options& options) {
  return shapes;
 }
 
-/// How batch() and padded_batch() put records into a batch.
 template <class E>
 struct plain_rows {
  using rows = batch_rows<E>;
@@ -2451,7 +2372,6 @@ struct padded_rows {
  }
  padded_options options;
 };
-
 }
 }
 // ---- tapegraph/data/pipeline/stream.hpp ----
@@ -2463,16 +2383,11 @@ struct padded_rows {
 
 namespace tapegraph::data::detail {
 
-/// What a pool works on.
 class pool_work {
 public:
- /// Slot `slot` is filled anew.
  virtual void open(std::size_t slot) = 0;
- /// Draws the ticket of row `row`; false at the end. One thread at a time, in order.
  virtual bool draw(std::size_t slot, std::int64_t row) = 0;
- /// Makes a row that was drawn. Any thread.
  virtual void make(std::size_t slot, std::int64_t row) = 0;
- /// All `count` rows of a slot are made. Any thread, once.
  virtual void finish(std::size_t, std::int64_t) {}
 
 protected:
@@ -2480,11 +2395,11 @@ protected:
 };
 
 struct pool_options {
- int threads = 0;       ///< 0: take() does the work
- std::size_t slots = 1; ///< the consumer keeps one of them
- std::int64_t rows = 1; ///< of a slot
- bool drop = false;     ///< a last slot that is not full
- bool ordered = true;   ///< false: slots as they become ready
+ int threads = 0;
+ std::size_t slots = 1;
+ std::int64_t rows = 1;
+ bool drop = false;
+ bool ordered = true;
 };
 
 template <class = void>
@@ -2500,7 +2415,6 @@ public:
  basic_worker_pool& operator=(const basic_worker_pool&) = delete;
  ~basic_worker_pool() { stop(); }
 
- /// Begins, with nothing drawn. stop() comes first.
  void start() {
   for (slot& s : slots_) s = {};
   opened_ = taken_ = 0;
@@ -2515,7 +2429,6 @@ public:
    throw;
   }
  }
- /// Ends all threads; what they are making is finished and dropped.
  void stop() {
   {
    const std::lock_guard lock(mutex_);
@@ -2526,8 +2439,6 @@ public:
   threads_.clear();
  }
 
- /// The next slot and how many rows it has; false at the end. The one before is free from now on. Throws what a row threw, of
- /// several the first by number, behind the slots before it.
  bool take(std::size_t& which, std::int64_t& count) {
   std::unique_lock lock(mutex_);
   release();
@@ -2710,20 +2621,18 @@ private:
  std::mutex mutex_;
  std::condition_variable ready_, turn_;
  std::int64_t opened_ = 0, taken_ = 0, filled_ = 0;
- std::size_t current_ = none, held_ = none; ///< being filled; with the consumer
+ std::size_t current_ = none, held_ = none;
  bool ended_ = false, drawing_ = false;
  std::atomic<bool> stop_{false};
  std::vector<std::thread> threads_;
 };
 using worker_pool = basic_worker_pool<>;
-
 }
 
 /// Elements of a stage, made, one after the other: by who asks for them, or ahead by threads.
 
 namespace tapegraph::data::detail {
 
-/// Of elements that can be moved, though perhaps not assigned (functions).
 template <class E>
 void move_element(std::optional<E>& to, std::optional<E>& from) {
  to.reset();
@@ -2731,7 +2640,6 @@ void move_element(std::optional<E>& to, std::optional<E>& from) {
  from.reset();
 }
 
-/// An element and what it was made of.
 template <class Stage>
 struct made_item {
  typename Stage::ticket ticket{};
@@ -2751,7 +2659,6 @@ class element_stream final : pool_work {
 public:
  using element = typename Stage::element;
 
- /// `plan`: what the stages above ask for besides.
  element_stream(const Stage& stage, const walk_context& context, work_plan plan = {})
   : stage_(stage), context_(context), plan_(together(stage.plan(), plan)) {
   if (plan_.depth > 0) plan_.threads = std::max(plan_.threads, 1);
@@ -2766,7 +2673,6 @@ public:
  element_stream& operator=(const element_stream&) = delete;
  ~element_stream() { end(); }
 
- /// From the start of an epoch, without its first `skip` elements; these are drawn, and not made.
  void begin(std::uint64_t epoch, std::int64_t skip = 0) {
   end();
   context_.epoch = epoch;
@@ -2776,20 +2682,17 @@ public:
   while (number_ < skip && cursor_->draw(passed)) ++number_;
   if (pool_) pool_->start();
  }
- /// No thread works on it any more.
  void end() {
   if (pool_) pool_->stop();
   cursor_.reset();
   given_ = false;
  }
- /// Of the ring; not what elements hold elsewhere.
  std::int64_t memory_bytes() const {
   return static_cast<std::int64_t>(std::max<std::size_t>(slots_.size(), 1) * sizeof(made_item<Stage>));
  }
  bool ordered() const { return plan_.ordered; }
  int threads() const { return plan_.threads; }
 
- /// False at the end. What `item` held goes. Throws record_error.
  bool next(made_item<Stage>& item) {
   if (!pool_) {
    item.element.reset();
@@ -2840,13 +2743,11 @@ private:
  std::unique_ptr<worker_pool> pool_;
 };
 
-/// Who walks through a stage's elements, where it is not element_stream: specialised for batches, which are made in place.
 template <class Stage>
 struct stream_of {
  using type = element_stream<Stage>;
 };
 
-/// For cursors of stages that have to see elements: they pull them from below.
 template <class Up>
 class pulled {
 public:
@@ -2859,7 +2760,6 @@ public:
 private:
  std::unique_ptr<typename stream_of<Up>::type> stream_;
 };
-
 }
 
 /// batch: every thread writes its record straight to its row of a batch in the ring.
@@ -2918,7 +2818,7 @@ struct batch_stage {
  Up up;
  std::int64_t rows;
  bool drop;
- record_shapes shapes; ///< of records; empty: as the first one
+ record_shapes shapes;
  Layout layout{};
 };
 
@@ -2963,9 +2863,7 @@ public:
   cursor_.reset();
  }
  bool ordered() const { return plan_.ordered; }
- /// Shapes of records, if they are declared or the first record has told.
  const record_shapes& shapes() const { return shapes_; }
- /// Of the batches in the ring and the tickets of their records. Makes the first record where nothing else tells its shape.
  std::int64_t memory_bytes() {
   if (shapes_.empty()) {
    begin_drawing(0, 0);
@@ -3095,7 +2993,6 @@ template <class Up, class Layout>
 struct stream_of<batch_stage<Up, Layout>> {
  using type = batch_stream<Up, Layout>;
 };
-
 }
 // ---- tapegraph/data/pipeline/prefetch.hpp ----
 
@@ -3127,7 +3024,6 @@ struct prefetch_stage {
  std::int64_t depth;
 };
 
-/// The ring of a walk stays for all its epochs.
 template <class Up>
 class prefetch_stream {
 public:
@@ -3151,7 +3047,6 @@ template <class Up>
 struct stream_of<prefetch_stage<Up>> {
  using type = prefetch_stream<Up>;
 };
-
 }
 // ---- tapegraph/data/pipeline/walk.hpp ----
 
@@ -3341,14 +3236,12 @@ public:
 private:
  std::shared_ptr<walk<Stage>> walk_;
 };
-
 }
 
 /// Pipelines as data sets of named columns: what fit, evaluate and predict take.
 
 namespace tapegraph::data::detail {
 
-/// Elements as they are; their fields have names.
 template <class Up>
 struct named_stage {
  using element = typename Up::element;
@@ -3404,7 +3297,6 @@ const std::vector<std::string>* names_of(const Stage& stage) {
   return nullptr;
 }
 
-/// A tensor, or tuples of them, as columns.
 template <class E>
 inline constexpr bool has_columns = false;
 template <class T>
@@ -3427,7 +3319,6 @@ struct column_views {
  std::vector<column_spec> columns;
  std::vector<const std::byte*> data;
 
- /// What stands in a batch. Throws shape_error where columns are not of equal length.
  template <class E>
  std::int64_t look(const E& batch, const std::vector<std::string>& names) {
   std::int64_t count = -1;
@@ -3469,9 +3360,9 @@ public:
  const std::vector<column_spec>& columns() const override {
   const std::lock_guard lock(mutex_);
   if (!seen_.columns.empty()) return seen_.columns;
-  data::walk<Stage> once(stage_, nullptr);
-  auto first = once.next();
-  if (!first) throw argument_error("data set: no records; the pipeline ends before its first one");
+  const auto once = std::make_unique<data::walk<Stage>>(stage_, nullptr);
+  auto* const first = once->advance();
+  if (first == nullptr) throw argument_error("data set: no records; the pipeline ends before its first one");
   if constexpr (Stage::batched) {
    seen_.look(*first, names_);
    check_names();
@@ -3553,7 +3444,6 @@ std::shared_ptr<const batch_source> batches_of(const Stage& stage, std::shared_p
  return std::make_shared<pipeline_batches<Stage>>(stage, std::move(report),
              names != nullptr ? *names : std::vector<std::string>());
 }
-
 }
 // ---- tapegraph/data/pipeline/bucket.hpp ----
 
@@ -3567,9 +3457,9 @@ namespace tapegraph::data {
 inline constexpr int automatic_threads = -1;
 
 struct map_options {
- int threads = 0;           ///< that call the function; 0: whoever asks for elements; automatic_threads
+ int threads = 0; ///< that call the function; 0: whoever asks for elements; automatic_threads
  bool deterministic = true; ///< false: elements in the order in which they get ready, where threads > 1
- std::uint64_t seed = 0;    ///< of the random numbers that the function is given
+ std::uint64_t seed = 0; ///< of the random numbers that the function is given
 };
 
 namespace detail {
@@ -3582,7 +3472,6 @@ inline int checked_threads(int threads, const char* who) {
  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()) - 1, 1, 1024);
 }
 
-/// Random numbers of one element: of its seed, the epoch and its number in it.
 inline counter_random element_random(std::uint64_t seed, std::uint64_t epoch, std::uint64_t number) {
  std::uint64_t x = epoch + 0x9E3779B97F4A7C15u;
  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -3689,7 +3578,6 @@ struct filter_stage {
  Up up;
  F f;
 };
-
 }
 }
 // ---- tapegraph/data/pipeline/ragged.hpp ----
@@ -3701,7 +3589,7 @@ namespace tapegraph::data {
 /// Rows of different lengths: row i is values[row_splits[i] .. row_splits[i + 1]).
 template <class T>
 struct ragged {
- tensor<T> values;                ///< [all]
+ tensor<T> values; ///< [all]
  tensor<std::int64_t> row_splits; ///< [rows + 1], from 0 to all
 
  std::int64_t rows() const { return row_splits.size() - 1; }
@@ -3714,11 +3602,7 @@ struct ragged {
 namespace detail {
 template <class T>
 inline constexpr bool is_record<ragged<T>> = false;
-}
 
-namespace detail {
-
-/// Fields of records, as one column each.
 template <std::size_t I, class E>
 auto column_of(std::vector<E>& records) {
  using field = std::tuple_element_t<I, typename field_types<E>::type>;
@@ -3814,7 +3698,6 @@ struct ragged_stack {
  }
 };
 
-/// So many elements as one, put together when all are there.
 template <class Up, class Stack>
 struct group_stage {
  using element =
@@ -3860,7 +3743,6 @@ struct group_stage {
  std::int64_t rows;
  bool drop;
 };
-
 }
 }
 
@@ -3869,9 +3751,9 @@ struct group_stage {
 namespace tapegraph::data {
 
 struct bucket_options {
- std::vector<std::int64_t> boundaries{};  ///< bucket i takes lengths from boundaries[i - 1] on, below boundaries[i]
+ std::vector<std::int64_t> boundaries{}; ///< bucket i takes lengths from boundaries[i - 1] on, below boundaries[i]
  std::vector<std::int64_t> batch_sizes{}; ///< of each bucket, one more than boundaries; or one for all
- bool pad_to_boundary = false;            ///< pad to the longest length of the bucket, not of the batch
+ bool pad_to_boundary = false; ///< pad to the longest length of the bucket, not of the batch
  padded_options padded{};
 };
 
@@ -3961,7 +3843,6 @@ struct bucket_stage {
  Length length;
  bucket_options options;
 };
-
 }
 }
 // ---- tapegraph/data/pipeline/cache.hpp ----
@@ -3970,8 +3851,6 @@ struct bucket_stage {
 
 namespace tapegraph::data::detail {
 
-/// Elements in memory. A store has: `std::shared_ptr<const kept> whole()`, null until an epoch was complete; a `writer` with add() and
-/// finish(); and `kept` has size() and at(i), for several threads at once.
 template <class E>
 class memory_store {
 public:
@@ -4071,7 +3950,6 @@ struct cache_stage {
  Up up;
  Store store{};
 };
-
 }
 // ---- tapegraph/data/pipeline/combine.hpp ----
 
@@ -4087,7 +3965,6 @@ struct zip_stage {
  static constexpr bool batched = (Ups::batched && ...);
  static constexpr std::size_t count = sizeof...(Ups);
 
- /// The number of the first stage of each set, in reports.
  static constexpr std::array<int, count> bases = [] {
   std::array<int, count> all{};
   int base = 0, i = 0;
@@ -4131,7 +4008,6 @@ struct zip_stage {
   (std::index_sequence_for<Ups...>{});
   return text;
  }
- /// As many as the shortest has.
  std::int64_t size() const {
   return std::apply(
    [](const auto&... up) {
@@ -4197,7 +4073,6 @@ struct concatenate_stage {
  First first;
  Second second;
 };
-
 }
 // ---- tapegraph/data/pipeline/nested.hpp ----
 
@@ -4340,7 +4215,6 @@ struct range_source {
  std::int64_t at(std::int64_t i) const { return first + i * step; }
 };
 
-/// Slices along the first axis: of vectors their elements, of tensors of rank 1 numbers as tensors of rank 0, and so on.
 template <class T>
 std::int64_t slice_count(const std::vector<T>& v) {
  return static_cast<std::int64_t>(v.size());
@@ -4395,7 +4269,6 @@ private:
  std::int64_t size_ = 0;
 };
 
-/// Elements that are there.
 template <class Range>
 struct range_of_elements {
  explicit range_of_elements(Range r) : range(std::make_shared<Range>(std::move(r))) {}
@@ -4433,7 +4306,6 @@ struct generator_source {
  reader open() const { return {make()}; }
  std::int64_t size() const { return count; }
 };
-
 }
 }
 
@@ -4448,7 +4320,6 @@ struct interleave_options {
 
 namespace detail {
 
-/// What a function gives for an element, a set or a range, as a stage.
 template <class R>
 struct inner_stage {
  using type = source_stage<range_of_elements<R>>;
@@ -4466,7 +4337,6 @@ struct interleave_stage {
   std::remove_cvref_t<decltype(call_with(std::declval<const F&>(), std::declval<typename Up::element>()))>;
  using inner = typename inner_stage<made>::type;
  using element = typename inner::element;
- /// One of the sets, kept by what came of it until that is made.
  struct opened {
   opened(inner s, std::uint64_t epoch, std::string from)
    : stage(std::move(s)), origin(std::move(from)), cursor(std::in_place, stage, walk_context{epoch}) {}
@@ -4544,9 +4414,8 @@ struct interleave_stage {
 
  Up up;
  F f;
- std::int64_t cycle, block; ///< block 0: to its end
+ std::int64_t cycle, block;
 };
-
 }
 }
 // ---- tapegraph/data/pipeline/window.hpp ----
@@ -4557,8 +4426,8 @@ namespace tapegraph::data {
 
 struct window_options {
  std::int64_t size = 1;
- std::int64_t shift = 0;      ///< from one window's first element to the next one's; 0: as size
- std::int64_t stride = 1;     ///< from one of its elements to the next
+ std::int64_t shift = 0; ///< from one window's first element to the next one's; 0: as size
+ std::int64_t stride = 1; ///< from one of its elements to the next
  bool drop_remainder = false; ///< leave out windows that are not full
 };
 
@@ -4618,7 +4487,6 @@ struct window_stage {
  window_options options;
 };
 
-/// Rows of what a batch holds.
 template <class T>
 std::int64_t slice_count(const ragged<T>& r) {
  return r.rows();
@@ -4690,7 +4558,6 @@ struct unbatch_stage {
 
  Up up;
 };
-
 }
 }
 
@@ -4708,11 +4575,11 @@ namespace tapegraph::data {
 
 struct shuffle_options {
  std::int64_t buffer = 0; ///< elements to choose from; 0: all, read before the first one is given
- bool each_epoch = true;  ///< another order in every epoch
+ bool each_epoch = true; ///< another order in every epoch
 };
 
 struct batch_layout {
- bool drop_remainder = false;                            ///< leave out a last batch that is not full
+ bool drop_remainder = false; ///< leave out a last batch that is not full
  std::vector<std::vector<std::int64_t>> record_shapes{}; ///< of each column; empty: as the first record
 };
 
@@ -4943,7 +4810,6 @@ template <class Make>
 auto generator(Make make, std::int64_t size = unknown_size) {
  return from(detail::generator_source<Make>{std::move(make), size});
 }
-
 }
 
 #include <glob.h>
@@ -4967,7 +4833,6 @@ void add_matches(const std::string& pattern, int flags, std::vector<std::string>
  for (std::size_t i = 0; i < found.gl_pathc; ++i) names.emplace_back(found.gl_pathv[i]);
 }
 
-/// Strings, with their text as origin.
 struct names_source {
  std::shared_ptr<const std::vector<std::string>> names;
  static constexpr const char* name = "files";
@@ -4976,7 +4841,6 @@ struct names_source {
  std::string origin(std::int64_t i) const { return "'" + at(i) + "'"; }
 };
 
-/// Bytes of a file, a block at a time.
 class plain_input {
 public:
  explicit plain_input(const std::string& path) : file_(std::fopen(path.c_str(), "rb")) {
@@ -5100,7 +4964,6 @@ std::string escaped_pattern(std::string_view path) {
  }
  return text;
 }
-
 }
 
 /// Paths of the files that match the patterns, sorted by bytes, each once: "train/*/*.png", "shard-[0-9][0-9].csv". Folders are left
@@ -5172,18 +5035,15 @@ auto text_lines(std::string path) {
  return text_lines(std::vector<std::string>{std::move(path)});
 }
 
-}
 // ---- tapegraph/data/pipeline/records.hpp ----
 
 // ---- tapegraph/data/readers/labelled_images.hpp ----
-
-namespace tapegraph::data {
 
 /// What every image reader returns.
 struct labelled_images {
  std::vector<float> images; ///< [count, height, width, channels], values in [0, 1]
  std::int64_t count = 0, height = 0, width = 0, channels = 0;
- std::vector<std::int32_t> labels;     ///< [count], in [0, class_names.size())
+ std::vector<std::int32_t> labels; ///< [count], in [0, class_names.size())
  std::vector<std::string> class_names; ///< name of each label
 };
 
@@ -5195,7 +5055,6 @@ dataset make_dataset(labelled_images images, std::vector<std::int64_t> label_sha
  result.add("label", std::vector<Label>(images.labels.begin(), images.labels.end()), std::move(label_shape));
  return result;
 }
-
 }
 
 /// Records of a data::dataset, and of what the readers of whole files return, as typed elements.
@@ -5234,7 +5093,7 @@ template <class... Fields>
 struct records_source {
  static_assert((leaf_traits<Fields>::numbers && ...), "records: fields are numbers, arrays, vectors or tensors");
  std::shared_ptr<const dataset> records;
- std::vector<std::size_t> columns; ///< of the data set, for each field
+ std::vector<std::size_t> columns;
  static constexpr const char* name = "records";
 
  std::int64_t size() const { return records->size(); }
@@ -5259,7 +5118,6 @@ struct records_source {
   (std::index_sequence_for<Fields...>{});
  }
 };
-
 }
 
 /// The records of a data set, in its order: `records<tg::tensor<float>, std::int32_t>(set, {"image", "label"})`. Fields are numbers,
@@ -5286,7 +5144,6 @@ template <class = void>
 auto records(labelled_images images) {
  return records<tensor<float>, std::int32_t>(make_dataset(std::move(images)));
 }
-
 }
 // ---- tapegraph/data/pipeline/cache_file.hpp ----
 
@@ -5301,7 +5158,6 @@ void put_number(std::string& to, T value) {
  to.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
-/// What is left to read; no count is believed that has not its bytes there.
 struct stored_reader {
  std::string_view left;
 
@@ -5311,7 +5167,6 @@ struct stored_reader {
   left.remove_prefix(bytes);
   return true;
  }
- /// A number of things of at least so many bytes each.
  bool count(std::size_t& to, std::size_t each) {
   std::uint64_t n = 0;
   if (!take(&n, sizeof n) || n > left.size() / each) return false;
@@ -5320,7 +5175,6 @@ struct stored_reader {
  }
 };
 
-/// `put` appends an element's bytes, `get` reads them and says whether they are such, `type` names them.
 template <class E>
 struct stored {
  static_assert(has_fields<E>,
@@ -5441,7 +5295,6 @@ struct stored<ragged<T>> {
  }
  static std::string type() { return stored<T>::type() + " ragged"; }
 };
-
 }
 // ---- tapegraph/io/crc32c.hpp ----
 
@@ -5451,7 +5304,6 @@ namespace tapegraph::io {
 
 namespace detail {
 
-/// Row k holds what a byte does k further bytes on, so eight bytes are eight look-ups that do not wait for each other.
 inline constexpr auto crc32c_table = [] {
  std::array<std::array<std::uint32_t, 256>, 8> table{};
  for (std::uint32_t byte = 0; byte < 256; ++byte) {
@@ -5465,7 +5317,6 @@ inline constexpr auto crc32c_table = [] {
  return table;
 }();
 
-/// Not yet inverted at either end.
 inline std::uint32_t crc32c_by_table(std::uint32_t crc, const unsigned char* at, std::size_t bytes) {
  const auto& t = crc32c_table;
  if constexpr (std::endian::native == std::endian::little)
@@ -5497,7 +5348,6 @@ __attribute__((target("sse4.2"))) inline std::uint32_t crc32c_by_instruction(std
  return crc;
 }
 #endif
-
 }
 
 /// CRC-32C of bytes; `before`: that of the bytes in front of them, so that a long text may come in parts. By the processor's
@@ -5524,7 +5374,6 @@ inline std::uint32_t crc32c(std::span<const std::uint8_t> data, std::uint32_t be
 constexpr std::uint32_t masked_crc32c(std::uint32_t crc) { return std::rotr(crc, 15) + 0xa282ead8u; }
 /// The checksum that a masked one stands for.
 constexpr std::uint32_t unmasked_crc32c(std::uint32_t masked) { return std::rotl(masked - 0xa282ead8u, 15); }
-
 }
 // ---- tapegraph/io/file.hpp ----
 
@@ -5541,7 +5390,6 @@ constexpr std::uint32_t unmasked_crc32c(std::uint32_t masked) { return std::rotl
 namespace tapegraph::files {
 
 namespace detail {
-/// files::path, known by what it has.
 template <class Path>
 concept path_of_others = requires(const Path& path) {
  typename Path::string_type;
@@ -5631,7 +5479,6 @@ inline bool is_directory(const path& p, std::error_code& failure) {
  failure.assign(errno, std::generic_category());
  return false;
 }
-
 }
 
 #include <fcntl.h>
@@ -5644,7 +5491,6 @@ namespace detail {
 
 inline std::string quoted(const files::path& path) { return "'" + path.string() + "'"; }
 
-/// Size of a regular file. Throws data_error where it is missing or something else.
 inline std::uint64_t file_size_of(const files::path& path) {
  struct stat found {};
  if (::stat(path.c_str(), &found) != 0) {
@@ -5654,7 +5500,6 @@ inline std::uint64_t file_size_of(const files::path& path) {
  if (!S_ISREG(found.st_mode)) throw data_error(quoted(path) + ": not a regular file");
  return static_cast<std::uint64_t>(found.st_size);
 }
-
 }
 
 /// A file that is open to be read, at any place and from any thread. <fstream> costs a program more than the rest of this header.
@@ -5765,7 +5610,6 @@ private:
  files::path path_, temporary_;
  int descriptor_ = -1;
 };
-
 }
 
 /// Elements cached in a file.
@@ -5777,7 +5621,6 @@ namespace tapegraph::data {
 
 namespace detail {
 
-/// Elements in a file that is complete; several threads may read.
 template <class E>
 class cache_file {
 public:
@@ -5797,7 +5640,6 @@ public:
  ~cache_file() { ::close(descriptor_); }
 
  std::int64_t size() const { return static_cast<std::int64_t>(places_.size()) - 1; }
- /// Throws data_error for an element whose bytes are not those that were written.
  E at(std::int64_t i) const {
   const std::uint64_t first = places_[static_cast<std::size_t>(i)],
        end = places_[static_cast<std::size_t>(i) + 1];
@@ -5874,7 +5716,6 @@ public:
  using kept = cache_file<E>;
  explicit file_store(files::path path) : held_(std::make_shared<state>()) { held_->path = std::move(path); }
 
- /// Written beside its place until it is whole.
  class writer {
  public:
   explicit writer(const file_store& to)
@@ -5922,7 +5763,6 @@ private:
  };
  std::shared_ptr<state> held_;
 };
-
 }
 
 /// For set.cache(): keeps elements in a file, which appears when an epoch was complete, and which later runs read. The file does not know
@@ -5936,7 +5776,6 @@ struct in_file {
   return store<E>(path);
  }
 };
-
 }
 // ---- tapegraph/data/pipeline/csv_rows.hpp ----
 
@@ -5969,7 +5808,6 @@ inline std::string quoted_text(std::string_view text, std::size_t longest = 40) 
  }
  return shown += end < text.size() ? "'..." : "'";
 }
-
 }
 
 #include <fstream>
@@ -6192,7 +6030,6 @@ private:
  std::size_t bytes_ = 0; ///< of the fields of this row so far
  std::int64_t row_ = 0, line_ = 1, next_line_ = 1;
 };
-
 }
 
 /// Rows of CSV files as elements.
@@ -6256,7 +6093,6 @@ struct csv_source {
  };
  reader open() const { return reader(*this); }
 };
-
 }
 
 /// Rows of CSV files, one file behind the other: std::tuple<Fields...> of numbers and strings, `csv_rows<float, float, std::string>(
@@ -6271,7 +6107,6 @@ auto csv_rows(std::vector<std::string> paths, std::vector<std::string> columns =
  return from(detail::csv_source<Fields...>{std::make_shared<const std::vector<std::string>>(std::move(paths)),
            std::move(columns), options});
 }
-
 }
 // ---- tapegraph/data/readers/arrow.hpp ----
 
@@ -6337,8 +6172,6 @@ struct ArrowArrayStream {
 
 namespace tapegraph::data::detail {
 
-/// Takes over a structure that somebody else has filled, as the interface wants it: the one given is marked as released. It is released
-/// when the last who shares it is gone.
 template <class S>
 std::shared_ptr<const S> taken_over(S* given) {
  auto held = std::shared_ptr<S>(new S(*given), [](S* of) {
@@ -6353,7 +6186,6 @@ inline std::string arrow_name(const ArrowSchema& s) {
  return "column '" + std::string(s.name != nullptr ? s.name : "") + "'";
 }
 
-/// The element type of a primitive format. Dates and times are the integers that they are kept as.
 inline std::optional<dtype> arrow_dtype(std::string_view format) {
  if (format.size() == 1) switch (format[0]) {
   case 'b': return dtype::boolean;
@@ -6376,12 +6208,10 @@ inline std::optional<dtype> arrow_dtype(std::string_view format) {
  return std::nullopt;
 }
 
-/// Text and bytes: 4 or 8 bytes of an offset; 0 where it is neither.
 inline std::size_t arrow_offset_bytes(std::string_view format) {
  return format == "u" || format == "z" ? 4 : format == "U" || format == "Z" ? 8 : 0;
 }
 
-/// Elements of a list of fixed size; 0 where it is none.
 inline std::int64_t arrow_list_size(std::string_view format) {
  std::int64_t size = 0;
  if (!format.starts_with("+w:") || format.size() == 3 || format.size() > 12) return 0;
@@ -6392,7 +6222,6 @@ inline std::int64_t arrow_list_size(std::string_view format) {
  return size;
 }
 
-/// Type and shape of a column of numbers. Throws dtype_error for one that is none.
 template <class = void>
 column_spec arrow_spec(const ArrowSchema& s) {
  column_spec spec{s.name != nullptr ? s.name : "", dtype::f32, {}};
@@ -6412,7 +6241,6 @@ column_spec arrow_spec(const ArrowSchema& s) {
  return spec;
 }
 
-/// Throws data_error where an array has not what its type needs. Nothing tells how long buffers are: the producer is trusted with that.
 template <class = void>
 void check_arrow(const ArrowSchema& s, const ArrowArray& a, std::int64_t length, const std::string& name) {
  const std::string_view format = s.format;
@@ -6435,12 +6263,10 @@ void check_arrow(const ArrowSchema& s, const ArrowArray& a, std::int64_t length,
 inline bool arrow_bit(const void* bits, std::int64_t at) {
  return (static_cast<const std::uint8_t*>(bits)[at / 8] >> (at % 8) & 1) != 0;
 }
-/// `at`: with the array's offset.
 inline bool arrow_null(const ArrowArray& a, std::int64_t at) {
  return a.null_count != 0 && a.n_buffers > 0 && a.buffers[0] != nullptr && !arrow_bit(a.buffers[0], at);
 }
 
-/// A number as one of a type.
 template <class = void>
 void store_number(dtype type, std::byte* to, double value) {
  const auto put = [&](auto typed) { std::memcpy(to, &typed, sizeof typed); };
@@ -6461,7 +6287,6 @@ void store_number(dtype type, std::byte* to, double value) {
  }
 }
 
-/// Copies value `index` of an array, lists with all that is in them; false where there is a null and nothing to take for it. `to` moves on.
 template <class = void>
 bool copy_arrow(const ArrowSchema& s, const ArrowArray& a, std::int64_t index, dtype type, bool null,
     const std::optional<double>& null_value, std::byte*& to) {
@@ -6499,7 +6324,6 @@ bool copy_arrow(const ArrowSchema& s, const ArrowArray& a, std::int64_t index, d
  return true;
 }
 
-/// Text at `index` of an array of text or bytes.
 inline std::string_view arrow_text(const ArrowSchema& s, const ArrowArray& a, std::int64_t index) {
  const std::int64_t at = index + a.offset;
  const auto offset = [&](std::int64_t which) -> std::int64_t {
@@ -6512,7 +6336,6 @@ inline std::string_view arrow_text(const ArrowSchema& s, const ArrowArray& a, st
  if (begin == end) return {};
  return {static_cast<const char*>(a.buffers[2]) + begin, static_cast<std::size_t>(end - begin)};
 }
-
 }
 
 /// Columns of pyarrow, DuckDB, polars and all else that speaks Arrow's C data interface, without a library and without a copy: what they
@@ -6723,7 +6546,6 @@ arrow_table import_arrow(ArrowArrayStream* stream) {
   table.append(detail::taken_over(&batch));
  }
 }
-
 }
 // ---- tapegraph/data/readers/cifar10.hpp ----
 
@@ -6797,7 +6619,6 @@ inline labelled_images read_cifar10(const files::path& path, cifar10_part part =
  }
  return read_cifar10(std::span<const files::path>(files));
 }
-
 }
 // ---- tapegraph/data/readers/npy.hpp ----
 
@@ -6909,14 +6730,11 @@ struct array_view {
 
  host_array copy() const { return {type, shape, {bytes.begin(), bytes.end()}}; }
 };
-
 }
 // ---- tapegraph/io/strided_copy.hpp ----
 
 namespace tapegraph::io::detail {
 
-/// Copies an array of any strides, counted in elements of `width` bytes, into rows: the order of files that are not row-major, and of
-/// views. The caller has checked that every element lies inside.
 template <class = void>
 void copy_strided(std::byte* to, const std::byte* from, std::span<const std::int64_t> shape,
     std::span<const std::int64_t> strides, std::size_t width) {
@@ -6945,7 +6763,6 @@ void copy_strided(std::byte* to, const std::byte* from, std::span<const std::int
  }
 }
 
-/// Strides of rows, or, `first_fastest`, of Fortran's order.
 template <class = void>
 std::vector<std::int64_t> strides_of(std::span<const std::int64_t> shape, bool first_fastest = false) {
  std::vector<std::int64_t> strides(shape.size());
@@ -6957,7 +6774,6 @@ std::vector<std::int64_t> strides_of(std::span<const std::int64_t> shape, bool f
  }
  return strides;
 }
-
 }
 
 /// NumPy's .npy in memory: "\x93NUMPY", a version, the length of a header, the header (a Python dict of descr, fortran_order and
@@ -6969,10 +6785,9 @@ struct npy_header {
  dtype type = dtype::f32;
  bool big_endian = false, fortran_order = false;
  std::vector<std::int64_t> shape;
- std::size_t bytes = 0; ///< where the values begin
+ std::size_t bytes = 0;
 };
 
-/// "<f4" and the like; throws dtype_error for what is no number.
 inline void read_npy_type(std::string_view text, npy_header& header, const std::string& what) {
  const std::string_view code = text.size() > 1 ? text.substr(1) : text;
  constexpr std::pair<std::string_view, dtype> known[] = {
@@ -6999,7 +6814,6 @@ inline void read_npy_type(std::string_view text, npy_header& header, const std::
      " are not read, numbers and booleans are");
 }
 
-/// Reads the header's text, a Python dict of three literals.
 class npy_header_text {
 public:
  npy_header_text(std::string_view text, const std::string& what) : text_(text), what_(what) {}
@@ -7086,7 +6900,6 @@ private:
  std::size_t at_ = 0;
 };
 
-/// Of what begins an .npy; the values that must follow are counted against `file_bytes`.
 template <class = void>
 npy_header parse_npy_header(std::span<const std::byte> begin, std::uint64_t file_bytes, const std::string& what) {
  const auto byte = [&](std::size_t i) { return static_cast<std::uint32_t>(begin[i]); };
@@ -7115,7 +6928,6 @@ npy_header parse_npy_header(std::span<const std::byte> begin, std::uint64_t file
  return header;
 }
 
-/// Values as they stand in the file become this machine's, in rows.
 template <class = void>
 host_array npy_array(npy_header header, std::vector<std::byte> values, const std::string& what) {
  const std::size_t width = size_of(header.type);
@@ -7138,7 +6950,6 @@ host_array npy_array(npy_header header, std::vector<std::byte> values, const std
  return array;
 }
 
-/// What numpy.save writes before the values of a row-major array, byte for byte.
 template <class = void>
 std::string npy_begin(dtype type, std::span<const std::int64_t> shape, const std::string& operation) {
  if (type == dtype::bf16) throw dtype_error(operation + ": NumPy has no bf16, cast to f32");
@@ -7163,7 +6974,6 @@ std::string npy_begin(dtype type, std::span<const std::int64_t> shape, const std
  for (std::size_t i = 0; i < fixed - magic; ++i) begin += static_cast<char>(text.size() >> (8 * i));
  return begin + text;
 }
-
 }
 // ---- tapegraph/io/tensor_of_array.hpp ----
 
@@ -7190,7 +7000,6 @@ host_array array_of_tensor(const any_tensor& value) {
  if (!array.bytes.empty()) std::memcpy(array.bytes.data(), value.read(), array.bytes.size());
  return array;
 }
-
 }
 
 /// NumPy's .npy files, one array each, both ways. Several in one archive: io/npz.hpp.
@@ -7255,7 +7064,6 @@ template <class = void>
 void write_npy(const files::path& path, const any_tensor& value) {
  write_npy_array(path, array_of_tensor(value));
 }
-
 }
 
 /// NumPy's arrays as data sets: the first axis counts the records.
@@ -7264,7 +7072,6 @@ namespace tapegraph::data {
 
 namespace detail {
 
-/// Adds an array as a column; `what` names it in errors.
 template <class = void>
 void add_array(array_source& to, const std::string& name, io::host_array array, const std::string& what) {
  if (array.shape.empty()) throw shape_error(what + ": a single value, records need an axis");
@@ -7275,7 +7082,6 @@ void add_array(array_source& to, const std::string& name, io::host_array array, 
  std::shared_ptr<const std::byte> data(owner, owner->data());
  to.add(std::move(column), std::move(data), values);
 }
-
 }
 
 /// A data set of one column, the rows of the array in an .npy. Throws as io::read_npy_array, and shape_error for an array without records.
@@ -7285,7 +7091,6 @@ dataset from_npy(const files::path& path, const std::string& column = "x") {
  detail::add_array(*source, column, io::read_npy_array(path), io::detail::quoted(path));
  return dataset(std::move(source));
 }
-
 }
 // ---- tapegraph/data/readers/table.hpp ----
 
@@ -7298,8 +7103,8 @@ namespace tapegraph::data {
 /// What a column of a file holds. `automatic` looks at its first value: a number, or else a word.
 enum class csv_kind : std::uint8_t {
  automatic,
- number,   ///< T, records of shape [1]
- index,    ///< whole numbers as they stand, std::int32_t, []
+ number, ///< T, records of shape [1]
+ index, ///< whole numbers as they stand, std::int32_t, []
  category, ///< words, numbered in the order of their bytes: std::int32_t, []
 };
 /// What happens to a row in which a value is missing: an error, a value in its place (never for the label), or it is left out.
@@ -7317,24 +7122,24 @@ struct csv_category {
 
 struct csv_options {
  std::vector<std::string> features{}; ///< names of columns; empty: all but the label
- std::string label{};                 ///< the last column of the data set; empty: there is none
+ std::string label{}; ///< the last column of the data set; empty: there is none
  std::string join{}; ///< all features that are numbers, in one column of this name, [count]; empty: each its own
- std::vector<csv_column_kind> kinds{};   ///< of columns that are not to be looked at
+ std::vector<csv_column_kind> kinds{}; ///< of columns that are not to be looked at
  std::vector<csv_category> categories{}; ///< words that are known already, from the file a model was trained with
  csv_missing missing = csv_missing::error;
  std::vector<std::string> missing_values{"", "NA", "N/A", "NaN", "nan", "null", "?"};
- double fill = 0;                   ///< for numbers and indices
+ double fill = 0; ///< for numbers and indices
  std::string fill_word = "missing"; ///< for categories
- std::vector<std::string> names{};  ///< of the columns, where csv.header is false
+ std::vector<std::string> names{}; ///< of the columns, where csv.header is false
  io::csv_reader_options csv{};
 };
 
 struct csv_data {
- dataset records;                     ///< columns named as in the file: features, then the label
+ dataset records; ///< columns named as in the file: features, then the label
  std::vector<std::string> features{}; ///< names of the features that are numbers, in the order of the joined column
  std::vector<csv_category> categories{}; ///< words of each category among the columns
- std::int64_t dropped = 0;               ///< rows left out
- std::int64_t filled = 0;                ///< values put in
+ std::int64_t dropped = 0; ///< rows left out
+ std::int64_t filled = 0; ///< values put in
 
  /// The words of a category. Throws argument_error for a column that is none.
  const std::vector<std::string>& words(std::string_view column) const {
@@ -7350,7 +7155,6 @@ struct csv_data {
 
 namespace detail {
 
-/// Without blanks at either end.
 inline std::string_view trimmed(std::string_view text) {
  constexpr std::string_view blanks = " \t";
  const std::size_t first = text.find_first_not_of(blanks);
@@ -7360,21 +7164,20 @@ inline std::string_view trimmed(std::string_view text) {
 template <class T>
 struct csv_column {
  std::string name;
- std::size_t place = 0; ///< in the file
+ std::size_t place = 0;
  csv_kind kind = csv_kind::automatic;
  bool is_label = false;
  std::vector<T> numbers{};
  std::vector<std::int32_t> indices{};
  std::vector<bool> missing{};
- std::vector<std::string> words{}; ///< in the order in which they appear, or as given
+ std::vector<std::string> words{};
  std::unordered_map<std::string, std::int32_t> known{};
- bool closed = false; ///< the words were given
+ bool closed = false;
 
  void add_word(const std::string& word) {
   known.emplace(word, static_cast<std::int32_t>(words.size()));
   words.push_back(word);
  }
- /// A place for a value that may be missing.
  void add_none() {
   missing.push_back(true);
   numbers.push_back(T(0));
@@ -7424,7 +7227,6 @@ struct csv_column {
    if (!std::isfinite(value)) in.fail(place, io::quoted_text(text) + " is not finite");
  }
 
- /// Puts values where some are missing; gives how many.
  std::int64_t fill(double number, const std::string& word) {
   std::int64_t count = 0;
   for (std::size_t row = 0; row < missing.size(); ++row) {
@@ -7443,7 +7245,6 @@ struct csv_column {
   }
   return count;
  }
- /// Numbers the words in the order of their bytes.
  void sort_words() {
   if (closed) return;
   std::vector<std::string> sorted = words;
@@ -7456,7 +7257,6 @@ struct csv_column {
  }
 };
 
-/// The columns that are read, the label last. Throws data_error and argument_error for names that do not fit the file.
 template <class T>
 std::vector<csv_column<T>> csv_columns(const io::csv_reader& in, const std::string& origin,
          const csv_options& options) {
@@ -7498,7 +7298,6 @@ std::vector<csv_column<T>> csv_columns(const io::csv_reader& in, const std::stri
  }
  return columns;
 }
-
 }
 
 /// Reads a CSV file into columns named as in the file. Blanks around values are passed over. T, float or double, is the type of
@@ -7571,20 +7370,17 @@ csv_data read_csv(const files::path& path, const csv_options& options = {}) {
  return result;
 }
 
-}
 // ---- tapegraph/data/readers/text_table.hpp ----
 
 // ---- tapegraph/data/text/labelled_texts.hpp ----
 
-namespace tapegraph::data {
-
 /// What every source of texts returns.
 struct labelled_texts {
  std::vector<std::string> texts;
- std::vector<std::int32_t> labels;     ///< one per text, in [0, class_names.size())
+ std::vector<std::int32_t> labels; ///< one per text, in [0, class_names.size())
  std::vector<std::string> class_names; ///< name of each label
  std::string origin;                   ///< what errors call the source: "'reviews.csv'"; empty: nothing
- std::vector<std::int64_t> rows;       ///< where each text stands in the origin; empty: text i is text i
+ std::vector<std::int64_t> rows; ///< where each text stands in the origin; empty: text i is text i
 
  std::int64_t size() const { return static_cast<std::int64_t>(texts.size()); }
  /// "'reviews.csv', row 7" or "text 5".
@@ -7627,7 +7423,6 @@ inline split_texts train_validation_split(const labelled_texts& all, std::uint64
  };
  return {texts_of(parts.train), texts_of(parts.validation)};
 }
-
 }
 
 /// Labelled texts from a CSV file.
@@ -7676,7 +7471,6 @@ inline labelled_texts read_text_table(const files::path& path, const text_table_
  }
  return result;
 }
-
 }
 // ---- tapegraph/data/series/windows.hpp ----
 
@@ -7688,16 +7482,15 @@ namespace tapegraph::data {
 struct series_window_options {
  std::int64_t sequence_length = 0; ///< steps in a window
  std::int64_t sequence_stride = 1; ///< between the beginnings of two windows
- std::int64_t sampling_rate = 1;   ///< between two steps of a window
- std::int64_t start_index = 0;     ///< steps before it are left out
- std::int64_t end_index = 0;       ///< steps from it on are left out; 0: none
+ std::int64_t sampling_rate = 1; ///< between two steps of a window
+ std::int64_t start_index = 0; ///< steps before it are left out
+ std::int64_t end_index = 0; ///< steps from it on are left out; 0: none
  std::int64_t target_offset =
   0; ///< the target of the window that begins at step i is that of step i + target_offset
 };
 
 namespace detail {
 
-/// Windows there are one step apart.
 template <class = void>
 std::int64_t count_of_windows(std::int64_t steps, const series_window_options& options) {
  const std::int64_t end = options.end_index == 0 ? steps : options.end_index;
@@ -7729,7 +7522,6 @@ std::int64_t steps_of(std::size_t values, std::int64_t features, const char* wha
       " are no steps of " + std::to_string(features) + " features");
  return static_cast<std::int64_t>(values / each);
 }
-
 }
 
 /// Windows of a series [steps, features], as Keras's timeseries_dataset_from_array: record k has the column "sequence" (T,
@@ -7800,7 +7592,6 @@ split_datasets split_in_time(const dataset& all, double fraction, std::int64_t g
  for (std::int64_t i = all.size() - held; i < all.size(); ++i) last.push_back(i);
  return {all.take(kept), all.subset(last)};
 }
-
 }
 // ---- tapegraph/data/synthetic.hpp ----
 
@@ -7811,7 +7602,7 @@ namespace tapegraph::data {
 struct texture_options {
  std::int64_t height = 50, width = 50;
  double contrast = 0.3; ///< amplitude of the texture
- double noise = 0.08;   ///< standard deviation of the noise of each value
+ double noise = 0.08; ///< standard deviation of the noise of each value
 };
 
 /// Two balanced classes of images, [count, height, width, 3], values in [0, 1]; record i has the label i % 2. Each shows
@@ -7820,7 +7611,6 @@ struct texture_options {
 /// linear function of the pixels tells them apart, while a 3x3 convolution and a nonlinearity do. Throws argument_error
 /// for a negative count or size.
 labelled_images textured_blobs(std::int64_t count, std::uint64_t seed, const texture_options& options = {});
-#if TG_DEFINES(data)
 TG_DEFINITION labelled_images textured_blobs(std::int64_t count, std::uint64_t seed, const texture_options& options) {
  if (count < 0 || options.height < 1 || options.width < 1)
   throw argument_error("textured_blobs: " + std::to_string(count) + " images of " +
@@ -7876,7 +7666,6 @@ TG_DEFINITION labelled_images textured_blobs(std::int64_t count, std::uint64_t s
  });
  return result;
 }
-#endif
 
 /// Points with a class each.
 struct labelled_points {
@@ -7888,7 +7677,6 @@ struct labelled_points {
 /// Two interleaved half circles of radius 1 in the plane, record i in class i % 2, with Gaussian noise of standard
 /// deviation `noise`. Throws argument_error for a negative count or noise.
 labelled_points two_moons(std::int64_t count, std::uint64_t seed, double noise = 0.1);
-#if TG_DEFINES(data)
 TG_DEFINITION labelled_points two_moons(std::int64_t count, std::uint64_t seed, double noise) {
  if (count < 0 || !(noise >= 0))
   throw argument_error("two_moons: " + std::to_string(count) + " points, noise " + std::to_string(noise));
@@ -7904,13 +7692,11 @@ TG_DEFINITION labelled_points two_moons(std::int64_t count, std::uint64_t seed, 
  }
  return result;
 }
-#endif
 
 /// One Gaussian cloud of standard deviation `spread` per class around centres drawn from [-3, 3]^dimensions; record i in
 /// class i % classes. Throws argument_error for a negative count or spread, or fewer than one class or dimension.
 labelled_points gaussian_clouds(std::int64_t count, std::uint64_t seed, std::int64_t classes = 2,
         std::int64_t dimensions = 2, double spread = 0.7);
-#if TG_DEFINES(data)
 TG_DEFINITION labelled_points gaussian_clouds(std::int64_t count, std::uint64_t seed, std::int64_t classes,
            std::int64_t dimensions, double spread) {
  if (count < 0 || classes < 1 || dimensions < 1 || !(spread >= 0))
@@ -7930,8 +7716,6 @@ TG_DEFINITION labelled_points gaussian_clouds(std::int64_t count, std::uint64_t 
  }
  return result;
 }
-#endif
-
 }
 // ---- tapegraph/data/tables/columns.hpp ----
 
@@ -7941,7 +7725,6 @@ namespace tapegraph::data {
 
 namespace detail {
 
-/// Calls `visit` with a value of the column's type. Throws dtype_error for a type that is no number.
 template <class Visit>
 void with_number_of(const column_spec& column, const Visit& visit) {
  switch (column.type) {
@@ -7956,7 +7739,6 @@ void with_number_of(const column_spec& column, const Visit& visit) {
  }
 }
 
-/// A data set in which a step has replaced one column. Records are made when they are asked for.
 template <class Step, class Out>
 class stepped_source final : public source {
 public:
@@ -7994,7 +7776,6 @@ template <class = void>
 void refuse_batches(const dataset& set, const char* operation) {
  if (set.batches()) throw argument_error(std::string(operation) + ": the data set is a pipeline; its map does this");
 }
-
 }
 
 /// Calls `visit(std::span<const T> record)` for the column's value of every record, T being the column's type: what a step learns from.
@@ -8039,7 +7820,6 @@ dataset transform_column(const dataset& set, std::string_view column, Step step)
  if (set.shuffle_seed()) result = result.shuffle(*set.shuffle_seed());
  return result.prefetch(set.prefetch_depth());
 }
-
 }
 // ---- tapegraph/data/tables/discretization.hpp ----
 
@@ -8052,10 +7832,10 @@ namespace tapegraph::data {
 /// What becomes of indices. Keras's output_mode.
 enum class output_mode {
  index,     ///< themselves ("int" in Keras)
- one_hot,   ///< each index a row of zeros and a one
+ one_hot, ///< each index a row of zeros and a one
  multi_hot, ///< all indices of a record one row: 1 where an index occurs
- count,     ///< the same with how often it occurs
- tf_idf     ///< the same, multiplied by the weights of the words: lookups alone
+ count, ///< the same with how often it occurs
+ tf_idf ///< the same, multiplied by the weights of the words: lookups alone
 };
 
 inline const char* name_of(output_mode mode) {
@@ -8155,7 +7935,6 @@ private:
  options options_;
 };
 using category_encoding = basic_category_encoding<>;
-
 }
 // ---- tapegraph/data/tables/state.hpp ----
 
@@ -8215,7 +7994,6 @@ inline void append_utf8(std::string& to, std::uint32_t code) {
  follow(6);
  follow(0);
 }
-
 }
 
 #include <set>
@@ -8517,7 +8295,6 @@ std::string json_number(double value) {
  char text[32];
  return {text, std::to_chars(text, text + sizeof text, value).ptr};
 }
-
 }
 
 /// What preprocessing learned, as small JSON files, so that a program that serves a model has the same numbers.
@@ -8526,7 +8303,6 @@ namespace tapegraph::data {
 
 namespace detail {
 
-/// {"tapegraph": "normalization", "mean": [...], ...}
 template <class = void>
 class state_writer {
 public:
@@ -8589,7 +8365,6 @@ bool read_mode(io::json_reader& json, output_mode& mode) {
  json.refuse(io::quoted_text(name) + " is no output mode");
 }
 
-/// Calls `read(name, json)` for the members of a state of that kind; it is false for a name that the kind has not.
 template <class Read>
 void read_state(std::string_view text, const std::string& origin, std::string_view kind, const Read& read) {
  io::json_reader json(text, origin);
@@ -8607,7 +8382,6 @@ void read_state(std::string_view text, const std::string& origin, std::string_vi
  json.end();
  if (!is_kind) throw data_error(origin + ": does not say that it is a " + io::quoted_text(kind));
 }
-/// What is wrong with the numbers of a file is the file's fault.
 template <class Make>
 auto restored(const std::string& origin, const Make& make) {
  try {
@@ -8616,7 +8390,6 @@ auto restored(const std::string& origin, const Make& make) {
   throw data_error(origin + ": " + wrong.what());
  }
 }
-
 }
 
 /// Writes what a preprocessing step (normalization, string_lookup, ...) learned; an older file is replaced by a complete new one.
@@ -8633,7 +8406,6 @@ Step load_state(const files::path& path) {
  const auto bytes = io::read_file(path);
  return Step::from_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, io::detail::quoted(path));
 }
-
 }
 
 /// Numbers as the bins they fall into.
@@ -8800,7 +8572,6 @@ private:
  output_mode mode_;
 };
 using discretization = basic_discretization<>;
-
 }
 // ---- tapegraph/data/tables/fingerprint.hpp ----
 
@@ -8811,7 +8582,6 @@ namespace tapegraph::data {
 
 namespace detail {
 
-/// FarmHash (G. Pike, 2014), the portable 64-bit function without a seed.
 template <class = void>
 class farm_hash {
  using word = std::uint64_t;
@@ -8860,7 +8630,6 @@ private:
   const word e = at(16) * by, f = at(24), g = (y + at(n - 32)) * by, h = (z + at(n - 24)) * by;
   return mixed(std::rotr(e + f, 43) + std::rotr(g, 30) + h, e + std::rotr(f + a, 18) + g, by);
  }
- /// Stirs 32 bytes into two words.
  pair stirred(std::size_t i, word a, word b) const {
   a += at(i);
   b = std::rotr(b + a + at(i + 24), 21);
@@ -8894,7 +8663,6 @@ private:
 
  std::string_view text_;
 };
-
 }
 
 /// FarmHash's Fingerprint64 of some bytes.
@@ -8943,7 +8711,6 @@ std::uint64_t keyed_hash(std::string_view text, std::uint64_t key0, std::uint64_
  rounds(4);
  return v0 ^ v1 ^ v2 ^ v3;
 }
-
 }
 // ---- tapegraph/data/tables/hashing.hpp ----
 
@@ -8952,7 +8719,7 @@ std::uint64_t keyed_hash(std::string_view text, std::uint64_t key0, std::uint64_
 namespace tapegraph::data {
 
 struct hashing_options {
- std::int64_t num_bins = 0;               ///< that of mask_value among them
+ std::int64_t num_bins = 0; ///< that of mask_value among them
  std::optional<std::string> mask_value{}; ///< what has bin 0, the others then have those from 1 on
  std::optional<std::array<std::uint64_t, 2>>
   salt{}; ///< SipHash with this key in place of FarmHash; Keras's salt=7 is {7, 7}
@@ -9095,7 +8862,6 @@ private:
  hashed_crossing_options options_;
 };
 using hashed_crossing = basic_hashed_crossing<>;
-
 }
 // ---- tapegraph/data/tables/lookup.hpp ----
 
@@ -9366,7 +9132,6 @@ private:
 };
 using string_lookup = basic_lookup<std::string>;
 using integer_lookup = basic_lookup<std::int64_t>;
-
 }
 // ---- tapegraph/data/tables/normalization.hpp ----
 
@@ -9619,7 +9384,6 @@ private:
  double low_, high_;
 };
 using min_max_scaling = basic_min_max_scaling<>;
-
 }
 // ---- tapegraph/data/text/byte_level.hpp ----
 
@@ -9703,7 +9467,6 @@ inline constexpr std::uint16_t punctuation_runs[] = {
  130,3,252,1,264,3,155,1,92,8,83,3,1,5,93,10,215,1,95,5,42,2,645,2,74,13,175,1,1136,5,2940,2,14971,2,133,1,65,5,8,
  1,552,3,295,4,327,1,19644,1,7655,5,2931,1,862,2};
 
-/// `count` characters from `first` on, `step` apart, whose lower case is `distance` further.
 struct lower_case_run {
  std::int32_t first;
  std::int16_t count, step;
@@ -9735,7 +9498,6 @@ inline constexpr lower_case_run lower_case_runs[] = {
  {42949,1,1,-42307},{42950,1,1,-35384},{42951,2,2,1},{42960,1,1,1},{42966,2,2,1},{42997,1,1,1},{65313,26,1,32},
  {66560,40,1,40},{66736,36,1,40},{66928,11,1,39},{66940,15,1,39},{66956,7,1,39},{66964,2,1,39},{68736,51,1,64},
  {71840,32,1,32},{93760,32,1,32},{125184,34,1,34}};
-
 }
 // ---- tapegraph/data/text/utf8.hpp ----
 
@@ -9818,7 +9580,6 @@ inline std::string repaired_utf8(std::string_view text) {
  }
  return result;
 }
-
 }
 
 /// What characters are, for all of Unicode: letters, numbers, marks, punctuation, blanks; and their lower case.
@@ -9827,7 +9588,6 @@ namespace tapegraph::data::unicode {
 
 namespace detail {
 
-/// A set of characters: where the property begins, ends, begins, ...
 template <class = void>
 std::vector<std::uint32_t> edges_of(std::span<const std::uint16_t> runs) {
  std::vector<std::uint32_t> edges;
@@ -9840,7 +9600,6 @@ std::vector<std::uint32_t> edges_of(std::span<const std::uint16_t> runs) {
 inline bool within(const std::vector<std::uint32_t>& edges, std::uint32_t code) {
  return (std::upper_bound(edges.begin(), edges.end(), code) - edges.begin()) % 2 == 1;
 }
-
 }
 
 /// Category L: letters of any alphabet, not the marks on them.
@@ -9899,7 +9658,6 @@ inline bool ignorable_for_case(std::uint32_t code) {
  return code == '\'' || code == '.' || code == ':' || code == '^' || code == '`' || code == 0xAD || code == 0xB7 ||
   code == 0x2019 || is_mark(code);
 }
-/// Whether the capital sigma at `place` ends a word, so that its lower case is another than within one.
 template <class = void>
 bool is_final_sigma(const std::vector<std::uint32_t>& codes, std::size_t place) {
  std::size_t before = place, after = place + 1;
@@ -9908,7 +9666,6 @@ bool is_final_sigma(const std::vector<std::uint32_t>& codes, std::size_t place) 
  while (after < codes.size() && ignorable_for_case(codes[after])) ++after;
  return after == codes.size() || !is_letter(codes[after]);
 }
-
 }
 
 /// A text in lower case, as Python's str.lower() has it: Greek sigma by its place in the word, U+0130 as i and U+0307. Bytes that are
@@ -9937,7 +9694,6 @@ std::string lower_case_of(std::string_view text) {
  }
  return result;
 }
-
 }
 
 /// What byte-level tokenizers do to a text before they merge: cut it into pieces, and write bytes as characters that can be seen.
@@ -9946,20 +9702,19 @@ namespace tapegraph::data {
 
 /// How a text is cut. No merge reaches beyond its piece.
 enum class byte_level_split {
- gpt2,   ///< English endings, or a blank and letters, digits or other signs, or blanks (GPT-2, RoBERTa, ...)
+ gpt2, ///< English endings, or a blank and letters, digits or other signs, or blanks (GPT-2, RoBERTa, ...)
  cl100k, ///< the same, with digits by threes and line ends apart (GPT-4, Llama 3)
- qwen2,  ///< as cl100k, each digit by itself
- none    ///< a text is one piece
+ qwen2, ///< as cl100k, each digit by itself
+ none ///< a text is one piece
 };
 
 namespace detail {
 
 enum class character_class { letter, number, space, other };
 
-/// A character and what it is. What is no UTF-8 is a sign of one or more bytes.
 struct classified_character {
  std::uint32_t code = 0;
- std::size_t length = 0; ///< 0 behind the text
+ std::size_t length = 0;
  character_class kind = character_class::other;
 };
 
@@ -9967,15 +9722,14 @@ template <class = void>
 classified_character classified(std::string_view text, std::size_t at) {
  if (at >= text.size()) return {};
  const utf8_character next = decode_utf8(text, at);
- const auto kind = !next.valid                     ? character_class::other
+ const auto kind = !next.valid ? character_class::other
      : unicode::is_letter(next.code) ? character_class::letter
      : unicode::is_number(next.code) ? character_class::number
-     : unicode::is_space(next.code)  ? character_class::space
+     : unicode::is_space(next.code) ? character_class::space
              : character_class::other;
  return {next.code, next.length, kind};
 }
 
-/// Where the run of one class that begins at `at` ends, after at most `most` characters.
 template <class = void>
 std::size_t end_of_run(std::string_view text, std::size_t at, character_class kind,
      std::size_t most = std::string_view::npos) {
@@ -9987,7 +9741,6 @@ std::size_t end_of_run(std::string_view text, std::size_t at, character_class ki
  return at;
 }
 
-/// The length of 's, 't, 're, 've, 'm, 'll or 'd; 0 where there is none.
 template <class = void>
 std::size_t length_of_ending(std::string_view text, std::size_t at, bool any_case) {
  if (text[at] != '\'') return 0;
@@ -10001,8 +9754,6 @@ std::size_t length_of_ending(std::string_view text, std::size_t at, bool any_cas
  return ((first == 'r' || first == 'v') && second == 'e') || (first == 'l' && second == 'l') ? 3 : 0;
 }
 
-/// Where the piece ends that begins with the blanks at `at`: all of them at the end of a text, else all but the last one, which
-/// belongs to what follows it (and is a piece of its own where it is no space).
 template <class = void>
 std::size_t end_of_blanks(std::string_view text, std::size_t at, bool lines_apart) {
  std::size_t last = at, end = at, behind_line = at;
@@ -10017,7 +9768,6 @@ std::size_t end_of_blanks(std::string_view text, std::size_t at, bool lines_apar
  return end == text.size() || last == at ? end : last;
 }
 
-/// GPT-2's pattern:  's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 template <class = void>
 std::size_t end_of_gpt2_piece(std::string_view text, std::size_t at) {
  if (const std::size_t ending = length_of_ending(text, at, false); ending > 0) return at + ending;
@@ -10028,7 +9778,6 @@ std::size_t end_of_gpt2_piece(std::string_view text, std::size_t at) {
  return end_of_blanks(text, at, false);
 }
 
-/// (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
 template <class = void>
 std::size_t end_of_cl100k_piece(std::string_view text, std::size_t at, std::size_t digits) {
  if (const std::size_t ending = length_of_ending(text, at, true); ending > 0) return at + ending;
@@ -10048,7 +9797,6 @@ std::size_t end_of_cl100k_piece(std::string_view text, std::size_t at, std::size
  }
  return end_of_blanks(text, at, true);
 }
-
 }
 
 /// Calls `visit(std::string_view piece)` for the pieces of a text; together they are the text.
@@ -10106,7 +9854,6 @@ bool byte_level_bytes(std::string_view text, std::string& bytes) {
  }
  return true;
 }
-
 }
 // ---- tapegraph/data/text/byte_pair.hpp ----
 
@@ -10118,7 +9865,7 @@ bool byte_level_bytes(std::string_view text, std::string& bytes) {
 namespace tapegraph::data {
 
 enum class token_unit {
- word,     ///< what stands between ASCII blanks: space, \t, \n, \v, \f, \r
+ word, ///< what stands between ASCII blanks: space, \t, \n, \v, \f, \r
  character ///< an ASCII byte or a UTF-8 sequence; blanks are characters, too
 };
 
@@ -10135,9 +9882,7 @@ inline bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 inline bool is_punctuation(char c) {
  return (c >= '!' && c <= '/') || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
 }
-/// True for the second and later bytes of a UTF-8 sequence.
 inline bool continues_character(char c) { return (static_cast<unsigned char>(c) & 0xC0u) == 0x80u; }
-
 }
 
 /// The text with letters and punctuation as the options say.
@@ -10168,7 +9913,6 @@ void for_each_token(std::string_view text, token_unit unit, const Visit& visit) 
   while (unit == token_unit::word && at < text.size() && detail::is_blank(text[at])) ++at;
  }
 }
-
 }
 // ---- tapegraph/data/text/vocabulary.hpp ----
 
@@ -10180,7 +9924,6 @@ namespace tapegraph::data {
 
 namespace detail {
 
-/// Lets maps of strings be asked with string_views.
 struct text_hash {
  using is_transparent = void;
  std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
@@ -10202,7 +9945,6 @@ inline std::string escaped_word(std::string_view word) {
  }
  return line;
 }
-/// False for a backslash before anything but n, r or a backslash.
 inline bool unescape_word(std::string_view line, std::string& word) {
  word.clear();
  for (std::size_t i = 0; i < line.size(); ++i) {
@@ -10222,7 +9964,6 @@ inline bool unescape_word(std::string_view line, std::string& word) {
  }
  return true;
 }
-
 }
 
 /// Index 0 is padding, 1 every unknown word; words have the indices from 2 on, as Keras's TextVectorization counts.
@@ -10339,7 +10080,6 @@ public:
 private:
  detail::text_map<std::int64_t> counts_;
 };
-
 }
 
 /// Byte-pair encoding (Sennrich et al., arXiv 1508.07909) over bytes, as GPT-2's: every text has tokens, and they give it back.
@@ -10350,10 +10090,10 @@ namespace tapegraph::data {
 struct added_token {
  std::string content;
  std::int32_t id = 0;
- bool special = true;      ///< decode can leave it out
+ bool special = true; ///< decode can leave it out
  bool single_word = false; ///< found only where no letter, digit or underscore touches it
- bool lstrip = false;      ///< takes the blanks before it
- bool rstrip = false;      ///< takes the blanks behind it
+ bool lstrip = false; ///< takes the blanks before it
+ bool rstrip = false; ///< takes the blanks behind it
 };
 
 /// What the files of a tokenizer hold. Tokens and merges are in byte_level_text's characters.
@@ -10362,8 +10102,8 @@ struct byte_pair_tables {
  std::vector<std::pair<std::string, std::string>> merges{}; ///< the first is the first to be done
  std::vector<added_token> added{};
  byte_level_split split = byte_level_split::gpt2;
- bool add_prefix_space = false;        ///< a text that begins without a blank gets one
- bool ignore_merges = false;           ///< a piece that is a token is that token, whatever the merges say (Llama 3)
+ bool add_prefix_space = false; ///< a text that begins without a blank gets one
+ bool ignore_merges = false; ///< a piece that is a token is that token, whatever the merges say (Llama 3)
  std::optional<std::string> unknown{}; ///< token of bytes that have none; without, they are an error
 };
 
@@ -10617,7 +10357,6 @@ private:
 };
 using byte_pair_encoding = basic_byte_pair_encoding<>;
 
-}
 // ---- tapegraph/data/text/byte_pair_files.hpp ----
 
 // ---- tapegraph/data/text/tokenizer_json.hpp ----
@@ -10626,14 +10365,12 @@ using byte_pair_encoding = basic_byte_pair_encoding<>;
 
 // ---- tapegraph/data/text/word_sequence.hpp ----
 
-namespace tapegraph::data {
-
 /// What Keras takes for no part of a word: ASCII's punctuation without the apostrophe, tabulator and line feed.
 inline constexpr std::string_view word_filters = "!\"#$%&()*+,-./:;<=>?@[\\]^_`{|}~\t\n";
 
 struct word_sequence_options {
  std::string filters{word_filters}; ///< characters that separate words as `split` does, in UTF-8
- bool lower = true;                 ///< of any alphabet: unicode::lower_case_of
+ bool lower = true; ///< of any alphabet: unicode::lower_case_of
  std::string split = " ";           ///< what stands between words
 };
 
@@ -10675,7 +10412,6 @@ std::vector<std::string> text_to_character_sequence(std::string_view text, bool 
  }
  return characters;
 }
-
 }
 
 /// Texts and sequences of word indices, as keras.preprocessing.text.Tokenizer has them.
@@ -10695,16 +10431,16 @@ struct tokenizer_options {
 /// What a matrix of texts holds for each word.
 enum class matrix_mode {
  binary, ///< 1 where the word occurs
- count,  ///< how often
- freq,   ///< how often, divided by the length of the sequence
- tfidf   ///< (1 + ln(count)) ln(1 + documents / (1 + documents with the word))
+ count, ///< how often
+ freq, ///< how often, divided by the length of the sequence
+ tfidf ///< (1 + ln(count)) ln(1 + documents / (1 + documents with the word))
 };
 
 /// A word that fit_on_texts has seen.
 struct word_statistics {
  std::string word;
  std::int64_t count = 0; ///< occurrences: Keras's word_counts
- std::int64_t docs = 0;  ///< texts that have it: Keras's word_docs
+ std::int64_t docs = 0; ///< texts that have it: Keras's word_docs
  std::int64_t index = 0; ///< from 1 on: Keras's word_index
 };
 
@@ -10950,7 +10686,6 @@ private:
  std::int64_t document_count_ = 0;
 };
 using tokenizer = basic_tokenizer<>;
-
 }
 
 /// Tokenizers in the format of Keras's to_json and tokenizer_from_json, both ways.
@@ -10959,7 +10694,6 @@ namespace tapegraph::data {
 
 namespace detail {
 
-/// An object of JSON in Python's format, to which members are added one by one.
 template <class = void>
 class json_object_text {
 public:
@@ -10973,7 +10707,6 @@ private:
  std::string text_ = "{";
 };
 
-/// Calls `visit(name, value)` for each member of an object of whole numbers.
 template <class Visit>
 void for_each_count(std::string_view text, const std::string& origin, const Visit& visit) {
  io::json_reader json(text, origin);
@@ -10981,7 +10714,6 @@ void for_each_count(std::string_view text, const std::string& origin, const Visi
  for (std::string name; json.next_name(name);) visit(name, json.integer());
  json.end();
 }
-
 }
 
 /// The text that keras.preprocessing.text.tokenizer_from_json reads. Throws argument_error where a word is no UTF-8.
@@ -11119,7 +10851,6 @@ tokenizer load_tokenizer(const files::path& path) {
  const auto bytes = io::read_file(path);
  return tokenizer_from_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, io::detail::quoted(path));
 }
-
 }
 
 /// Byte-pair encodings from the files that others publish, and into them: GPT-2's vocab.json and merges.txt, Hugging Face's
@@ -11129,7 +10860,6 @@ namespace tapegraph::data {
 
 namespace detail {
 
-/// What a tokenizer.json says that is of use here.
 template <class = void>
 class tokenizer_file {
 public:
@@ -11250,7 +10980,6 @@ private:
   }
   result_.added.push_back(std::move(token));
  }
- /// True where bytes become characters, which is what this encoding is about.
  bool read_pre_tokenizer() {
   std::string type, pattern, behavior = "Isolated";
   bool prefix = true, uses_pattern = true, inverted = false, byte_level = false;
@@ -11317,7 +11046,6 @@ private:
  byte_pair_tables result_;
 };
 
-/// The merges of a merges.txt: two tokens a line in the order of the merges; the first line may be a comment, "#version: 0.2".
 template <class = void>
 std::vector<std::pair<std::string, std::string>> read_merge_lines(std::string_view text, const std::string& origin) {
  check_utf8(text, origin);
@@ -11351,7 +11079,6 @@ std::string text_of_file(const files::path& path) {
  const auto bytes = io::read_file(path);
  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
-
 }
 
 /// From the texts of GPT-2's two files; "<|endoftext|>", where the vocabulary has it, is special. Throws data_error for what is no
@@ -11396,7 +11123,6 @@ std::string vocabulary_text(const byte_pair_tables& tables) {
  for (const auto& [token, id] : tables.vocabulary) text.add(token, id);
  return text.text();
 }
-
 }
 
 /// A tokenizer.json that Hugging Face's tokenizers reads.
@@ -11480,14 +11206,11 @@ void save_byte_pair_encoding(const files::path& vocabulary, const files::path& m
  second.commit();
 }
 
-}
 // ---- tapegraph/data/text/byte_pair_training.hpp ----
 
-namespace tapegraph::data {
-
 struct byte_pair_training_options {
- std::int64_t vocab_size = 30000;           ///< special tokens and the 256 bytes among them
- std::int64_t min_frequency = 0;            ///< pairs that are rarer are not merged
+ std::int64_t vocab_size = 30000; ///< special tokens and the 256 bytes among them
+ std::int64_t min_frequency = 0; ///< pairs that are rarer are not merged
  std::vector<std::string> special_tokens{}; ///< they have the ids from 0 on
  byte_level_split split = byte_level_split::gpt2;
  bool add_prefix_space = false;
@@ -11495,7 +11218,6 @@ struct byte_pair_training_options {
 
 namespace detail {
 
-/// Learns merges. A pair knows the words it stands in, so that a merge looks at these alone.
 template <class = void>
 class byte_pair_trainer {
 public:
@@ -11564,12 +11286,11 @@ private:
  };
  struct pair_state {
   std::int64_t count = 0;
-  std::vector<std::size_t> words{}; ///< places of words that have it, or had it
+  std::vector<std::size_t> words{};
  };
  struct entry {
   std::int64_t count;
   std::uint64_t pair;
-  /// The most frequent pair first, of equal ones that of the smaller ids.
   bool operator<(const entry& other) const {
    return count != other.count ? count < other.count : pair > other.pair;
   }
@@ -11635,7 +11356,6 @@ private:
  std::vector<entry> heap_;
  std::int32_t byte_ids_[256] = {};
 };
-
 }
 
 /// Learns a byte-pair encoding of these texts: the most frequent pair of neighbouring tokens becomes one, of equally frequent ones that
@@ -11652,7 +11372,6 @@ byte_pair_encoding learn_byte_pair_encoding(std::span<const std::string> texts,
  for (const auto& text : texts) trainer.count(text);
  return byte_pair_encoding(trainer.learn());
 }
-
 }
 // ---- tapegraph/data/text/grammar.hpp ----
 
@@ -11677,7 +11396,6 @@ public:
 
  opinion_grammar(std::uint64_t seed, std::uint64_t record) : random_(seed, record) {}
 
- /// An opinion says what it says by its main clause.
  std::string opinion(bool praise) {
   switch (random_.below(4)) {
   case 0: return statement(praise);
@@ -11686,7 +11404,6 @@ public:
   default: return statement(praise) + " although " + statement(!praise);
   }
  }
- /// No opinion: a plain fact, or a question, whose words are those of an opinion.
  std::string neutral() {
   const bool praise = random_.below(2) == 0;
   switch (random_.below(5)) {
@@ -11704,7 +11421,6 @@ private:
   return std::string(words[random_.below(N)]);
  }
  std::string thing() { return "the " + one_of(things); }
- /// "not rude" is praise, too.
  std::string predicate(bool praise) {
   std::string words;
   if (random_.below(2) == 0) {
@@ -11729,7 +11445,6 @@ private:
 
  counter_random random_;
 };
-
 }
 
 /// Sentences of at most 13 words in three balanced classes, "negative", "neutral" and "positive"; record i has the label i % 3
@@ -11751,12 +11466,9 @@ inline labelled_texts opinion_sentences(std::int64_t count, std::uint64_t seed) 
  return result;
 }
 
-}
 // ---- tapegraph/data/text/hashing_trick.hpp ----
 
 // ---- tapegraph/data/text/md5.hpp ----
-
-namespace tapegraph::data {
 
 /// MD5 (RFC 1321) of some bytes, for hashes that other programs made; it protects against nobody.
 template <class = void>
@@ -11781,7 +11493,7 @@ std::array<std::uint8_t, 16> md5(std::string_view text) {
   auto [a, b, c, d] = state;
   for (std::size_t i = 0; i < 64; ++i) {
    const std::size_t round = i / 16;
-   const std::uint32_t f = round == 0   ? (b & c) | (~b & d)
+   const std::uint32_t f = round == 0 ? (b & c) | (~b & d)
          : round == 1 ? (d & b) | (~d & c)
          : round == 2 ? b ^ c ^ d
             : c ^ (b | ~d);
@@ -11798,10 +11510,6 @@ std::array<std::uint8_t, 16> md5(std::string_view text) {
  for (std::size_t i = 0; i < 16; ++i) digest[i] = static_cast<std::uint8_t>(state[i / 4] >> (8 * (i % 4)));
  return digest;
 }
-
-}
-
-namespace tapegraph::data {
 
 enum class word_hash {
  fingerprint, ///< fingerprint64; the same on every machine and in every year
@@ -11835,10 +11543,7 @@ std::vector<std::int32_t> one_hot(std::string_view text, std::int32_t n, const w
  return hashing_trick(text, n, word_hash::fingerprint, options);
 }
 
-}
 // ---- tapegraph/data/text/padding.hpp ----
-
-namespace tapegraph::data {
 
 /// At which end of a sequence something happens; Keras's names.
 enum class sequence_end {
@@ -11850,7 +11555,7 @@ struct padding_options {
  std::int64_t maxlen = 0; ///< of every row; 0: that of the longest sequence
  sequence_end padding = sequence_end::pre;
  sequence_end truncating = sequence_end::pre; ///< where a longer sequence loses elements
- double value = 0;                            ///< of the padding
+ double value = 0; ///< of the padding
 };
 
 /// Writes one sequence into a row, padded or truncated to its length: what a pipeline's `map` does per record.
@@ -11880,7 +11585,6 @@ template <class Out = std::int32_t, class T>
 matrix<Out> pad_sequences(const std::vector<std::vector<T>>& sequences, const padding_options& options = {}) {
  return pad_sequences<Out>(std::span<const std::vector<T>>(sequences), options);
 }
-
 }
 // ---- tapegraph/data/text/skipgrams.hpp ----
 
@@ -11906,9 +11610,9 @@ std::vector<double> make_sampling_table(std::int64_t size, double sampling_facto
 }
 
 struct skipgram_options {
- std::int64_t window_size = 4;         ///< words to either side
- double negative_samples = 1;          ///< pairs with a random word, per pair of the text
- bool shuffle = true;                  ///< the pairs; else those of the text in their order, then the others
+ std::int64_t window_size = 4; ///< words to either side
+ double negative_samples = 1; ///< pairs with a random word, per pair of the text
+ bool shuffle = true; ///< the pairs; else those of the text in their order, then the others
  std::vector<double> sampling_table{}; ///< probability with which a word of each index is taken; empty: 1
 };
 
@@ -11966,7 +11670,6 @@ std::vector<skipgram> skipgrams(std::span<const std::int32_t> sequence, std::int
   for (std::size_t i = pairs.size(); i > 1; --i) std::swap(pairs[i - 1], pairs[random.below(i)]);
  return pairs;
 }
-
 }
 // ---- tapegraph/data/text/vectorizer.hpp ----
 
@@ -11988,7 +11691,7 @@ enum class empty_text {
 struct vectorizer_options {
  token_options tokens{};
  std::int64_t max_tokens = 0; ///< size of the vocabulary, padding and unknown words included; 0: no limit
- std::int64_t length = 0;     ///< of every row; 0: that of the longest text of a call
+ std::int64_t length = 0; ///< of every row; 0: that of the longest text of a call
  bool truncate = true; ///< keep the first `length` tokens of a longer text; else it is a data_error that names it
  pad_side padding = pad_side::back;
  empty_text empty = empty_text::refuse;
@@ -12089,7 +11792,6 @@ private:
 
 namespace detail {
 
-/// Indices as a model takes them. Throws argument_error where Index does not hold all of a vocabulary's.
 template <class Index>
 std::vector<Index> indices_as(const std::vector<std::int32_t>& indices, std::int64_t size) {
  static_assert(std::is_same_v<Index, float> || std::is_same_v<Index, double> ||
@@ -12099,7 +11801,6 @@ std::vector<Index> indices_as(const std::vector<std::int32_t>& indices, std::int
   throw argument_error("indices of a vocabulary of " + std::to_string(size) + " words are no floats");
  return {indices.begin(), indices.end()};
 }
-
 }
 
 /// A data set with the columns "tokens" (Index, [length]) and "label" (i32, []). A model of `spec<float, dyn, dyn>` takes
@@ -12113,10 +11814,7 @@ dataset make_dataset(const labelled_texts& all, const text_vectorizer& words) {
  return result;
 }
 
-}
 // ---- tapegraph/data/text/windows.hpp ----
-
-namespace tapegraph::data {
 
 /// Windows of a long sequence for a model that foretells the next token: record i has the columns "tokens" (Index, [length]),
 /// the indices from i `stride` on, and "next" (i32, [length]), those one later. A `stride` of 0 is `length`: windows side by
@@ -12146,7 +11844,6 @@ dataset next_token_windows(std::vector<std::int32_t> indices, std::int64_t size,
  return dataset::from_generator((count - 1 - length) / stride + 1,
         {{"tokens", dtype_of<Index>, {length}}, {"next", dtype::i32, {length}}}, fill);
 }
-
 }
 
 #if !defined(TG_NO_THIRD_PARTY)
@@ -12190,7 +11887,6 @@ public:
 private:
  gzFile file_;
 };
-
 }
 
 /// text_lines of files that may be compressed by gzip.
@@ -12203,7 +11899,6 @@ template <class = void>
 auto gzip_lines(std::string path) {
  return gzip_lines(std::vector<std::string>{std::move(path)});
 }
-
 }
 // ---- tapegraph/data/readers/idx.hpp ----
 
@@ -12224,7 +11919,6 @@ namespace tapegraph::data {
 
 namespace detail {
 
-/// Reads plain and gzip files alike, with errors that name the file.
 class gzip_reader {
 public:
  explicit gzip_reader(const files::path& path) : name_(io::detail::quoted(path)) {
@@ -12237,7 +11931,6 @@ public:
  gzip_reader& operator=(const gzip_reader&) = delete;
  ~gzip_reader() { gzclose_r(file_); }
 
- /// Up to `bytes` bytes; fewer only at the end of the file.
  std::size_t read(void* to, std::size_t bytes) {
   std::size_t done = 0;
   while (done < bytes) {
@@ -12271,7 +11964,6 @@ inline bool idx_type(std::uint8_t code, dtype& type) {
  default: return false;
  }
 }
-
 }
 
 /// Reads one IDX file of any element type. Throws data_error naming the file where it is missing, empty, truncated,
@@ -12366,7 +12058,6 @@ inline labelled_images read_mnist(const files::path& folder, const std::string& 
  const auto images = find(part + "-images-idx3-ubyte");
  return read_idx_images(images, find(part + "-labels-idx1-ubyte"));
 }
-
 }
 // ---- tapegraph/data/readers/npz.hpp ----
 
@@ -12406,7 +12097,6 @@ constexpr int window_bits(deflate_frame frame) {
  return frame == deflate_frame::raw ? -15 : frame == deflate_frame::zlib ? 15 : 15 + 16;
 }
 
-/// What deflate can at most make of a byte: 258 bytes of two bits, and the head.
 constexpr std::uint64_t most_inflated(std::uint64_t compressed) {
  return compressed > (std::uint64_t{1} << 50) ? ~std::uint64_t{0} : compressed * 1032 + 1032;
 }
@@ -12420,19 +12110,16 @@ public:
  inflater& operator=(const inflater&) = delete;
  ~inflater() { inflateEnd(&stream_); }
 
- /// Gives zlib more to read, which the caller keeps until it is used up.
  void feed(const std::byte* data, std::size_t bytes) {
   stream_.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(data));
   stream_.avail_in = static_cast<uInt>(bytes);
  }
  std::size_t unread() const { return stream_.avail_in; }
  bool ended() const { return ended_; }
- /// Begins a further member of a gzip file.
  void again() {
   inflateReset(&stream_);
   ended_ = false;
  }
- /// Writes up to `bytes` bytes, fewer where the input is used up or the data end. Throws data_error where they are corrupt.
  std::size_t take(std::byte* to, std::size_t bytes) {
   const auto part = static_cast<uInt>(std::min<std::size_t>(bytes, 1u << 30));
   stream_.next_out = reinterpret_cast<Bytef*>(to);
@@ -12451,7 +12138,6 @@ private:
  z_stream stream_{};
  bool ended_ = false;
 };
-
 }
 
 /// Inflates all of `compressed`, to at most `limit` bytes; several gzip members become one. `what` names it in errors. Throws
@@ -12533,7 +12219,6 @@ inline std::uint32_t crc32_of(std::span<const std::byte> data) {
  }
  return static_cast<std::uint32_t>(crc);
 }
-
 }
 #endif
 #ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_ZIP_DIRECTORY_HPP
@@ -12559,17 +12244,16 @@ namespace tapegraph::io {
 /// A file in a zip archive.
 struct zip_member {
  std::string name;
- std::uint64_t size = 0;       ///< of what it holds
+ std::uint64_t size = 0; ///< of what it holds
  std::uint64_t compressed = 0; ///< of what stands in the archive
- std::uint64_t offset = 0;     ///< of its local header
- std::uint64_t end = 0;        ///< where the next member begins, or the directory
+ std::uint64_t offset = 0; ///< of its local header
+ std::uint64_t end = 0; ///< where the next member begins, or the directory
  std::uint32_t crc = 0;
  std::uint16_t method = 0; ///< 0: stored, 8: deflated; others are listed and not read
 };
 
 namespace detail {
 
-/// Little-endian numbers at a place that the caller has checked.
 template <class Number>
 Number little_endian(const std::byte* at) {
  Number value = 0;
@@ -12581,14 +12265,12 @@ constexpr std::uint32_t zip_local_mark = 0x04034B50, zip_central_mark = 0x02014B
       zip64_end_mark = 0x06064B50, zip64_locator_mark = 0x07064B50;
 constexpr std::uint32_t saturated = 0xFFFFFFFFu; // "see the 64-bit field"
 
-/// Text of a file as a message may show it: printable, and not long.
 inline std::string shown_name(std::string_view name) {
  std::string text;
  for (const char c : name.substr(0, 80)) text += static_cast<unsigned char>(c) < 0x20 || c == 0x7F ? '?' : c;
  return "'" + text + (name.size() > 80 ? "...'" : "'");
 }
 
-/// Why a name cannot be one of a member; empty for a good one. Nothing here writes members to disk, but what a list shows others may use.
 inline std::string objection_to_name(std::string_view name) {
  if (name.empty()) return "is empty";
  if (utf8_prefix(name) != name.size()) return "is not UTF-8";
@@ -12604,12 +12286,10 @@ inline std::string objection_to_name(std::string_view name) {
  return {};
 }
 
-/// Where the directory is.
 struct zip_directory_place {
  std::uint64_t offset = 0, bytes = 0, members = 0;
 };
 
-/// Reads from the archive: `read(offset, bytes)` gives exactly these bytes of the file, or throws.
 template <class Read>
 zip_directory_place find_zip_directory(const Read& read, std::uint64_t file_bytes, const std::string& file) {
  constexpr std::uint64_t end_bytes = 22, locator_bytes = 20;
@@ -12650,7 +12330,6 @@ zip_directory_place find_zip_directory(const Read& read, std::uint64_t file_byte
  return place;
 }
 
-/// The 64-bit fields of those of three that are saturated, from the member's extra fields.
 inline void read_zip64_field(std::span<const std::byte> extra, zip_member& member, const std::string& what) {
  const std::array<std::uint64_t*, 3> fields{&member.size, &member.compressed, &member.offset};
  if (std::none_of(fields.begin(), fields.end(), [](const auto* field) { return *field == saturated; })) return;
@@ -12673,8 +12352,6 @@ inline void read_zip64_field(std::span<const std::byte> extra, zip_member& membe
  throw data_error(what + ": its ZIP64 field is missing");
 }
 
-/// Members in the order of the directory, without folders. Throws data_error for what is encrypted, stands twice, overlaps, or has a
-/// name or a size that cannot be.
 template <class = void>
 std::vector<zip_member> parse_zip_directory(std::span<const std::byte> directory, const zip_directory_place& place,
            const std::string& file) {
@@ -12736,7 +12413,6 @@ std::vector<zip_member> parse_zip_directory(std::span<const std::byte> directory
  std::erase_if(members, [](const zip_member& member) { return member.name.back() == '/'; });
  return members;
 }
-
 }
 }
 #endif
@@ -12837,7 +12513,7 @@ private:
 using zip_reader = basic_zip_reader<>;
 
 struct zip_options {
- int level = 0;                         ///< 0: members are stored; 1 to 9: deflated, unless that is no smaller
+ int level = 0; ///< 0: members are stored; 1 to 9: deflated, unless that is no smaller
  std::uint64_t zip64_from = 0xFFFFFFFF; ///< sizes and offsets from this on get the 64-bit fields of ZIP64
 };
 
@@ -12942,7 +12618,6 @@ private:
  std::set<std::string> names_;
 };
 using zip_writer = basic_zip_writer<>;
-
 }
 #endif
 
@@ -13044,7 +12719,6 @@ void write_npz(const files::path& path, const std::map<std::string, any_tensor>&
  for (const auto& [name, value] : tensors) writer.add(name + ".npy", npy_to_bytes(array_of_tensor(value)));
  writer.commit();
 }
-
 }
 #endif
 
@@ -13066,7 +12740,6 @@ dataset from_npz(const files::path& path, std::vector<std::string> columns = {})
   detail::add_array(*source, name, reader.array(name), io::detail::quoted(path) + ", array '" + name + "'");
  return dataset(std::move(source));
 }
-
 }
 // ---- tapegraph/data/readers/record_file.hpp ----
 
@@ -13085,7 +12758,6 @@ enum class record_compression : std::uint8_t { automatic, none, gzip, zlib };
 
 namespace detail {
 
-/// What a file begins with. The first record's length has a checksum of its own: where that is right there is no compression.
 inline record_compression compression_of(std::string_view start) {
  const auto byte = [&](std::size_t i) { return static_cast<unsigned>(static_cast<unsigned char>(start[i])); };
  if (start.size() >= 12) {
@@ -13098,7 +12770,6 @@ inline record_compression compression_of(std::string_view start) {
  return record_compression::none;
 }
 
-/// Compresses what is written, piece by piece.
 class record_deflate {
 public:
  explicit record_deflate(record_compression kind)
@@ -13114,7 +12785,6 @@ public:
  }
 
  bool used() const { return used_; }
- /// Appends to `out` what the bytes become; the last piece ends the stream.
  void add(std::string_view bytes, bool last, std::string& out) {
   state_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
   state_.avail_in = static_cast<uInt>(bytes.size());
@@ -13131,9 +12801,7 @@ private:
  z_stream state_{};
  bool used_;
 };
-
 }
-
 }
 #ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_RECORD_FRAMING_HPP
 #define TAPEGRAPH_INLINED_TAPEGRAPH_IO_RECORD_FRAMING_HPP
@@ -13156,7 +12824,7 @@ inline constexpr std::size_t record_head_bytes = 12, record_tail_bytes = 4;
 
 /// Where a record stands in a file, for errors.
 struct record_place {
- std::string_view file;    ///< its path
+ std::string_view file; ///< its path
  std::uint64_t number = 0; ///< of the record, from 0
  std::uint64_t offset = 0; ///< of the record's first byte
 
@@ -13181,7 +12849,6 @@ inline std::string hexadecimal(std::uint64_t value) {
  for (std::size_t k = 8; k-- > 0; value >>= 4) text[k] = "0123456789abcdef"[value & 15];
  return "0x" + text;
 }
-
 }
 
 /// A record whose data is written straight into the buffer: what is appended between open_record, which returns the record's place, and
@@ -13273,7 +12940,6 @@ private:
  std::size_t at_ = 0;
  record_place place_;
 };
-
 }
 #endif
 
@@ -13487,7 +13153,6 @@ private:
  bool done_ = false;
 };
 using record_file_writer = basic_record_file_writer<>;
-
 }
 // ---- tapegraph/data/readers/record_stream.hpp ----
 
@@ -13520,7 +13185,6 @@ struct record_stream_options {
 
 namespace detail {
 
-/// The bytes of a file, one behind the other, inflated as they are asked for.
 template <class = void>
 class basic_record_bytes {
 public:
@@ -13539,8 +13203,6 @@ public:
  basic_record_bytes& operator=(const basic_record_bytes&) = delete;
 
  const std::string& path() const { return file_.name(); }
- /// Writes the next `bytes` bytes; fewer at the end of the file alone. Throws data_error where the compressed data are corrupt, end too
- /// early or go on behind their end.
  std::size_t read(char* to, std::size_t bytes) {
   std::size_t done = 0;
   while (done < bytes && !ended_)
@@ -13591,12 +13253,11 @@ private:
  std::string what_;
  std::vector<std::byte> packed_;
  std::unique_ptr<io::detail::inflater> inflating_;
- std::uint64_t at_ = 0;               ///< of the file, read so far
- std::size_t given_ = 0, filled_ = 0; ///< of the buffer, where nothing is compressed
+ std::uint64_t at_ = 0;
+ std::size_t given_ = 0, filled_ = 0;
  record_compression kind_ = record_compression::none;
  bool ended_ = false;
 };
-
 }
 
 /// The records of a file in their order. Besides the record that it reads it holds 64 KiB of the file and, of compressed ones, zlib's
@@ -13679,7 +13340,6 @@ struct record_stream_source {
  };
  reader open() const { return reader(*this); }
 };
-
 }
 
 /// The data of all records of TFRecord files, one file behind the other, as a set that is read from beginning to end in every epoch: a
@@ -13693,7 +13353,6 @@ template <class = void>
 auto streamed_records(std::string path, const record_stream_options& options = {}) {
  return streamed_records(std::vector<std::string>{std::move(path)}, options);
 }
-
 }
 #endif
 #if __has_include(<stb/stb_image.h>) || __has_include(<stb_image.h>)
@@ -13872,7 +13531,6 @@ bool create_directories(const path& folder, std::error_code& failure) {
  }
  return true;
 }
-
 }
 #endif
 
@@ -13891,13 +13549,13 @@ bool create_directories(const path& folder, std::error_code& failure) {
 namespace tapegraph::data {
 
 enum class file_order {
- natural,      ///< numbers by value: cat.2.png before cat.10.png
+ natural, ///< numbers by value: cat.2.png before cat.10.png
  lexicographic ///< by bytes: cat.10.png before cat.2.png
 };
 
 struct image_folder_options {
  std::int64_t height = 0, width = 0; ///< 0 and 0: as the first image; all must agree unless `resize`
- bool resize = false;                ///< bring every image to height x width instead of refusing other sizes
+ bool resize = false; ///< bring every image to height x width instead of refusing other sizes
  file_order order = file_order::natural;
  image_decoder decoder =
   nullptr; ///< of JPEG files: stb_image, or another such as decode_jpeg_by_turbo (data/readers/jpeg.hpp)
@@ -13907,7 +13565,6 @@ namespace detail {
 
 inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// Runs of digits compare as numbers, all else as bytes; equal names apart from leading zeros compare as bytes.
 inline bool natural_less(std::string_view left, std::string_view right) {
  std::size_t l = 0, r = 0;
  while (l < left.size() && r < right.size()) {
@@ -13939,7 +13596,6 @@ inline bool is_image_name(const std::string& name) {
  return extension == ".png" || extension == ".jpg" || extension == ".jpeg";
 }
 
-/// Names in a folder that `wanted` accepts, hidden ones left out, unsorted.
 template <class Wanted>
 std::vector<std::string> folder_entries(const files::path& folder, const Wanted& wanted) {
  std::error_code failure;
@@ -13975,13 +13631,12 @@ inline rgb_image read_image_file(const files::path& path, image_decoder decode, 
 inline std::string size_text(std::int64_t height, std::int64_t width) {
  return std::to_string(height) + "x" + std::to_string(width);
 }
-
 }
 
 /// Images in class folders, not read yet.
 struct image_files {
  std::vector<std::string> paths;
- std::vector<std::int32_t> labels;     ///< [paths.size()], in [0, class_names.size())
+ std::vector<std::int32_t> labels; ///< [paths.size()], in [0, class_names.size())
  std::vector<std::string> class_names; ///< name of each label
 };
 
@@ -14014,7 +13669,6 @@ inline image_files list_image_folder(const files::path& folder, file_order order
 
 namespace detail {
 
-/// read_image_folder with the decoder as an argument, so that this function is the same in every source.
 inline labelled_images read_image_folder_with(const files::path& folder, const image_folder_options& options,
            image_decoder decode) {
  const std::string operation = "read_image_folder(" + io::detail::quoted(folder) + ")";
@@ -14068,7 +13722,6 @@ static inline rgb_image decode_with_stb(std::span<const std::uint8_t> file) {
    std::vector<std::uint8_t>(pixels, pixels + std::size_t{3} * static_cast<std::size_t>(width) *
               static_cast<std::size_t>(height))};
 }
-
 }
 
 /// Decodes a PNG or JPEG file that was read already, a JPEG by `decoder` where one is named. Throws data_error with the reason alone.
@@ -14091,7 +13744,6 @@ static inline rgb_image decode_with_stb(std::span<const std::uint8_t> file) {
                 const image_folder_options& options = {}) {
  return detail::read_image_folder_with(folder, options, detail::decode_with_stb);
 }
-
 }
 #endif
 #if __has_include(<protozero/pbf_reader.hpp>)
@@ -14133,7 +13785,7 @@ struct feature {
  std::vector<std::int64_t> integers{};
 
  std::int64_t size() const {
-  return static_cast<std::int64_t>(kind == feature_kind::bytes    ? bytes.size()
+  return static_cast<std::int64_t>(kind == feature_kind::bytes ? bytes.size()
           : kind == feature_kind::floats ? floats.size()
                   : integers.size());
  }
@@ -14248,8 +13900,6 @@ std::string features_text(const example& all) {
  return features;
 }
 
-/// Calls f(name, Feature) for each entry of a map from names, Features or FeatureLists alike. A message that comes in several parts is
-/// their sum, as the format wants it.
 template <class F>
 void each_entry(pbf_reader map, const F& f) {
  while (map.next()) {
@@ -14268,7 +13918,6 @@ void each_entry(pbf_reader map, const F& f) {
  }
 }
 
-/// Calls the function for the kind with each value of the list (a view of bytes, a float, an integer); `none` where there is no list.
 template <class OnBytes, class OnFloat, class OnInteger>
 feature_kind each_value(pbf_reader message, const OnBytes& on_bytes, const OnFloat& on_float,
       const OnInteger& on_integer) {
@@ -14312,14 +13961,12 @@ inline feature read_feature(const pbf_reader& message) {
 
 using named_features = std::vector<std::pair<std::string, feature>>;
 
-/// Appends the entries of Features.
 inline void read_features(const pbf_reader& map, named_features& to) {
  each_entry(map, [&](std::string_view name, const pbf_reader& value) {
   to.emplace_back(std::string(name), read_feature(value));
  });
 }
 
-/// f, with what protozero throws as data_error.
 template <class F>
 auto as_message(const char* type, const F& f) {
  try {
@@ -14330,7 +13977,6 @@ auto as_message(const char* type, const F& f) {
 }
 
 inline pbf_reader message_of(std::string_view bytes) { return pbf_reader(bytes.data(), bytes.size()); }
-
 }
 
 /// The message's bytes, numbers packed, features in their order: the same bytes for the same features.
@@ -14397,7 +14043,6 @@ sequence_example parse_sequence_example(std::string_view bytes) {
   return all;
  });
 }
-
 }
 
 #include <cstddef>
@@ -14577,7 +14222,6 @@ private:
  Records records_;
  example_parser parser_;
 };
-
 }
 
 /// A data set of Examples in records that are read and parsed when a batch asks for them: `records` has size(), read(n, bytes) and
@@ -14586,7 +14230,6 @@ template <class Records>
 dataset make_dataset(Records records, example_parser parser) {
  return dataset(std::make_shared<detail::example_source<Records>>(std::move(records), std::move(parser)));
 }
-
 }
 #endif
 #if __has_include(<turbojpeg.h>)
@@ -14625,7 +14268,6 @@ struct jpeg_options {
 
 namespace detail {
 
-/// A decompressor for each thread.
 class jpeg_decompressor {
 public:
  jpeg_decompressor(const jpeg_decompressor&) = delete;
@@ -14641,8 +14283,6 @@ public:
   if (held_ == nullptr) throw data_error("libjpeg-turbo cannot be started");
   return held_;
  }
- /// What the library says, without the name of its function. Version 2.1 stays in the middle of a damaged header and takes the next
- /// file for its continuation, so after a failure there is a new one.
  [[noreturn]] void fail() {
   std::string_view text = tjGetErrorStr2(held_);
   if (const auto colon = text.find("(): "); colon != std::string_view::npos) text.remove_prefix(colon + 4);
@@ -14662,7 +14302,7 @@ private:
 
 struct jpeg_header {
  int height = 0, width = 0;
- bool four_inks = false; ///< CMYK or YCCK, which the library does not turn into red, green and blue
+ bool four_inks = false;
 };
 
 inline jpeg_header read_jpeg_header(jpeg_decompressor& library, std::span<const std::uint8_t> file) {
@@ -14684,7 +14324,6 @@ inline jpeg_header read_jpeg_header(jpeg_decompressor& library, std::span<const 
  return header;
 }
 
-/// The smallest size that suffices.
 inline jpeg_size scaled_size(const jpeg_header& header, const jpeg_options& options) {
  jpeg_size size{header.height, header.width};
  if (options.least_height <= 0 && options.least_width <= 0) return size;
@@ -14697,12 +14336,10 @@ inline jpeg_size scaled_size(const jpeg_header& header, const jpeg_options& opti
  return size;
 }
 
-/// Adobe's files hold inks inverted, 255 for none, and nobody else writes four of them.
 inline void inks_to_rgb(const std::vector<std::uint8_t>& inks, std::uint8_t* to) {
  for (std::size_t i = 0; i + 3 < inks.size(); i += 4, to += 3)
   for (std::size_t c = 0; c < 3; ++c) to[c] = static_cast<std::uint8_t>((inks[i + c] * inks[i + 3] + 127) / 255);
 }
-
 }
 
 /// Height and width of a JPEG, from its header alone. Throws data_error.
@@ -14746,7 +14383,6 @@ inline rgb_image decode_jpeg_by_turbo(std::span<const std::uint8_t> file) {
  auto decoded = decode_jpeg(file);
  return {decoded.height, decoded.width, std::move(decoded.pixels)};
 }
-
 }
 #endif
 #endif
@@ -14792,14 +14428,12 @@ void add_elements(void* sum, const void* left, const void* right, std::size_t co
 #pragma omp simd
  for (std::size_t i = 0; i < count; ++i) to[i] = added(a[i], b[i]);
 }
-
 }
 
 /// Of float, double, integers. The 16-bit types are added as float and rounded at every node of the tree; who wants sums of float
 /// widens the values first, as tree_accumulator does.
 template <class T>
 inline constexpr sum_kind sum_of{sizeof(T), &detail::add_elements<T>};
-
 }
 
 #include <sched.h>
@@ -15034,9 +14668,7 @@ private:
  std::vector<int> free_;
  std::vector<operation*> operations_;
 };
-
 }
-
 }
 
 /// The sum over ranks of a balanced binary tree whose leaves are the ranks in order. Reduce-scatter by halving the vector with
@@ -15063,7 +14695,6 @@ inline slice half_of(slice whole, bool upper) {
  const std::size_t middle = std::min(whole.end, whole.begin + half);
  return upper ? slice{middle, whole.end} : slice{whole.begin, middle};
 }
-
 }
 
 /// The elements of which `rank` of `size` ranks holds the sum after a reduce-scatter. `size` is a power of two.
@@ -15220,7 +14851,6 @@ private:
  std::byte* received_ = nullptr;
 };
 using tree_sum = basic_tree_sum<>;
-
 }
 
 /// What ranks do together beside sums of gradients. Those without a class of their own wait until they are done.
@@ -15369,7 +14999,6 @@ void sum_over_ranks(exchange& ranks, std::span<T> values, const std::string& lab
  sum.start_all_reduce(values.data());
  sum.wait();
 }
-
 }
 
 /// What all ranks must have alike is compared once, at the start: later it would show as numbers that drift, or as a wait without end.
@@ -15476,7 +15105,6 @@ template <class = void>
 void agree(exchange& ranks, std::initializer_list<agreed_field> fields) {
  agree(ranks, std::span<const agreed_field>(fields.begin(), fields.size()));
 }
-
 }
 // ---- tapegraph/distributed/imitated_network.hpp ----
 
@@ -15490,7 +15118,7 @@ namespace tapegraph::distributed {
 struct imitated_link {
  double bits_per_second = 10e9;
  double latency = 50e-6; ///< seconds until the first bit arrives
- double jitter = 0;      ///< up to so many seconds more, at random for each message: they arrive in another order
+ double jitter = 0; ///< up to so many seconds more, at random for each message: they arrive in another order
  std::uint64_t seed = 0; ///< of what is random
  double poll_seconds = 100e-9; ///< what one look at the network takes
 };
@@ -15698,7 +15326,6 @@ void run_on_network(int size, imitated_link link, const F& f) {
  for (std::thread& each : threads) each.join();
  if (first) std::rethrow_exception(first);
 }
-
 }
 // ---- tapegraph/distributed/nccl_exchange.hpp ----
 
@@ -15807,7 +15434,6 @@ private:
  nccl_functions functions_{};
 };
 using nccl_library = basic_nccl_library<>;
-
 }
 
 /// GPUs as ranks: pairs of ncclSend and ncclRecv on a stream. The tree decides the bits, not the library.
@@ -15933,7 +15559,6 @@ private:
  std::string last_ = "nothing";
 };
 using nccl_exchange = basic_nccl_exchange<>;
-
 }
 // ---- tapegraph/distributed/row_gather.hpp ----
 
@@ -15978,7 +15603,6 @@ private:
  std::size_t width_;
  block_gather indices_, rows_;
 };
-
 }
 // ---- tapegraph/distributed/server.hpp ----
 
@@ -16246,7 +15870,6 @@ std::optional<cluster_config> cluster_of_environment() {
  if (task) static_cast<void>(cluster->rank_of(*task));
  return cluster_config{std::move(*cluster), std::move(task)};
 }
-
 }
 // ---- tapegraph/distributed/rank_group.hpp ----
 
@@ -16312,7 +15935,6 @@ private:
  int first_channel_;
 };
 using rank_group = basic_rank_group<>;
-
 }
 
 /// A task among the others of its cluster.
@@ -16392,7 +16014,6 @@ private:
  std::function<void()> service_;
 };
 using server = basic_server<>;
-
 }
 // ---- tapegraph/distributed/thread_exchange.hpp ----
 
@@ -16551,7 +16172,6 @@ void run_ranks(int size, const F& f) {
  for (std::thread& each : threads) each.join();
  if (first) std::rethrow_exception(first);
 }
-
 }
 // ---- tapegraph/distributed/tree_accumulator.hpp ----
 
@@ -16624,7 +16244,6 @@ private:
  std::size_t top_ = 0;
  std::vector<std::vector<Sum>> partial_;
 };
-
 }
 // ---- tapegraph/nn/parameter_servers.hpp ----
 
@@ -16639,13 +16258,11 @@ enum class parameter_request : std::int64_t { pull = 1, push = 2, leave = 3 };
 
 struct parameter_header {
  parameter_request what = parameter_request::pull;
- std::int64_t step = 0; ///< steps that this worker has pushed
+ std::int64_t step = 0;
 };
 
-/// Channels of headers, of what workers send and of what they get. Groups of ranks have those from 1,024 on.
 inline constexpr int parameter_header_channel = 900, parameter_push_channel = 901, parameter_pull_channel = 902;
 
-/// A server's side. Of memory it has the block that it gives out, and for each worker one that it has been sent and one that is under way.
 template <class = void>
 class basic_parameter_service {
 public:
@@ -16653,7 +16270,6 @@ public:
   bool synchronous = true;
   std::int64_t max_staleness = -1;
  };
- /// `apply(block of gradients, block of weights after it)` makes an update. `weights`: what the first pull gets.
  basic_parameter_service(distributed::exchange& ranks, std::vector<int> workers, std::vector<std::byte> weights,
        rules how, std::function<void(std::span<const std::byte>, std::span<std::byte>)> apply)
   : ranks_(&ranks), how_(how), weights_(std::move(weights)), apply_(std::move(apply)), clients_(workers.size()) {
@@ -16670,8 +16286,6 @@ public:
    for (distributed::request* r : {&each.heard, &each.block, &each.reply}) ranks_->cancel(*r);
  }
 
- /// Until every worker has left; then all get the last weights. Throws exchange_error where nothing has come for the exchange's
- /// deadline.
  void run() {
   for (client& each : clients_) listen(each);
   while (!all_left()) await([this] { return look(); });
@@ -16687,7 +16301,7 @@ private:
   parameter_header header;
   distributed::request heard, block, reply;
   std::vector<std::byte> pushed, given;
-  std::int64_t steps = 0; ///< pushed so far
+  std::int64_t steps = 0;
   bool waits = false, left = false;
  };
  template <class Done>
@@ -16784,7 +16398,6 @@ private:
  std::size_t first_ = 0;
 };
 using parameter_service = basic_parameter_service<>;
-
 }
 // ---- tapegraph/nn/parameter_servers/options.hpp ----
 
@@ -16808,21 +16421,17 @@ struct parameter_options {
 
 namespace detail {
 
-/// A variable's place among the bytes that travel between a worker and its server.
 struct held_variable {
- int variable;              ///< its number in the model's list
- std::size_t offset, bytes; ///< in the block of its server
+ int variable;
+ std::size_t offset, bytes;
 };
 
-/// What each server holds, in the order of the model's variables.
 struct parameter_plan {
  std::vector<std::vector<held_variable>> held;
- std::vector<std::size_t> bytes; ///< of a server's block
+ std::vector<std::size_t> bytes;
  std::string text;               ///< "hidden/kernel=0;..."
 };
 
-/// Throws argument_error for a variable that steps assign (a moving average), for a task that holds none, and for a pattern that
-/// nothing matches.
 template <class = void>
 parameter_plan plan_parameters(const variable_list& variables, const server& where, const parameter_options& options) {
  const auto servers = where.server_ranks().size();
@@ -16871,21 +16480,15 @@ parameter_plan plan_parameters(const variable_list& variables, const server& whe
  }
  return plan;
 }
-
 }
-}
-
-namespace tapegraph {
 
 namespace detail {
 
-/// Whether an optimizer looks at all gradients at once (a global norm), which no server has.
 template <class Optimizer>
 constexpr bool looks_at_all_gradients() {
  return requires { Optimizer::shared; }
  || scales_loss<Optimizer>();
 }
-
 }
 
 /// Variables of a model that tasks of job "ps" hold and update, with an optimizer there; tasks that compute pull them and push
@@ -17062,7 +16665,6 @@ private:
  std::int64_t pushed_ = 0;
  bool finished_ = false;
 };
-
 }
 // ---- tapegraph/nn/sharded.hpp ----
 
@@ -17079,8 +16681,6 @@ private:
 
 namespace tapegraph::ir {
 
-/// What a shard adds up. In the shard's program each is the new value of a variable that nothing reads, so that its kernel writes
-/// into the memory where shards are added; these variables stand behind all others, in this order.
 namespace folded {
 inline constexpr std::string_view measured =
  "shard_measured"; ///< the loss, and behind it accuracy, where there is one: shares of means
@@ -17090,7 +16690,6 @@ inline constexpr std::string_view state = "shard_state"; ///< what layers assign
 inline constexpr std::string_view rows = "shard_rows";   ///< outputs: rows of a gradient, and behind them their indices
 }
 
-/// A loss times a shard's share of the batch's records, an input of the program.
 constexpr graph_node shared_loss(trace& t, const graph_node& loss, const graph_node& share) {
  if (loss.type() != dtype::f32 && loss.type() != dtype::f64) {
   const operand_info given = t.info(loss.id());
@@ -17100,8 +16699,6 @@ constexpr graph_node shared_loss(trace& t, const graph_node& loss, const graph_n
  return eval(loss * tapegraph::detail::as_type_of(loss, share));
 }
 
-/// The model on a shard and the gradients of its share of the loss. Means over records are what shards are weighted for: the sum of
-/// n_v / n times the mean over n_v records is the mean over all n.
 template <class Model, class Spec, class Loss, bool Scaled>
 struct shard_gradient_trace {
  using previous = forward_trace<Model, Spec, Loss>;
@@ -17120,7 +16717,6 @@ constexpr bool is_metric_state(const trace& t, int variable) {
  return false;
 }
 
-/// The shard's program.
 template <class Model, class Spec, class Loss, bool Scaled>
 struct shard_trace {
  using previous = shard_gradient_trace<Model, Spec, Loss, Scaled>;
@@ -17166,8 +16762,6 @@ private:
  }
 };
 
-/// The update's program. Its inputs, behind the step's own, which nothing reads: what shards have added up, in the order of the
-/// variables of the shard's program, and of each gradient by rows all shards' rows and their indices.
 template <class Model, class Spec, class Loss, class Optimizer>
 struct shard_update_trace {
  using previous = gradient_trace<Model, Spec, Loss, tapegraph::detail::scales_loss<Optimizer>()>;
@@ -17200,7 +16794,6 @@ struct shard_update_trace {
   apply_constraints<Model>(t);
  }
 };
-
 }
 
 /// The order of a schedule's calls, changed when the program is made: any order in which operands come before results gives the same
@@ -17208,7 +16801,6 @@ struct shard_update_trace {
 
 namespace tapegraph::detail {
 
-/// A program's view with its steps in another order.
 template <class = void>
 class basic_reordered_view {
 public:
@@ -17227,7 +16819,6 @@ private:
 };
 using reordered_view = basic_reordered_view<>;
 
-/// Which step makes the buffer of a node; -1: none.
 template <class = void>
 std::vector<int> makers_of(const ir::program_view& view) {
  std::vector<int> maker(static_cast<std::size_t>(view.nodes.size()), -1);
@@ -17239,8 +16830,6 @@ std::vector<int> makers_of(const ir::program_view& view) {
  return maker;
 }
 
-/// The steps in an order in which what becomes a shard's gradient comes as early as its operands do: a filter's gradient before the
-/// input's, so that it is on its way while the layers before are computed. Chains of values with the gradient's shape count as it.
 template <class = void>
 std::vector<int> gradients_first(const ir::program_view& view) {
  const std::vector<int> maker = makers_of(view);
@@ -17299,7 +16888,6 @@ std::vector<int> gradients_first(const ir::program_view& view) {
  return order;
 }
 
-/// The steps in order of keys: each step's own or the largest of what it reads.
 template <class = void>
 std::vector<int> ordered_by(const ir::program_view& view, std::vector<int> key) {
  const std::vector<int> maker = makers_of(view);
@@ -17317,7 +16905,6 @@ std::vector<int> ordered_by(const ir::program_view& view, std::vector<int> key) 
      [&](int a, int b) { return key[static_cast<std::size_t>(a)] < key[static_cast<std::size_t>(b)]; });
  return order;
 }
-
 }
 // ---- tapegraph/nn/sharded/owner.hpp ----
 
@@ -17329,8 +16916,6 @@ std::vector<int> ordered_by(const ir::program_view& view, std::vector<int> key) 
 
 namespace tapegraph::detail {
 
-/// to = last + parts[0], then + parts[1], ...: all levels of the tree that a shard completes, in one pass over memory. `to` may be any
-/// of the others.
 template <class T>
 void add_levels(T* to, const T* last, const T* const* parts, int levels, std::int64_t count) {
  using vector = cpu::vector<T, 32>;
@@ -17355,31 +16940,23 @@ void add_levels(T* to, const T* last, const T* const* parts, int levels, std::in
  });
 }
 
-/// A range of the sums that goes to other ranks by itself: some values, or a piece of one.
 struct sum_part {
  dtype type;
- std::size_t begin, end; ///< bytes
- int ready;              ///< the last step of a shard's schedule that touches it
+ std::size_t begin, end;
+ int ready;
  std::string name;
 };
 
-/// What is smaller goes together with the next: at 10 Gb/s so many bytes take as long as a message's way.
 inline constexpr std::size_t least_part = 64 * 1024;
-/// What is larger goes in pieces, of which one moves while another is added.
 inline constexpr std::size_t most_part = 1 << 20;
 
-/// What the shards of a process add up, one after another: values that lie side by side, doubles first, in log2(shards) partial sums
-/// and the memory of the shard at work. The sum of shards [0, 8) is ((0+1)+(2+3))+((4+5)+(6+7)).
 template <class = void>
 class basic_shard_sums {
 public:
- /// A value of so many elements, f64 or f32; returns its number. Before the first shard. `ready`: the step of the shard's schedule
- /// behind which nothing touches it, by which values lie in order.
  int add(dtype type, std::int64_t elements, int ready = 0, std::string name = {}) {
   values_.push_back({type, 0, elements, ready, std::move(name)});
   return static_cast<int>(values_.size()) - 1;
  }
- /// Before the first of `shards` shards, a power of two. Makes room for them, where there is none yet.
  void begin(int shards) {
   if (buffers_.empty()) place();
   const auto wanted = static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(shards)));
@@ -17390,14 +16967,11 @@ public:
   shard_ = 0;
   shards_ = shards;
  }
- /// Where the shard at work writes a value.
  std::byte* target(int number) const { return leaf() + values_[static_cast<std::size_t>(number)].offset; }
- /// A shard without records: it adds nothing.
  void skip() {
   std::memset(leaf(), 0, bytes_);
   next();
  }
- /// The shard at work is done.
  void next() {
   const int levels = std::countr_one(static_cast<unsigned>(shard_++));
   if (levels == 0) return;
@@ -17405,7 +16979,6 @@ public:
   add_region<double>(to, levels, 0, doubles_);
   add_region<float>(to, levels, doubles_, bytes_);
  }
- /// What `next` does behind the last shard, for a part alone.
  void fold(const sum_part& p) const {
   const int levels = std::countr_one(static_cast<unsigned>(shard_));
   if (levels == 0) return;
@@ -17414,22 +16987,18 @@ public:
   else
    add_region<float>(partial(0), levels, p.begin, p.end);
  }
- /// The last shard is done, whose parts were folded one by one.
  void folded() { ++shard_; }
  bool at_last_shard() const { return shard_ + 1 == shards_; }
- /// In the order in which they are ready; known from `begin` on, and the same wherever the same values were added.
  const std::vector<sum_part>& parts() const { return parts_; }
  bool touches(int number, const sum_part& p) const {
   const value& v = values_[static_cast<std::size_t>(number)];
   return v.elements > 0 && v.offset < p.end &&
    p.begin < v.offset + static_cast<std::size_t>(v.elements) * size_of(v.type);
  }
- /// The sum, behind the last shard.
  std::byte* sum() const { return partial(0); }
  std::byte* sum(int number) const { return partial(0) + values_[static_cast<std::size_t>(number)].offset; }
  std::size_t bytes() const { return bytes_; }
  std::size_t bytes_of_doubles() const { return doubles_; }
- /// Bytes of all partial sums.
  std::size_t memory() const { return buffers_.size() * bytes_; }
 
 private:
@@ -17505,7 +17074,6 @@ private:
  int shard_ = 0, shards_ = 1;
 };
 using shard_sums = basic_shard_sums<>;
-
 }
 
 /// The upper levels of the tree of sums: what shards have added up, bucket by bucket, over ranks. A bucket starts behind the call that
@@ -17524,13 +17092,11 @@ struct exchange_report {
 
 namespace detail {
 
-/// All sums of a model over ranks.
 template <class = void>
 class basic_rank_sums {
 public:
  explicit basic_rank_sums(distributed::exchange& ranks) : ranks_(&ranks) {}
 
- /// Opens the exchanges of a layout, the first time; on every rank in the same place.
  void open(const shard_sums& sums) {
   if (opened_) return;
   opened_ = true;
@@ -17543,14 +17109,12 @@ public:
  bool known() const { return opened_; }
  std::size_t size() const { return buckets_.size(); }
  void begin() { started_ = 0; }
- /// Folds and starts what nothing touches behind step `step` of the last shard.
  void start_ready(const shard_sums& sums, int step) {
   for (; started_ < buckets_.size() && sums.parts()[started_].ready <= step; ++started_) {
    sums.fold(sums.parts()[started_]);
    start(sums, started_);
   }
  }
- /// Starts all that are left, folded already.
  void start_all(const shard_sums& sums) {
   for (; started_ < buckets_.size(); ++started_) start(sums, started_);
  }
@@ -17579,7 +17143,6 @@ public:
  void wait_all(const shard_sums& sums) {
   for (std::size_t i = 0; i < buckets_.size(); ++i) wait(sums, i);
  }
- /// Behind an error: nothing is under way any more on this rank.
  void abandon() noexcept {
   for (const auto& each : buckets_) each->sum.abandon();
  }
@@ -17613,8 +17176,6 @@ private:
  bool opened_ = false;
 };
 
-/// While it lives, exchanges move on under the calls of a program: f is told of each call, before and after it, and messages are looked
-/// after between the tasks of a kernel. Whoever watched the thread before is told as if nobody else did.
 template <class F>
 class exchange_watch final : public runtime::call_observer {
 public:
@@ -17672,12 +17233,9 @@ private:
  runtime::observer_scope scope_;
  cpu::listen_between_tasks listen_;
 };
+}
 
-}
-}
 // ---- tapegraph/nn/sharded/options.hpp ----
-
-namespace tapegraph {
 
 /// How a model's training step is cut: `compile<Mode>(model{}, spec, loss{}, adam{}, sharded{.shards = 8})`. Each batch is cut into
 /// so many shards of (almost) equal size, a power of two. Their gradients, weighted by their records, are added by one balanced tree;
@@ -17692,11 +17250,9 @@ struct sharded {
 
 namespace detail {
 
-/// The mode of models whose step is cut into shards.
 template <class Mode>
 struct sharded_mode {};
 
-/// The mean over the steps that count is of the whole batch: how much a shard's mean counts is not known before all shards have run.
 template <class Model, class Spec>
 constexpr void refuse_masks() {
  static_assert(
@@ -17714,20 +17270,16 @@ void check_shards(int shards, int ranks) {
  if (ranks > 1) distributed::require_tree(ranks, shards);
 }
 
-/// The records of shard `shard` of `shards` in a batch of `records`: sizes differ by one at most.
 struct shard_range {
  std::int64_t first, count;
  shard_range(std::int64_t records, int shard, int shards)
   : first(records * shard / shards), count(records * (shard + 1) / shards - first) {}
 };
 
-/// Random numbers know their shard: it stands in the 16 bits above the step's 32 (core/philox.hpp), so that the first shard draws
-/// what a whole batch does.
 inline random_state random_of_shard(std::uint64_t seed, std::int64_t step, int shard) {
  return {seed, static_cast<std::uint64_t>(step) | static_cast<std::uint64_t>(shard) << 32};
 }
 
-/// Views of a shard's records in a batch's columns.
 inline void cut_columns(const buffer_view* columns, std::size_t count, const shard_range& range, buffer_view* to) {
  for (std::size_t i = 0; i < count; ++i) {
   to[i] = columns[i];
@@ -17738,7 +17290,6 @@ inline void cut_columns(const buffer_view* columns, std::size_t count, const sha
  }
 }
 
-/// The records of a batch that can be cut: every column has as many.
 template <class = void>
 std::int64_t records_to_cut(const buffer_view* columns, std::size_t count, int shards, bool ends_epoch) {
  for (std::size_t i = 0; i < count; ++i)
@@ -17753,15 +17304,12 @@ std::int64_t records_to_cut(const buffer_view* columns, std::size_t count, int s
        std::to_string(shards) + " shards");
  return records;
 }
-
 }
 }
 // ---- tapegraph/nn/sharded/rows.hpp ----
 
 namespace tapegraph::detail {
 
-/// The rows of gradients that shards have gathered, and their indices, one shard's behind the other's. Equal rows are added by the
-/// update, over all shards in their order.
 template <class = void>
 class basic_row_sums {
 public:
@@ -17772,7 +17320,6 @@ public:
    p.count = 0;
   }
  }
- /// Rows [picks..., rest...] of gradient `number` and indices [picks...] behind those of earlier shards.
  void add(std::size_t number, const buffer_view& rows, const buffer_view& indices) {
   if (parts_.size() <= number) parts_.resize(number + 1);
   part& p = parts_[number];
@@ -17793,7 +17340,6 @@ public:
   append(p.indices, indices);
   p.count += count;
  }
- /// All rows [n, rest...] of a gradient, or their indices [n].
  buffer_view view(std::size_t number, bool rows) {
   part& p = parts_[number];
   buffer_view v = rows ? p.row : p.index;
@@ -17805,13 +17351,11 @@ public:
  std::span<const std::byte> bytes(std::size_t number, bool rows) const {
   return rows ? parts_[number].rows : parts_[number].indices;
  }
- /// Others in their place.
  void replace(std::size_t number, bool rows, std::span<const std::byte> bytes) {
   part& p = parts_[number];
   (rows ? p.rows : p.indices).assign(bytes.begin(), bytes.end());
   p.count = static_cast<std::int64_t>(p.indices.size() / size_of(p.index.type));
  }
- /// The derivative by the whole variable.
  any_tensor whole(std::size_t number, const variable& v) {
   any_tensor result(v.type(), v.shape());
   std::memset(result.write(), 0, result.outline_view().bytes());
@@ -17843,18 +17387,15 @@ private:
  std::vector<part> parts_;
 };
 using row_sums = basic_row_sums<>;
-
 }
 
 /// What models of both modes keep of their shards, and of the ranks that share them.
 
 namespace tapegraph::detail {
 
-/// Rows of sparse gradients over ranks.
 template <class = void>
 class basic_rank_rows {
 public:
- /// All ranks' rows of each gradient, those of rank 0 first.
  void gather(distributed::exchange& ranks, row_sums& rows) {
   if (rows.size() > 0 && !blocks_) blocks_.emplace(ranks, "rows of sparse gradients");
   for (std::size_t k = 0; k < rows.size(); ++k)
@@ -17869,15 +17410,11 @@ private:
  std::optional<distributed::block_gather> blocks_;
 };
 
-/// A model's shards. Trainer: what of the mode it is based on.
 template <class Trainer>
 class shard_owner : public Trainer {
 public:
- /// Into how many shards a batch is cut.
  int shards() const { return shards_; }
- /// How many ranks share them.
  int rank_count() const { return ranks_ == nullptr ? 1 : ranks_->size(); }
- /// What fit asks for: 0 leaves the number as it is. Returns it. Throws argument_error for one that cannot be, the same on every rank.
  int use_shards(std::int64_t batch_size, int shards) {
   const int asked = shards != 0 ? shards : shards_;
   check_shards(asked, rank_count());
@@ -17890,11 +17427,9 @@ public:
   distributed::barrier(*ranks_, "begin of fit"); // what the chief wrote before is there when others look for it
   return shards_;
  }
- /// The sums over ranks of a step, in the order in which they start; none before the first step, and on one process.
  std::vector<exchange_report> exchanges() const {
   return ranks_ == nullptr ? std::vector<exchange_report>() : over_ranks_->reports(sums_);
  }
- /// The same as a table, behind the plan that tg::explain prints.
  std::string exchanges_text() const {
   const std::vector<exchange_report> all = exchanges();
   std::string text;
@@ -17907,8 +17442,6 @@ public:
   }
   return text;
  }
- /// At the end of an epoch in which each rank read a part of the set. Throws exchange_error unless together they have read every
- /// record of its batches once.
  void count_records(const data::loader& from) {
   if (ranks_ == nullptr) return;
   std::uint64_t read[2]{static_cast<std::uint64_t>(from.read().count), from.read().sum};
@@ -17919,7 +17452,6 @@ public:
        std::to_string(ranks_->rank()) +
        ", or not the same ones; is the set the same everywhere?");
  }
- /// Bytes of the sums over shards.
  std::size_t shard_sum_bytes() const { return sums_.memory(); }
 
 protected:
@@ -17934,12 +17466,9 @@ protected:
   this->writes_files_ = ranks_->is_chief();
  }
 
- /// This rank's shards.
  int first_shard() const { return ranks_ == nullptr ? 0 : shards_ / rank_count() * ranks_->rank(); }
  int own_shards() const { return shards_ / rank_count(); }
 
- /// The records of a batch, of which each rank is given all. Before the first step ranks compare what they must have alike. A rank
- /// may be without records once it knows what it adds up: `planned` says that it does before it has run a shard.
  std::int64_t begin_step(batch_columns columns, std::size_t count, bool planned = false) {
   const bool known = ranks_ == nullptr || over_ranks_->known();
   const std::int64_t records = records_to_cut(columns, count, shards_, this->fitting_ && (known || planned));
@@ -17949,7 +17478,6 @@ protected:
   if (!known) agree_at_start(columns, count);
   return records;
  }
- /// Starts the sums over the shards of all ranks that have not started, and takes all ranks' rows. They are awaited by wait_for_ranks.
  void sum_over_ranks() {
   if (ranks_ == nullptr) return;
   over_ranks_->open(sums_);
@@ -17990,7 +17518,6 @@ private:
   distributed::agree(*ranks_, std::span<const distributed::agreed_field>(fields));
  }
 };
-
 }
 
 /// A step of shards in graph mode, of models of any type.
@@ -18004,17 +17531,13 @@ class basic_sharded_trainer : public shard_owner<basic_graph_trainer<>> {
 protected:
  using base::base;
 
- /// What the shards of a batch add up: on several ranks under way when it returns.
  void add_shards(ir::program& p, batch_columns columns);
- /// Feeds it to the update's program, and runs that.
  step_result update_with(ir::program& p);
  gradient_list summed_gradients(const ir::program& p);
- /// Behind add_shards, which knows what is awaited before which call.
  ir::program& update_program_of(const ir::program_view& program) {
   if (!update_) update_ = std::make_unique<ir::program>(awaiting(program));
   return *update_;
  }
- /// Metrics begin the step with what they had, and what the shards have measured.
  void add_metrics();
 
  std::unique_ptr<ir::program> update_;
@@ -18037,7 +17560,7 @@ private:
  void connect_shard(ir::program& p);
 
  struct folded_value {
-  int variable, sum, of; ///< in the shard's program; in the sums; whose (-1: nobody's)
+  int variable, sum, of;
   std::string_view kind;
  };
  std::vector<folded_value> folded_;
@@ -18255,14 +17778,12 @@ gradient_list basic_sharded_trainer<X>::summed_gradients(const ir::program& p) {
  }
  return list;
 }
-
 }
 
 namespace tapegraph {
 
 namespace detail {
 
-/// A step of shards in eager mode, what does not depend on the model's type.
 template <class = void>
 class basic_eager_shards : public shard_owner<basic_trainer<>> {
 protected:
@@ -18270,14 +17791,11 @@ protected:
 
  struct differentiated_shard {
   const step_result& measured;
-  const std::vector<any_tensor>& gradients; ///< first of variables, then of gathered rows
-  std::size_t dense;                        ///< how many of variables
+  const std::vector<any_tensor>& gradients;
+  std::size_t dense;
  };
- /// While it lives metrics have measured nothing; they go on with what they had, and behind `add_metrics` with what shards added.
  using metric_guard = basic_trainer<>::metric_state_guard;
 
- /// A shard's values, which the context and the tape have found, into the sums. `share`: of the batch's records; `skipped`: shards
- /// without records before this one.
  void add_shard(eager_context& context, const differentiated_shard& found, double share, int skipped) {
   std::vector<const any_tensor*> values, states;
   metrics_.clear();
@@ -18327,7 +17845,6 @@ protected:
   std::memcpy(&r.accuracy, sums_.sum(1), sizeof(double));
   return r;
  }
- /// The sums in the places of the last shard's values.
  void take_sums(eager_context& context, std::vector<any_tensor>& gradients, std::size_t dense) {
   context.updates.clear();
   int next = first_gradient_;
@@ -18362,7 +17879,6 @@ protected:
   rows_.begin();
   begun_ = false;
  }
- /// Behind the last shard; `skipped`: those without records before here.
  void end_shards(int skipped) {
   if (!begun_) sums_.begin(own_shards());
   while (skipped-- > 0) sums_.skip();
@@ -18392,7 +17908,6 @@ private:
  int first_gradient_ = 2;
  bool placed_ = false, begun_ = false;
 };
-
 }
 
 /// A model in eager mode whose batches are cut into shards.
@@ -18469,10 +17984,7 @@ private:
  }
 };
 
-}
 // ---- tapegraph/nn/sharded/graph_model.hpp ----
-
-namespace tapegraph {
 
 /// A model in graph mode whose batches are cut into shards: in the place of the training program there is one of a shard, whose arena
 /// is that of a shard, and one of the update.
@@ -18529,7 +18041,6 @@ private:
   return this->summed_gradients(p);
  }
 };
-
 }
 
 /// Steps that are cut into shards. Not part of tapegraph.hpp.
@@ -18601,7 +18112,6 @@ template <class Mode, auto Model, class Spec, class Loss, class Optimizer, class
  return detail::told_by(
   detail::model_mistake<Mode, detail::model_constant<Model>, Spec, measured<Loss, Metrics...>, Optimizer>());
 }
-
 }
 // ---- tapegraph/io.hpp ----
 
@@ -18677,7 +18187,6 @@ inline void check_axes(std::int64_t axes) {
   throw shape_error("borrow: memory of " + std::to_string(axes) + " axes, tensors have at most " +
       std::to_string(max_rank));
 }
-/// Memory of so many axes by two functions of the axis.
 template <class T, class Extent, class Stride>
 strided_memory<T> strided_by(T* data, std::int64_t axes, const Extent& extent, const Stride& stride) {
  check_axes(axes);
@@ -18738,13 +18247,11 @@ concept mat_like = requires(X& x) {
 template <class X>
 concept contiguous_values = std::ranges::contiguous_range<X> && std::ranges::sized_range<X>;
 
-/// Whether something that is about to go away only looks at its elements.
 template <class X>
 concept looks_at = mdspan_like<X> || std::ranges::borrowed_range<X>;
 
-/// OpenCV's numbers of element types.
 constexpr dtype dtype_of_depth(int depth) {
- constexpr dtype known[] = {dtype::u8,  dtype::i8,  dtype::u16, dtype::i16,
+ constexpr dtype known[] = {dtype::u8, dtype::i8, dtype::u16, dtype::i16,
        dtype::i32, dtype::f32, dtype::f64, dtype::f16};
  return depth >= 0 && depth < 8 ? known[depth] : dtype::boolean;
 }
@@ -18769,7 +18276,6 @@ strided_memory<T> memory_of_mat(X& x) {
  m.strides[2] = 1;
  return m;
 }
-
 }
 
 /// Where the elements of something of another library stand. For a matrix of OpenCV, [rows, cols, channels], the element type is
@@ -18859,7 +18365,6 @@ constexpr void refuse_temporary() {
  static_assert(std::is_lvalue_reference_v<X> || looks_at<std::remove_cvref_t<X>>,
     "borrow: a temporary that owns its elements; give it a name, or adopt() it");
 }
-
 }
 
 /// A tensor over elements of somebody else, row by row, without copying them. They must stay where they are, and as they are, while the
@@ -18963,7 +18468,6 @@ View view_as(Tensor& t) {
  else
   return View(t.mutable_data(), extents);
 }
-
 }
 
 // ---- tapegraph/io/dlpack.hpp ----
@@ -19012,7 +18516,6 @@ static_assert(sizeof(array) == 48 && offsetof(array, byte_offset) == 40 && sizeo
 static_assert(sizeof(managed_tensor_versioned) == 80 && offsetof(managed_tensor_versioned, tensor) == 32);
 
 inline constexpr std::uint64_t read_only_flag = 1, copied_flag = 2;
-
 }
 
 namespace detail {
@@ -19034,7 +18537,6 @@ constexpr dlpack::data_type dlpack_type_of(dtype type) {
  }
  return {code, static_cast<std::uint8_t>(8 * size_of(type)), 1};
 }
-/// Throws dtype_error for types that tensors have not.
 template <class = void>
 dtype dtype_of_dlpack(dlpack::data_type given) {
  for (int i = 0; i <= static_cast<int>(dtype::boolean); ++i) {
@@ -19046,7 +18548,6 @@ dtype dtype_of_dlpack(dlpack::data_type given) {
      " lanes are none of a tensor's");
 }
 
-/// What is handed out, and what keeps it.
 template <class Managed>
 struct dlpack_export {
  Managed managed{};
@@ -19075,7 +18576,6 @@ Managed* export_dlpack(const any_tensor& kept, void* data) {
  whole->managed.deleter = [](Managed* m) { delete static_cast<dlpack_export<Managed>*>(m->context); };
  return &whole.release()->managed;
 }
-
 }
 
 /// A tensor for another library to read, in the CPU's memory, without a copy: the buffer stays until the deleter is called, which
@@ -19099,13 +18599,12 @@ Managed* to_dlpack_mutable(any_tensor& t) {
 
 /// What from_dlpack does with elements that do not stand row by row, or are not aligned.
 enum class dlpack_copies {
- never,    ///< an error
+ never, ///< an error
  if_needed ///< they are copied
 };
 
 namespace detail {
 
-/// Elements of any strides, byte by byte.
 inline void gather_bytes(const dlpack::array& a, int axis, const std::byte* from, std::size_t size, std::byte*& to) {
  if (axis == a.ndim) {
   std::memcpy(to, from, size);
@@ -19154,7 +18653,6 @@ any_tensor import_dlpack(const dlpack::array& a, std::shared_ptr<const void> own
   gather_bytes(a, 0, first, size_of(type), to);
  return copy;
 }
-
 }
 
 /// A tensor over what another library exported, without copying it; `tg::tensor<float> x(tg::from_dlpack(m))`. The structure is this
@@ -19182,7 +18680,6 @@ any_tensor from_dlpack(dlpack::managed_tensor* given, dlpack_copies copies = dlp
  });
  return detail::import_dlpack(given->tensor, owner, false, copies);
 }
-
 }
 
 // ---- tapegraph/io/atomic_folder.hpp ----
@@ -19293,11 +18790,8 @@ bool create_directories(const path& folder, std::error_code& failure) {
  }
  return true;
 }
-
 }
 #endif
-
-#include <csignal>
 
 /// Folders of files that belong together: they appear under their name, and go, all at once.
 
@@ -19305,7 +18799,6 @@ namespace tapegraph::io {
 
 namespace detail {
 
-/// What begins the names of folders that are being written, or removed. The process and a number follow.
 inline constexpr std::string_view unfinished_prefix = ".unfinished-";
 
 inline unsigned next_unfinished(bool take) {
@@ -19317,14 +18810,12 @@ inline files::path unfinished_name(const files::path& beside) {
   (std::string(unfinished_prefix) + std::to_string(::getpid()) + "-" + std::to_string(next_unfinished(true)));
 }
 
-/// Puts a folder's entries on disk, as far as the file system does that.
 inline void flush_folder(const files::path& folder) {
  const int handle = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
  if (handle < 0) return;
  (void)::fsync(handle);
  ::close(handle);
 }
-
 }
 
 /// Removes a folder with what is in it. Whenever the process ends, the folder is there whole or not at all. Throws data_error where it
@@ -19410,7 +18901,6 @@ private:
  files::path name_, temporary_;
 };
 using atomic_folder = basic_atomic_folder<>;
-
 }
 // ---- tapegraph/io/checkpoint_manager.hpp ----
 
@@ -19420,7 +18910,6 @@ using atomic_folder = basic_atomic_folder<>;
 
 namespace tapegraph::io::detail {
 
-/// The numbers N of a folder's entries `<prefix>N<suffix>`, ascending. Throws data_error where the folder cannot be read.
 template <class = void>
 std::vector<std::int64_t> numbered_entries(const files::path& folder, std::string_view prefix,
           std::string_view suffix) {
@@ -19441,7 +18930,6 @@ std::vector<std::int64_t> numbered_entries(const files::path& folder, std::strin
  return found;
 }
 
-/// Those of ascending steps that are not among the newest `keep`; none where `keep` is 0.
 template <class = void>
 std::vector<std::int64_t> surplus_of(std::vector<std::int64_t> steps, std::int64_t keep) {
  const auto count = static_cast<std::int64_t>(steps.size());
@@ -19449,13 +18937,11 @@ std::vector<std::int64_t> surplus_of(std::vector<std::int64_t> steps, std::int64
  return steps;
 }
 
-/// Whether a value is better than the best so far; NaN never is, and any number is better than nothing.
 inline bool improves(double value, bool has_best, double best, bool highest) {
  if (std::isnan(value)) return false;
  return !has_best || (highest ? value > best : value < best);
 }
 
-/// Makes a folder with those that it lies in. Throws data_error where that is impossible.
 template <class = void>
 void make_folder(const files::path& folder) {
  std::error_code failure;
@@ -19463,7 +18949,6 @@ void make_folder(const files::path& folder) {
  if (failure || !files::is_directory(folder, failure))
   throw data_error(quoted(folder) + ": cannot be made a folder" + (failure ? ": " + failure.message() : ""));
 }
-
 }
 // ---- tapegraph/io/checkpoint_state.hpp ----
 
@@ -19473,10 +18958,10 @@ namespace tapegraph {
 
 /// Where training stood. Who trains with `fit` need fill in nothing: its place in the data is among the tensors.
 struct checkpoint_state {
- std::int64_t step = -1;    ///< -1 in what is given to save: the model's
- std::int64_t epoch = 0;    ///< from 0
+ std::int64_t step = -1; ///< -1 in what is given to save: the model's
+ std::int64_t epoch = 0; ///< from 0
  std::int64_t position = 0; ///< batches of the epoch that were seen, or what else a loop of one's own goes on by
- std::uint64_t seed = 0;    ///< the model's
+ std::uint64_t seed = 0; ///< the model's
  std::map<std::string, double> metrics{};
 
  /// A metric; NaN where there is none of that name.
@@ -19498,7 +18983,6 @@ std::string text_of(const checkpoint_state& state) {
  return text + "}}\n";
 }
 
-/// Throws data_error naming `origin` where the text is no state. Names that it does not know it passes over.
 template <class = void>
 checkpoint_state state_of(std::string_view text, const std::string& origin) {
  json_reader json(text, origin);
@@ -19536,7 +19020,6 @@ checkpoint_state read_state(const files::path& path) {
  const auto bytes = read_file(path);
  return state_of({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, quoted(path));
 }
-
 }
 }
 // ---- tapegraph/io/weights.hpp ----
@@ -19554,9 +19037,9 @@ namespace tapegraph::io {
 
 /// How a mapping will be read.
 enum class file_access {
- random,     ///< here and there: the system reads ahead as it does by default
+ random, ///< here and there: the system reads ahead as it does by default
  sequential, ///< once from beginning to end: read ahead far
- all         ///< all of it, soon: start to read at once
+ all ///< all of it, soon: start to read at once
 };
 
 /// A file mapped to read from. An empty file is an empty span. Files that others only ever replace, as atomic_file does, stay what they
@@ -19605,7 +19088,6 @@ private:
  const std::byte* data_ = nullptr;
  std::size_t size_ = 0;
 };
-
 }
 // ---- tapegraph/io/safetensors_header.hpp ----
 
@@ -19648,7 +19130,6 @@ safetensors_header parse_safetensors_header(std::string_view text, std::uint64_t
 
 template <class = void>
 std::string safetensors_header_text(const safetensors_header& header, const std::string& operation);
-
 }
 
 #if !defined(TG_WEIGHTS_COMPILED)
@@ -19771,7 +19252,6 @@ std::string safetensors_header_text(const safetensors_header& header, const std:
  }
  return text += '}';
 }
-
 }
 #endif
 
@@ -19816,7 +19296,6 @@ void check_safetensors_tiling(std::vector<safetensors_place>& places, std::uint6
  if (at != data_bytes)
   throw data_error(file + ": " + std::to_string(data_bytes - at) + " bytes after the last tensor");
 }
-
 }
 
 template <class = void>
@@ -19909,7 +19388,6 @@ void write_safetensors_to(const Write& write, const safetensors_layout& layout) 
  for (std::size_t i = 0; i < layout.order.size(); ++i)
   if (layout.bytes[i] > 0) write(layout.order[i]->data, static_cast<std::size_t>(layout.bytes[i]));
 }
-
 }
 
 template <class = void>
@@ -19922,12 +19400,9 @@ void write_safetensors_arrays(const files::path& path, const std::vector<safeten
  out.commit();
 }
 
-}
 // ---- tapegraph/io/safetensors_shards.hpp ----
 
 // ---- tapegraph/io/safetensors_reader.hpp ----
-
-namespace tapegraph::io {
 
 namespace detail {
 
@@ -19973,7 +19448,6 @@ shard_index parse_shard_index(std::string_view text, const std::string& origin) 
 }
 
 inline bool is_shard_index(const files::path& path) { return path.native().ends_with(".index.json"); }
-
 }
 
 template <class = void>
@@ -20032,10 +19506,6 @@ private:
 };
 using safetensors_reader = basic_safetensors_reader<>;
 
-}
-
-namespace tapegraph::io {
-
 struct shards {
  files::path path;
  std::uint64_t max_bytes = 5'000'000'000;
@@ -20067,7 +19537,6 @@ std::set<std::string> files_of_index(const files::path& index) {
  }
  return files;
 }
-
 }
 
 template <class = void>
@@ -20127,7 +19596,6 @@ files::path write_safetensors_shards(const shards& to, std::vector<safetensors_e
   if (written.count(old) == 0) files::remove(folder / old, failure);
  return index;
 }
-
 }
 // ---- tapegraph/io/stored_model.hpp ----
 
@@ -20137,7 +19605,6 @@ namespace tapegraph {
 
 namespace detail {
 
-/// What stands before the names of an optimizer's tensors, so that no layer's name can be taken for one.
 inline constexpr std::string_view optimizer_prefix = "__optimizer__/";
 
 inline std::vector<std::int64_t> extents_of(const shape& dims) { return {dims.data(), dims.data() + dims.rank()}; }
@@ -20146,12 +19613,9 @@ inline std::string stored_name(const variable& v) {
  return v.optimizer_state() ? std::string(optimizer_prefix) + v.path() : v.path();
 }
 
-/// The same for the state of a run of fit.
 inline constexpr std::string_view run_prefix = "__fit__/";
-/// Of what save_options::everything writes; files of a later one are refused.
 inline constexpr std::int64_t checkpoint_version = 1;
 
-/// A number of a file's metadata. Throws data_error where there is none, or it is no number; `what` names it.
 template <class Number = std::int64_t>
 Number stored_number(const io::safetensors_view& file, const std::string& name, const char* key, const char* what) {
  const auto found = file.metadata.find(key);
@@ -20165,7 +19629,6 @@ Number stored_number(const io::safetensors_view& file, const std::string& name, 
  return number;
 }
 
-/// A model as tensors that files hold; the values stay where they are.
 struct model_entries {
  std::vector<io::safetensors_entry> entries;
  std::map<std::string, std::string> metadata;
@@ -20196,10 +19659,9 @@ model_entries entries_of(const model_to_save& model, const save_options& options
  return result;
 }
 
-/// What a file says beside its tensors, and what of it is wanted.
 struct stored_contents {
- bool state = false;      ///< the optimizer's
- bool everything = false; ///< and the run
+ bool state = false;
+ bool everything = false;
  std::int64_t step = 0;
  std::uint64_t seed = 0;
 };
@@ -20230,19 +19692,16 @@ inline bool is_partial(const load_options& o) {
  return !o.only.empty() || !o.prefix.empty() || !o.into.empty() || !o.rename.empty() || !o.strict;
 }
 
-/// Where the value of a variable comes from.
 struct stored_pair {
  variable* to;
  const io::array_view* from;
 };
 
-/// "[3,4] f32"
 template <class = void>
 std::string described(const std::vector<std::int64_t>& dims, dtype type) {
  return io::shape_text(dims) + " " + name_of(type);
 }
 
-/// Names, of many the first, in quotes.
 template <class = void>
 std::string some_names(const std::vector<std::string>& names) {
  constexpr std::size_t most = 10;
@@ -20253,7 +19712,6 @@ std::string some_names(const std::vector<std::string>& names) {
  return text;
 }
 
-/// What the model calls the tensors of a file, and which of its variables are meant.
 template <class = void>
 class name_map {
 public:
@@ -20277,7 +19735,6 @@ public:
     throw argument_error(name + ": rename: no tensor '" + options.rename[i].first + "', there are " +
          some_names(stored));
  }
- /// By the model's paths, the file's names.
  const std::map<std::string, std::string>& names() const { return names_; }
  bool wants(std::string_view path) const {
   if (!options_.into.empty() && !path_matches(options_.into, path)) return false;
@@ -20374,7 +19831,6 @@ std::vector<stored_pair> match_all(const io::safetensors_view& file, const std::
  return pairs;
 }
 
-/// A tensor of a file, copied. Throws shape_error where it has more axes than tensors have.
 template <class = void>
 any_tensor tensor_of(const io::array_view& array, const std::string& file, const std::string& key) {
  if (array.shape.size() > static_cast<std::size_t>(max_rank))
@@ -20385,7 +19841,6 @@ any_tensor tensor_of(const io::array_view& array, const std::string& file, const
  return value;
 }
 
-/// What a file holds of a run of fit.
 template <class = void>
 state_entries stored_run(const io::safetensors_view& file, const std::string& name) {
  state_entries run;
@@ -20394,7 +19849,6 @@ state_entries stored_run(const io::safetensors_view& file, const std::string& na
  return run;
 }
 
-/// Frozen are those that were frozen when everything was saved; the others are as they were made.
 template <class = void>
 void restore_frozen(variable_list& variables, const std::string& frozen) {
  for (variable& v : variables) {
@@ -20403,7 +19857,6 @@ void restore_frozen(variable_list& variables, const std::string& frozen) {
  }
 }
 
-/// Sets a model's variables, and what else is asked for, from a file's tensors; `name` begins errors.
 template <class = void>
 load_report load_stored(const io::safetensors_view& file, const std::string& name, const model_to_load& model,
       const load_options& options) {
@@ -20430,7 +19883,6 @@ load_report load_stored(const io::safetensors_view& file, const std::string& nam
  }
  return report;
 }
-
 }
 }
 
@@ -20460,7 +19912,6 @@ load_report load_weights(const files::path& path, const model_to_load& model, co
  return load_stored(file.contents(), io::detail::quoted(path), model, options);
 }
 
-/// What model.save and model.load are made of; they find it when this header is included.
 template <class Path>
 struct weight_file {
  static void save(const Path& path, const model_to_save& model, const save_options& options) {
@@ -20477,7 +19928,6 @@ struct weight_file<io::shards> {
   save_shards(to, model, options);
  }
 };
-
 }
 
 namespace io {
@@ -20514,7 +19964,6 @@ void write_safetensors(const files::path& path, const std::map<std::string, any_
   entries.push_back({name, value.type(), tapegraph::detail::extents_of(value.shape()), value.read()});
  write_safetensors_arrays(path, entries);
 }
-
 }
 }
 
@@ -20542,13 +19991,13 @@ namespace tapegraph {
 
 /// How checkpoints are kept, in the words of TensorFlow's CheckpointManager.
 struct checkpoint_manager_options {
- std::int64_t max_to_keep = 5;      ///< the newest so many; 0: all
+ std::int64_t max_to_keep = 5; ///< the newest so many; 0: all
  std::int64_t keep_every_steps = 0; ///< those of steps that are multiples of it stay, too; 0: none
- std::string best{};                ///< a metric: the checkpoint with its best value stays, too
- better mode = better::automatic;   ///< whether more of that metric is better
+ std::string best{}; ///< a metric: the checkpoint with its best value stays, too
+ better mode = better::automatic; ///< whether more of that metric is better
  /// Saving copies the variables and returns; a thread writes them. false: save returns when everything is on disk.
  bool background = true;
- std::uint64_t max_shard_bytes = 0;     ///< above 0: files of at most so many bytes, with an index
+ std::uint64_t max_shard_bytes = 0; ///< above 0: files of at most so many bytes, with an index
  save_options save{.everything = true}; ///< what is kept; the default resumes exactly
  bool writes =
   true; ///< false: reads alone, as ranks do that are not the chief; save does nothing, no folder is made
@@ -20556,7 +20005,6 @@ struct checkpoint_manager_options {
 
 namespace detail {
 
-/// A model's tensors at one moment, copied, so that training may go on while they are written. The memory is kept for the next.
 struct weight_snapshot {
  std::vector<io::safetensors_entry> entries;
  std::map<std::string, std::string> metadata;
@@ -20582,7 +20030,6 @@ struct weight_snapshot {
   }
  }
 };
-/// The path of a model that is saved into a snapshot.
 struct snapshot_place {
  weight_snapshot& snapshot;
 };
@@ -20593,7 +20040,6 @@ struct weight_file<snapshot_place> {
   to.snapshot.take(entries_of(model, options));
  }
 };
-
 }
 
 /// Checkpoints of one folder: written whole or not at all whenever the process ends, the newest and the best kept, one at a time
@@ -20757,7 +20203,6 @@ private:
  std::exception_ptr failure_;
 };
 using checkpoint_manager = basic_checkpoint_manager<>;
-
 }
 // ---- tapegraph/io/confusion_chart.hpp ----
 
@@ -20771,18 +20216,18 @@ enum class chart_kind { line, grouped_bar };
 
 struct chart_series {
  std::string name;
- std::vector<double> y;   ///< one per x or category; NaN leaves a gap
+ std::vector<double> y; ///< one per x or category; NaN leaves a gap
  std::vector<double> x{}; ///< lines only; empty: the chart's x
 };
 
 struct chart {
  std::string title{}, x_label{}, y_label{};
  chart_kind kind = chart_kind::line;
- std::vector<double> x{};               ///< lines: where the points are
+ std::vector<double> x{}; ///< lines: where the points are
  std::vector<std::string> categories{}; ///< bars: one group each
  std::vector<chart_series> series{};
- bool log2_x = false;   ///< lines: x in powers of two
- bool whole_x = false;  ///< lines: no ticks between whole numbers of x, as of epochs
+ bool log2_x = false; ///< lines: x in powers of two
+ bool whole_x = false; ///< lines: no ticks between whole numbers of x, as of epochs
  bool from_zero = true; ///< the y axis begins at zero where all values are positive
  int width = 720, height = 440;
 };
@@ -20824,7 +20269,6 @@ struct chart_axis {
  double part(double value) const { return (value - low) / (high - low); }
 };
 
-/// About five ticks at multiples of 1, 2 or 5 times a power of ten, at least `least_step` apart; the axis ends on ticks.
 inline chart_axis linear_axis(double low, double high, double least_step = 0) {
  if (!(low < high)) {
   const double room = low == 0 ? 1 : std::abs(low) * 0.5;
@@ -20833,7 +20277,7 @@ inline chart_axis linear_axis(double low, double high, double least_step = 0) {
  }
  const double rough = (high - low) / 5;
  const double power = std::pow(10.0, std::floor(std::log10(rough)));
- const double step = std::max(least_step, power * (rough / power <= 1   ? 1
+ const double step = std::max(least_step, power * (rough / power <= 1 ? 1
              : rough / power <= 2 ? 2
              : rough / power <= 5 ? 5
                   : 10));
@@ -20843,7 +20287,6 @@ inline chart_axis linear_axis(double low, double high, double least_step = 0) {
  return axis;
 }
 
-/// Ticks at powers of two, at most ten of them.
 inline chart_axis log2_axis(double low, double high) {
  double first = std::floor(std::log2(low)), last = std::ceil(std::log2(high));
  if (first == last) first -= 1, last += 1;
@@ -20857,7 +20300,6 @@ inline std::string svg_text(double x, double y, const char* attributes, std::str
  return "<text x=\"" + place(x) + "\" y=\"" + place(y) + "\" " + attributes + ">" + xml_text(text) + "</text>\n";
 }
 
-/// Where the plot lies inside the picture, and what belongs where in it.
 struct chart_frame {
  double left, right, top, bottom;
  chart_axis x, y;
@@ -20925,7 +20367,7 @@ inline std::string svg_axes(const chart& c, const chart_frame& f) {
       decimal(std::abs(tick) < 1e-9 * (f.y.high - f.y.low) ? 0 : tick));
  for (const double tick : f.x.ticks)
   out += svg_text(f.at_x(tick), f.bottom + 20, "text-anchor=\"middle\"",
-      decimal(c.log2_x                                       ? std::exp2(tick)
+      decimal(c.log2_x ? std::exp2(tick)
         : std::abs(tick) < 1e-9 * (f.x.high - f.x.low) ? 0
                    : tick));
  const double middle = (f.top + f.bottom) / 2;
@@ -20996,7 +20438,6 @@ inline std::string svg_legend(const chart& c, const chart_frame& f) {
  }
  return out;
 }
-
 }
 
 /// The chart as an SVG document. Throws argument_error for no series, series of the wrong length, or an x that a
@@ -21021,7 +20462,6 @@ inline void write_svg_chart(const files::path& path, const chart& c) {
  out.write(text);
  out.commit();
 }
-
 }
 
 /// A confusion matrix as a picture.
@@ -21058,24 +20498,20 @@ tensor<double> confusion_counts(const std::vector<L>& labels, const std::vector<
 
 namespace detail {
 
-/// White to blue: what share of its row a cell has, by its root, so that a few mistakes among many are seen.
 inline std::string confusion_colour(double share) {
  const double depth = std::sqrt(share);
  const auto mix = [&](int dark) { return static_cast<int>(255 + (dark - 255) * depth + 0.5); };
  return "rgb(" + std::to_string(mix(0x08)) + "," + std::to_string(mix(0x45)) + "," + std::to_string(mix(0x94)) + ")";
 }
-/// "1234", "12.5k", "3.2M": as much as a cell has room for.
 inline std::string short_count(double count) {
  if (count < 10000) return decimal(count, "%.4g");
  return count < 1e6 ? decimal(count / 1e3, "%.3g") + "k" : decimal(count / 1e6, "%.3g") + "M";
 }
-/// About as wide as 12-pixel text is.
 inline double text_width(std::string_view text) {
  std::size_t letters = 0;
  for (const char c : text) letters += (static_cast<unsigned char>(c) & 0xC0u) != 0x80u;
  return 6.8 * static_cast<double>(letters);
 }
-
 }
 
 /// A confusion matrix [classes, classes], rows labels and columns predictions, as an SVG document: counts, coloured by their share of
@@ -21169,7 +20605,6 @@ void write_confusion_svg(const files::path& path, const tensor<T>& matrix, const
  out.write(text);
  out.commit();
 }
-
 }
 // ---- tapegraph/io/csv.hpp ----
 
@@ -21198,7 +20633,6 @@ template <class T>
    return std::string(text, std::to_chars(text, text + sizeof text, value).ptr);
   }
  }
-
 }
 
 /// Comma-separated values as RFC 4180 has them, with line feeds for line ends.
@@ -21245,7 +20679,6 @@ private:
  std::size_t columns_;
  std::ofstream out_;
 };
-
 }
 // ---- tapegraph/io/eager_picture.hpp ----
 
@@ -21261,10 +20694,10 @@ namespace tapegraph::io {
 
 /// Which part of a training step a node belongs to.
 enum class graph_part {
- forward,  ///< results, loss and metrics need it
- loss,     ///< of these, what stands behind the model's own output
+ forward, ///< results, loss and metrics need it
+ loss, ///< of these, what stands behind the model's own output
  gradient, ///< adjoints
- update    ///< an optimizer's, or a moving average's
+ update ///< an optimizer's, or a moving average's
 };
 
 /// A node. `inputs` are indices in the list.
@@ -21276,11 +20709,11 @@ struct graph_item {
  std::string scope{}; ///< of the model, without the part
  dtype type = dtype::f32;
  std::vector<std::int64_t> shape{}; ///< -1: known when extents are bound
- double value = 0;                  ///< of a constant
+ double value = 0; ///< of a constant
  std::string line{};                ///< of the source: "model.hpp:23"
- int call = -1;                     ///< the kernel call that computes it; -1: none, or part of another's
- std::string kernel{};              ///< of that call
- double flops = 0, bytes = 0;       ///< that it is predicted to cost, for explain_options' extents
+ int call = -1; ///< the kernel call that computes it; -1: none, or part of another's
+ std::string kernel{}; ///< of that call
+ double flops = 0, bytes = 0; ///< that it is predicted to cost, for explain_options' extents
 };
 
 namespace detail {
@@ -21313,7 +20746,6 @@ std::vector<graph_part> graph_parts(const ir::program_view& view) {
  return part;
 }
 
-/// What is not a name's stays out of it; a name without letters is its operation's.
 inline std::string graph_name(std::string_view text) {
  std::string name;
  for (const char c : text) {
@@ -21323,7 +20755,6 @@ inline std::string graph_name(std::string_view text) {
  }
  return name;
 }
-
 }
 
 /// The nodes of a program in the order in which they are computed, and behind them its results and updates.
@@ -21424,7 +20855,6 @@ std::vector<std::string> graph_call_names(const ir::program_view& view) {
  for (const ir::step_entry& step : view.steps) names.push_back(items[static_cast<std::size_t>(step.node)].name);
  return names;
 }
-
 }
 
 /// A graph folded into boxes, a scope each, and where they stand in layers: what io/graph_picture.hpp draws.
@@ -21454,7 +20884,6 @@ struct graph_boxes {
  int scopes = 0;
 };
 
-/// "f32 [?, 8]"
 inline std::string item_shape(const graph_item& item) {
  std::string text = std::string(name_of(item.type)) + " [";
  for (std::size_t i = 0; i < item.shape.size(); ++i)
@@ -21462,7 +20891,6 @@ inline std::string item_shape(const graph_item& item) {
  return text + "]";
 }
 
-/// The first `depth` names of a scope.
 inline std::string folded_scope(std::string_view scope, int depth) {
  std::size_t end = 0;
  for (int i = 0; i < depth && end < scope.size(); ++i) {
@@ -21472,7 +20900,6 @@ inline std::string folded_scope(std::string_view scope, int depth) {
  return std::string(scope.substr(0, end));
 }
 
-/// The forward pass, folded.
 template <class = void>
 graph_boxes fold_graph(const std::vector<graph_item>& items, int depth) {
  graph_boxes g;
@@ -21545,7 +20972,6 @@ graph_boxes fold_graph(const std::vector<graph_item>& items, int depth) {
  return g;
 }
 
-/// Sets layers: a box below all that it reads; inputs just above who reads them first. Long edges get bends.
 template <class = void>
 void set_layers(graph_boxes& g) {
  for (int box = 0; box < g.scopes; ++box)
@@ -21576,7 +21002,6 @@ void set_layers(graph_boxes& g) {
  }
 }
 
-/// Sets x and y: each layer is ordered and moved towards the mean of what it is connected to, down and up again.
 template <class = void>
 void set_places(graph_boxes& g, double gap, double between) {
  std::vector<std::vector<int>> layers, above(g.boxes.size()), below(g.boxes.size());
@@ -21636,7 +21061,6 @@ void set_places(graph_boxes& g, double gap, double between) {
  }
  for (graph_box& b : g.boxes) b.x -= least;
 }
-
 }
 
 /// A compiled model as a picture, without Graphviz: its scopes as boxes from inputs to loss. graph/dot.hpp has every node.
@@ -21681,7 +21105,6 @@ std::string edge_path(const graph_boxes& g, const graph_edge& e) {
  curve(to.x, to.y - to.height / 2 - 2);
  return path;
 }
-
 }
 
 /// The forward pass of a program as an SVG document: a box for each scope with its operations, parameters and share of the floating-point
@@ -21761,7 +21184,6 @@ void write_graph_svg(const files::path& path, const Model& model, const graph_pi
  out.write(text);
  out.commit();
 }
-
 }
 
 /// Pictures of models in eager mode, as io/graph_picture.hpp and graph/dot.hpp draw those of graph mode: of the trace by which tg::compile
@@ -21771,7 +21193,6 @@ namespace tapegraph {
 
 namespace ir {
 
-/// What a builder's program would be. Its kernels do nothing, so that it can be bound and its cost predicted, and not run.
 template <class Builder>
 const program_view& drawn_program() {
  using reduced = compile_stage<detail::reduced<compile_stage<detail::simplified<traced_stage<Builder>>>>>;
@@ -21790,7 +21211,6 @@ const program_view& drawn_program() {
  }();
  return view;
 }
-
 }
 
 /// The step of a model in eager mode as graph mode would schedule it: its training step, or what it predicts where it has no optimizer.
@@ -21815,9 +21235,7 @@ std::string graph_svg(const compiled_model<eager, Model, Spec, Loss, Optimizer>&
      const graph_picture& options = {}) {
  return graph_svg(drawn_step(model), options);
 }
-
 }
-
 }
 // ---- tapegraph/io/history_chart.hpp ----
 
@@ -21882,7 +21300,6 @@ void write_history_svg(const files::path& path, const history& h, int columns = 
  out.write(text);
  out.commit();
 }
-
 }
 // ---- tapegraph/io/pickle.hpp ----
 
@@ -21903,7 +21320,7 @@ enum class pickle_kind : std::uint8_t {
  dict,
  set,
  global,    ///< a class or function, `text` is "module.name"
- call,      ///< items: the callee, its arguments, and the state given to the result, if one was
+ call, ///< items: the callee, its arguments, and the state given to the result, if one was
  persistent ///< items: what stands for something outside the pickle
 };
 
@@ -21912,7 +21329,7 @@ struct pickle_node {
  pickle_kind kind = pickle_kind::none;
  std::int64_t integer = 0; ///< of an integer or a boolean
  double real = 0;
- std::string text{};                 ///< of a text, bytes or a global
+ std::string text{}; ///< of a text, bytes or a global
  std::vector<std::uint32_t> items{}; ///< of a dict: key, value, key, value
 };
 
@@ -22121,7 +21538,6 @@ private:
   if (kind == pickle_kind::dict && items.size() % 2 != 0) fail("a key without a value");
   add(kind).items = std::move(items);
  }
- /// Items for a container, or for what a call gives: an OrderedDict is filled like a dict.
  void extend(pickle_kind kind, const std::vector<std::uint32_t>& items) {
   if (kind == pickle_kind::dict && items.size() % 2 != 0) fail("a key without a value");
   std::uint32_t to = top();
@@ -22154,7 +21570,6 @@ private:
  std::vector<std::uint32_t> stack_, memo_;
  std::vector<std::size_t> marks_;
 };
-
 }
 
 /// Reads a pickle of plain data; `what` names it in errors. Throws data_error, naming the byte, where it is truncated, of another
@@ -22163,167 +21578,7 @@ template <class = void>
 pickle_value read_pickle(std::span<const std::byte> file, pickle_rule allowed, const std::string& what) {
  return detail::pickle_machine<>(file, allowed, what).run();
 }
-
 }
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_PROGRESS_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_IO_PROGRESS_HPP
-// ---- tapegraph/io/progress.hpp ----
-
-#include <iostream>
-
-#include <sys/ioctl.h>
-
-/// One line that says how training goes:
-///
-///     epoch 2/10 [=====>    ] 34/57 12.3 steps/s loss 0.6123 accuracy 0.671 eta 3 s
-
-namespace tapegraph::io {
-
-/// A name and its value, as in `loss 0.6123`. The name is borrowed for the call.
-struct progress_value {
- std::string_view name;
- double value;
-};
-
-enum class progress_style {
- automatic, ///< in_place where the stream is a terminal
- in_place,  ///< one line, overwritten, at most ten times a second
- plain,     ///< whole lines: now and then, and at the end of each epoch
- per_epoch, ///< a line at the end of each epoch
- quiet
-};
-
-/// A time as people say it: "8.4 s", "42 s", "3 min 05 s", "2 h 10 min".
-inline std::string duration_text(double seconds) {
- const auto whole = static_cast<long long>(seconds + 0.5);
- char text[48];
- if (seconds < 9.95)
-  std::snprintf(text, sizeof text, "%.1f s", seconds);
- else if (whole < 60)
-  std::snprintf(text, sizeof text, "%lld s", whole);
- else if (whole < 3600)
-  std::snprintf(text, sizeof text, "%lld min %02lld s", whole / 60, whole % 60);
- else
-  std::snprintf(text, sizeof text, "%lld h %02lld min", whole / 3600, whole / 60 % 60);
- return text;
-}
-
-class progress_line {
-public:
- using clock_function = double (*)(); ///< seconds since some fixed moment
-
- explicit progress_line(std::ostream& out = std::cerr, progress_style style = progress_style::automatic,
-      clock_function now = tapegraph::detail::steady_seconds)
-  : out_(out), style_(style), now_(now) {
-  int descriptor = -1;
-  if (&out == &std::cout) descriptor = STDOUT_FILENO;
-  if (&out == &std::cerr || &out == &std::clog) descriptor = STDERR_FILENO;
-  const bool terminal = descriptor >= 0 && ::isatty(descriptor) == 1;
-  if (style_ == progress_style::automatic) style_ = terminal ? progress_style::in_place : progress_style::plain;
-  winsize size{};
-  if (terminal && ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 1) width_ = size.ws_col - 1u;
-  text_.reserve(512);
-  interval_ = style_ == progress_style::in_place ? 0.1 : 10.0;
- }
-
- /// Begins an epoch, counted from 1, of `steps` steps (0: not known).
- void begin_epoch(std::int64_t epoch, std::int64_t epochs, std::int64_t steps) {
-  epoch_ = epoch;
-  epochs_ = epochs;
-  steps_ = steps;
-  started_ = shown_ = now_();
- }
-
- /// After step `step`, counted from 1, of the epoch. Shows only what the eye can follow; returns whether it did.
- /// `values`: what has a name and a value each.
- template <class Values>
- bool update(std::int64_t step, const Values& values) {
-  if (style_ == progress_style::quiet || style_ == progress_style::per_epoch) return false;
-  const double now = now_();
-  if (now - shown_ < interval_) return false;
-  shown_ = now;
-  compose(step, values, now - started_, false);
-  show(false);
-  return true;
- }
- bool update(std::int64_t step, std::initializer_list<progress_value> values) {
-  return update(step, std::span<const progress_value>(values.begin(), values.size()));
- }
-
- /// Ends the epoch after `step` steps with a line that stays.
- template <class Values>
- void end_epoch(std::int64_t step, const Values& values) {
-  if (style_ == progress_style::quiet) return;
-  compose(step, values, now_() - started_, true);
-  show(true);
- }
- void end_epoch(std::int64_t step, std::initializer_list<progress_value> values) {
-  end_epoch(step, std::span<const progress_value>(values.begin(), values.size()));
- }
-
-private:
- template <class... Args>
- void append(const char* format, Args... args) {
-  char text[96];
-  const int length = std::snprintf(text, sizeof text, format, args...);
-  text_.append(text, std::min(static_cast<std::size_t>(std::max(length, 0)), sizeof text - 1));
- }
-
- template <class Values>
- void compose(std::int64_t step, const Values& values, double elapsed, bool last) {
-  constexpr int cells = 20;
-  text_.clear();
-  append("epoch %lld/%lld ", static_cast<long long>(epoch_), static_cast<long long>(epochs_));
-  if (steps_ > 0) {
-   const auto full = static_cast<int>(cells * std::clamp<std::int64_t>(step, 0, steps_) / steps_);
-   text_ += '[';
-   text_.append(static_cast<std::size_t>(full), '=');
-   if (full < cells) text_.append(1, '>').append(static_cast<std::size_t>(cells - full - 1), ' ');
-   text_ += "] ";
-   append("%lld/%lld ", static_cast<long long>(step), static_cast<long long>(steps_));
-  } else {
-   append("step %lld ", static_cast<long long>(step));
-  }
-  const double rate = elapsed > 0 ? static_cast<double>(step) / elapsed : 0;
-  append(rate < 99.95 ? "%.1f steps/s" : "%.0f steps/s", rate);
-  for (const auto& value : values) {
-   (text_ += ' ').append(value.name);
-   append(" %.4g", value.value);
-  }
-  if (last) {
-   text_ += " in ";
-   text_ += duration_text(elapsed);
-  } else if (steps_ > 0 && rate > 0) {
-   text_ += " eta ";
-   text_ += duration_text(static_cast<double>(std::max<std::int64_t>(steps_ - step, 0)) / rate);
-  }
- }
-
- void show(bool last) {
-  if (style_ == progress_style::in_place) {
-   if (!last && text_.size() > width_) text_.resize(width_);
-   const std::size_t length = text_.size();
-   if (length < on_screen_) text_.append(on_screen_ - length, ' ');
-   on_screen_ = last ? 0 : length;
-   out_.put('\r');
-  }
-  out_.write(text_.data(), static_cast<std::streamsize>(text_.size()));
-  if (last || style_ != progress_style::in_place) out_.put('\n');
-  out_.flush();
- }
-
- std::ostream& out_;
- progress_style style_;
- clock_function now_;
- std::string text_; ///< reused, so that an update allocates nothing
- std::size_t width_ = 400;
- std::size_t on_screen_ = 0;
- std::int64_t epoch_ = 0, epochs_ = 0, steps_ = 0;
- double started_ = 0, shown_ = 0, interval_ = 0;
-};
-
-}
-#endif
 #ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_RECORD_FRAMING_HPP
 #define TAPEGRAPH_INLINED_TAPEGRAPH_IO_RECORD_FRAMING_HPP
 // ---- tapegraph/io/record_framing.hpp ----
@@ -22339,7 +21594,7 @@ inline constexpr std::size_t record_head_bytes = 12, record_tail_bytes = 4;
 
 /// Where a record stands in a file, for errors.
 struct record_place {
- std::string_view file;    ///< its path
+ std::string_view file; ///< its path
  std::uint64_t number = 0; ///< of the record, from 0
  std::uint64_t offset = 0; ///< of the record's first byte
 
@@ -22364,7 +21619,6 @@ inline std::string hexadecimal(std::uint64_t value) {
  for (std::size_t k = 8; k-- > 0; value >>= 4) text[k] = "0123456789abcdef"[value & 15];
  return "0x" + text;
 }
-
 }
 
 /// A record whose data is written straight into the buffer: what is appended between open_record, which returns the record's place, and
@@ -22456,7 +21710,6 @@ private:
  std::size_t at_ = 0;
  record_place place_;
 };
-
 }
 #endif
 // ---- tapegraph/io/training_page.hpp ----
@@ -22470,12 +21723,11 @@ struct training_page_text {
  std::string title = "training";
  std::vector<std::pair<std::string, std::string>> facts{}; ///< rows of a table: {"parameters", "1,234"}
  int refresh_seconds = 0; ///< the browser reads the page again after so long; 0: never
- double done = -1;        ///< share of the epochs, as a bar; below 0: none
+ double done = -1; ///< share of the epochs, as a bar; below 0: none
 };
 
 namespace detail {
 
-/// One row per epoch, the newest first, the best of each value marked.
 template <class = void>
 std::string history_table(const history& h) {
  const std::vector<std::string> names = h.names();
@@ -22500,7 +21752,6 @@ std::string history_table(const history& h) {
  }
  return out + "</table>\n";
 }
-
 }
 
 /// The page: facts, a chart for each value, and a table of all epochs.
@@ -22545,7 +21796,6 @@ std::string training_page_html(const history& h, const training_page_text& text)
  }
  return out + "</body>\n</html>\n";
 }
-
 }
 // ---- tapegraph/io/weights_memory.hpp ----
 
@@ -22572,7 +21822,6 @@ struct weights_bytes {
 struct weights_buffer {
  std::vector<std::byte>& bytes;
 };
-
 }
 
 namespace detail {
@@ -22604,7 +21853,6 @@ struct weight_file<io::weights_buffer> {
   to.bytes = std::move(bytes);
  }
 };
-
 }
 
 namespace io {
@@ -22658,7 +21906,6 @@ std::string source_of_bytes(std::span<const std::byte> bytes, const weights_sour
  return text + ";\ninline constexpr std::span<const unsigned char> " + options.name + "(" + options.name +
   "_bytes, " + size + ");\n\n} // namespace " + options.name_space + "\n";
 }
-
 }
 
 /// Writes a header that holds a model's weights, for programs that read no files:
@@ -22687,7 +21934,6 @@ void write_weights_source(const files::path& path, const Model& model, const wei
  out.write(detail::source_of_bytes(bytes, options));
  out.commit();
 }
-
 }
 }
 // ---- tapegraph/nn/callbacks/checkpoints.hpp ----
@@ -22705,7 +21951,7 @@ struct basic_keep_checkpoints {
  files::path folder;
  std::int64_t every_epochs = 1;
  std::int64_t every_steps = 0; ///< in the place of epochs, where above 0
- bool restore = true;          ///< false: a run that begins anew beside what is there
+ bool restore = true; ///< false: a run that begins anew beside what is there
  checkpoint_manager_options
   options{}; ///< of `best`: "loss", "val_loss" and what else is logged at the end of an epoch
 
@@ -22746,7 +21992,6 @@ struct basic_keep_checkpoints {
  void on_train_end(training_state&) { manager->close(); }
 };
 using keep_checkpoints = basic_keep_checkpoints<>;
-
 }
 // ---- tapegraph/nn/callbacks/saving.hpp ----
 
@@ -22754,9 +21999,6 @@ using keep_checkpoints = basic_keep_checkpoints<>;
 
 namespace tapegraph::detail {
 
-/// "best-{epoch:02d}-{val_loss:.3f}.safetensors" of this epoch, which counts from 1, and of {step} and any value that is logged.
-/// Behind a colon stands a format as printf has it, of at most nine characters. Throws argument_error for a name that nothing has,
-/// and for a bracket that nothing closes.
 template <class = void>
 std::string file_name_of(std::string_view pattern, const training_state& s) {
  const std::string_view all = pattern;
@@ -22797,7 +22039,6 @@ std::string file_name_of(std::string_view pattern, const training_state& s) {
  }
  return result;
 }
-
 }
 
 /// Callbacks that write models, as safetensors, each file complete or not there.
@@ -22813,8 +22054,8 @@ struct model_checkpoint {
  better mode = better::automatic;
  std::int64_t every_epochs = 1;
  std::int64_t every_steps = 0; ///< in the place of epochs, where above 0
- std::int64_t keep = 0;        ///< only the last so many files that it wrote; 0: all
- save_options save{};          ///< what is written: {.everything = true} can be resumed
+ std::int64_t keep = 0; ///< only the last so many files that it wrote; 0: all
+ save_options save{}; ///< what is written: {.everything = true} can be resumed
 
  /// What it remembers: the best value, and the files that it keeps, one a line.
  double best = 0;
@@ -22880,7 +22121,7 @@ struct model_checkpoint {
 /// exact to the step. When training is interrupted it saves, too.
 struct backup_and_restore {
  std::string path;
- std::int64_t every_steps = 0;  ///< 0: at the end of every epoch
+ std::int64_t every_steps = 0; ///< 0: at the end of every epoch
  bool delete_checkpoint = true; ///< once training has come to its end
 
  void on_train_begin(training_state& s) {
@@ -22914,17 +22155,14 @@ struct stop_on_interrupt {
  }
 };
 
-}
 // ---- tapegraph/nn/callbacks/training_page.hpp ----
-
-namespace tapegraph {
 
 /// Learning curves in one HTML page, written anew as each epoch ends, whole; a browser that shows it reads it again by itself while
 /// training goes on. No server, no scripts.
 struct training_page {
  std::string path = "training.html";
  std::string title = "Training";
- int refresh_seconds = 5;                                  ///< how soon the browser looks again; 0: never
+ int refresh_seconds = 5; ///< how soon the browser looks again; 0: never
  std::vector<std::pair<std::string, std::string>> facts{}; ///< shown beside what it knows itself: {"data", "MNIST"}
 
  /// What it remembers.
@@ -23013,7 +22251,6 @@ void training_page::write(const training_state& s, const history& h, bool runnin
  out.write(io::training_page_html(h, page));
  out.commit();
 }
-
 }
 // ---- tapegraph/nn/estimator.hpp ----
 
@@ -23027,8 +22264,8 @@ namespace tapegraph {
 /// When an estimator writes checkpoints, and which it keeps.
 struct checkpoint_options {
  std::int64_t every_steps = 0; ///< 0: not by steps
- double every_seconds = 600;   ///< 0: not by time
- std::int64_t keep = 5;        ///< how many of the newest; 0: all
+ double every_seconds = 600; ///< 0: not by time
+ std::int64_t keep = 5; ///< how many of the newest; 0: all
  std::string best{};           ///< "loss", "accuracy" or a metric of the model: the best of evaluation is kept, too
  bool best_is_highest = false; ///< of a metric, whether more is better; of accuracy it always is
 };
@@ -23042,33 +22279,26 @@ public:
 
  const files::path& path() const { return folder_; }
  const checkpoint_options& options() const { return options_; }
- /// The newest checkpoint; empty where there is none.
  files::path newest() const;
- /// The best one; empty where there is none.
  files::path best() const;
- /// Steps of the checkpoints, ascending.
  std::vector<std::int64_t> steps(std::string_view prefix = "model-") const {
   return io::detail::numbered_entries(folder_, prefix, ".safetensors");
  }
 
- /// Whether a checkpoint is due after this step.
  bool due(std::int64_t step) const {
   return (options_.every_steps > 0 && step - last_step_ >= options_.every_steps) ||
    (options_.every_seconds > 0 && steady_seconds() - last_time_ >= options_.every_seconds);
  }
- /// Counts from here.
  void begin(std::int64_t step) {
   last_step_ = step;
   last_time_ = steady_seconds();
  }
- /// Writes a checkpoint by `save(path)`, and removes those that are too old.
  template <class Save>
  void write(std::int64_t step, const Save& save) {
   save(file_of("model-", step));
   begin(step);
   for (const std::int64_t old : io::detail::surplus_of(steps(), options_.keep)) remove(file_of("model-", old));
  }
- /// Whether a value of options().best is better than all before; then its model is written by `save(path)`.
  template <class Save>
  bool offer(std::int64_t step, double value, const Save& save) {
   if (!better(value)) return false;
@@ -23144,7 +22374,6 @@ void checkpoint_folder<X>::write_best(double value) {
  best_ = value;
  has_best_ = true;
 }
-
 }
 }
 
@@ -23286,7 +22515,6 @@ auto train_and_evaluate(estimator<Model>& e, const train_spec<TrainFn>& train, c
   if (e.step() >= train.max_steps) return measured;
  }
 }
-
 }
 // ---- tapegraph/profile.hpp ----
 
@@ -23412,7 +22640,6 @@ private:
  int error_[counter_count]{};
 };
 using counters = basic_counters<>;
-
 }
 // ---- tapegraph/profile/peaks.hpp ----
 
@@ -23442,9 +22669,9 @@ TG_INLINE void multiply_add_chains(float* result, std::int64_t rounds, std::inte
  result[2] = sum[0];
 }
 
-#define TG_PROFILE_CHAINS(name, bytes, ...)                                                                            \
- __VA_ARGS__ inline void name(float* result, std::int64_t rounds) {                                                 \
-  multiply_add_chains<bytes>(result, rounds, std::make_integer_sequence<int, chains>{});                         \
+#define TG_PROFILE_CHAINS(name, bytes, ...) \
+ __VA_ARGS__ inline void name(float* result, std::int64_t rounds) { \
+  multiply_add_chains<bytes>(result, rounds, std::make_integer_sequence<int, chains>{}); \
  }
 TG_PROFILE_CHAINS(chains_baseline, 16)
 #if defined(__x86_64__)
@@ -23464,7 +22691,6 @@ inline int run_chains(float* result, std::int64_t rounds) {
  chains_baseline(result, rounds);
  return 4;
 }
-
 }
 
 /// Seconds that the calling thread ran: what other programs take of the processor does not count.
@@ -23571,7 +22797,6 @@ const peaks& measured_peaks() {
  known.emplace_back(thread_count(), std::move(p));
  return known.back().second;
 }
-
 }
 
 /// What tg::profile found.
@@ -23610,19 +22835,19 @@ inline times times_of(const std::vector<double>& seconds) {
 /// A kernel call of a step.
 struct call {
  profiling::phase phase = profiling::phase::forward;
- std::string layer;      ///< the path of the scope that it belongs to; empty: of none
+ std::string layer; ///< the path of the scope that it belongs to; empty: of none
  std::string line;       ///< "model.hpp:23"; empty where it is not known
  std::string operation;  ///< "matmul", "add, relu", "sum of square"
  std::string shape;      ///< of operands and results: "f32[32,784] f32[784,10] -> f32[32,10]"
- int number = -1;        ///< of a program's call; -1 in eager mode
+ int number = -1; ///< of a program's call; -1 in eager mode
  std::int64_t count = 0; ///< calls in all steps
  times seconds;
  double flops = 0, bytes = 0;
- double bound = 0;            ///< seconds that it takes at least, by the peaks; 0: not known
- double reached = 0;          ///< bound / least seconds; 0: not known
+ double bound = 0; ///< seconds that it takes at least, by the peaks; 0: not known
+ double reached = 0; ///< bound / least seconds; 0: not known
  std::size_t arena_bytes = 0; ///< of its results and scratch memory, as far as they lie in the program's arena
- std::size_t live_bytes = 0;  ///< in the arena while it runs
- counter_values counted;      ///< per step, on average
+ std::size_t live_bytes = 0; ///< in the arena while it runs
+ counter_values counted; ///< per step, on average
  std::vector<sample> samples; ///< in order of time
 };
 
@@ -23637,21 +22862,20 @@ struct layer {
 
 /// How the table of a profile is printed.
 struct table_options {
- int rows = 20;         ///< calls shown; below 0: all
+ int rows = 20; ///< calls shown; below 0: all
  bool in_order = false; ///< as they run; otherwise by time
- bool layers = true;    ///< sums by layer, too
+ bool layers = true; ///< sums by layer, too
 };
-
 }
 
 /// The times of some steps, call by call. `text()` and `csv()` are tables, `chrome_trace()` opens in Perfetto.
 struct profile_result {
- std::vector<profiling::call> calls;   ///< in the order of a step
+ std::vector<profiling::call> calls; ///< in the order of a step
  std::vector<profiling::layer> layers; ///< in the order of their first calls
  std::vector<profiling::sample> steps;
- profiling::times step;       ///< a whole step
- double calls_share = 0;      ///< what the calls are of the steps' time, waiting for data included
- double waited_share = 0;     ///< what waiting for data is of it
+ profiling::times step; ///< a whole step
+ double calls_share = 0; ///< what the calls are of the steps' time, waiting for data included
+ double waited_share = 0; ///< what waiting for data is of it
  std::size_t arena_bytes = 0; ///< of the largest program
  profiling::peaks peaks;
  int threads = 1;
@@ -23693,7 +22917,6 @@ struct profile_result {
  template <class = void>
  std::string chrome_trace() const;
 };
-
 }
 
 /// A profile as Chrome's Trace Event Format, which Perfetto (ui.perfetto.dev) and chrome://tracing open.
@@ -23749,7 +22972,6 @@ std::string arguments_of(const call& c) {
  number("arena_bytes", static_cast<double>(c.arena_bytes));
  return s;
 }
-
 }
 
 template <class>
@@ -23779,7 +23001,6 @@ std::string profile_result::chrome_trace() const {
  }
  return events.json();
 }
-
 }
 // ---- tapegraph/profile/profile.hpp ----
 
@@ -23797,7 +23018,6 @@ struct kept_state {
  mutable std::vector<any_tensor> values;
  mutable std::int64_t step = 0;
 };
-
 }
 
 namespace detail {
@@ -23823,7 +23043,6 @@ struct weight_file<profiling::kept_state> {
   return {};
  }
 };
-
 }
 }
 // ---- tapegraph/profile/recorder.hpp ----
@@ -23938,7 +23157,7 @@ void describe_program_call(const ir::program& p, int number, const program_facts
  to.number = number;
  to.layer = ir::detail::layer_of(view, number);
  if (view.lines[e.line].line > 0) to.line = std::string(ir::detail::line_text(view.lines[e.line]).view());
- to.operation = ir::detail::kernel_operations(view, step.kernel);
+ to.operation = ir::detail::kernel_operations(view, step.kernel) + ir::detail::method_of_step(p, number);
  to.shape = shapes_of(c);
  const ir::cost cost = ir::cost_of(p, number);
  to.flops = cost.flops;
@@ -23962,6 +23181,7 @@ void describe_eager_call(const runtime::observed_call& c, call& to, bool& is_hal
   if (k.out[i].data != nullptr) to.bytes += static_cast<double>(k.out[i].bytes());
  if (c.part == call_part::operation || c.part == call_part::exchange) {
   to.operation = std::string(c.label.operation);
+  if (c.label.method != nullptr) to.operation += ir::detail::by_method(c.label.method(k));
   if (c.label.flops != nullptr) to.flops = c.label.flops(k);
   if (c.label.bytes != nullptr) to.bytes = c.label.bytes(k);
   if (to.operation == "add") to.flops = static_cast<double>(k.domain.elements());
@@ -24031,16 +23251,10 @@ public:
 private:
  bool before_;
 };
-
 }
 // ---- tapegraph/profile/ranges.hpp ----
 
-#if defined(TG_CUDA) && __has_include(<nvtx3/nvToolsExt.h>)
-#include <nvtx3/nvToolsExt.h>
-#define TG_HAS_NVTX 1
-#else
 #define TG_HAS_NVTX 0
-#endif
 
 /// Ranges with names, for whoever watches the whole process.
 
@@ -24066,7 +23280,6 @@ inline void push_range(const char* name) {
 inline void pop_range() {
  if (ranges().pop != nullptr) ranges().pop();
 }
-
 }
 
 /// Takes the times of every kernel call of a thread.
@@ -24207,7 +23420,6 @@ private:
  bool kept_ = false;
 };
 using recorder = basic_recorder<>;
-
 }
 
 /// tg::profile: where the time of steps goes.
@@ -24216,7 +23428,7 @@ namespace tapegraph {
 
 /// Options of profile.
 struct profile_options {
- int steps = 10;  ///< measured
+ int steps = 10; ///< measured
  int warm_up = 2; ///< made before, and not counted: the first ones plan, and take memory
  /// What bounds are taken from: floating-point operations (of floats) and bytes per second; 0: measured once per process.
  double peak_flops = 0;
@@ -24247,7 +23459,7 @@ void add_to_layer(std::vector<layer>& layers, const call& c) {
  ++at->calls;
  at->seconds += c.seconds.median;
  at->least += c.seconds.least;
- (c.phase == phase::forward    ? at->forward
+ (c.phase == phase::forward ? at->forward
  : c.phase == phase::backward ? at->backward
         : at->update) += c.seconds.median;
  at->flops += c.flops;
@@ -24354,7 +23566,6 @@ profile_result profile_steps(const profile_options& options, Model& model, const
    (void)model(columns...);
  });
 }
-
 }
 
 /// The times of `step()`, whatever it does: eager statements, steps of models, compiled functions. What it changes stays changed.
@@ -24418,7 +23629,6 @@ template <class Model, class X>
 profile_result profile_prediction(const Model& model, const X& x, const profile_options& options = {}) {
  return profile_prediction(model, options, x);
 }
-
 }
 // ---- tapegraph/profile/table.hpp ----
 
@@ -24520,7 +23730,6 @@ std::string counters_of(const profile_result& r) {
    s += ", " + name + ' ' + with_prefix(sum.at[i], "");
  return s + "\n" + r.missing_counters;
 }
-
 }
 
 template <class>
@@ -24559,7 +23768,6 @@ std::string profile_result::csv() const {
  }
  return s;
 }
-
 }
 
 #if !defined(TG_NO_THIRD_PARTY)
@@ -24590,18 +23798,14 @@ inline void text(writer& to, protozero::pbf_tag_type tag, std::string_view value
  to.add_bytes(tag, value.data(), value.size());
 }
 
-/// tensorflow.DataType
 enum data_type : std::int32_t { dt_float = 1, dt_double = 2, dt_string = 7 };
-/// DataClass of summaries: how many points of a series are kept, and how.
 enum data_class : std::int32_t { class_scalar = 1, class_tensor = 2, class_blobs = 3 };
 
-/// Event: wall_time 1, step 2, then what it holds.
 inline void event_head(writer& event, double wall_time, std::int64_t step) {
  event.add_double(1, wall_time);
  if (step != 0) event.add_int64(2, step);
 }
 
-/// SummaryMetadata 9: plugin_data 1 {plugin_name 1, content 2}, data_class 4.
 template <class = void>
 void metadata(writer& value, std::string_view plugin, data_class kind, std::string_view content = {}) {
  writer m(value, 9);
@@ -24613,7 +23817,6 @@ void metadata(writer& value, std::string_view plugin, data_class kind, std::stri
  if (kind != 0) m.add_enum(4, kind);
 }
 
-/// TensorShapeProto at `tag`: dim 2* {size 1}. One without dims is written, too, for without it some readers take the rank for unknown.
 template <class = void>
 void shape(writer& to, protozero::pbf_tag_type tag, std::span<const std::int64_t> extents) {
  if (extents.empty()) return text(to, tag, {});
@@ -24624,7 +23827,6 @@ void shape(writer& to, protozero::pbf_tag_type tag, std::span<const std::int64_t
  }
 }
 
-/// One event of one summary value whose tensor and metadata `fill(value)` writes.
 template <class Fill>
 void summary_event(std::string& buffer, double wall_time, std::int64_t step, std::string_view tag, const Fill& fill) {
  writer event(buffer);
@@ -24651,7 +23853,6 @@ void scalar_event(std::string& buffer, double wall_time, std::int64_t step, std:
  });
 }
 
-/// A vector of strings as `plugin`'s.
 template <class = void>
 void strings_event(std::string& buffer, double wall_time, std::int64_t step, std::string_view tag,
     std::span<const std::string_view> strings, std::string_view plugin, data_class kind) {
@@ -24666,7 +23867,6 @@ void strings_event(std::string& buffer, double wall_time, std::int64_t step, std
   metadata(value, plugin, kind);
  });
 }
-
 }
 
 #include <cstdint>
@@ -24682,7 +23882,6 @@ namespace tapegraph::io {
 
 namespace detail {
 
-/// tensorflow.DataType
 constexpr std::int32_t tensorflow_type(dtype type) {
  switch (type) {
  case dtype::f32: return 1;
@@ -24723,7 +23922,6 @@ constexpr const char* tensorflow_type_name(dtype type) {
 inline constexpr const char* graph_device = "/device:CPU:0";
 inline constexpr std::int32_t graph_producer = 22;
 
-/// NodeDef: name 1, op 2, input 3*, device 4, attr 5* {key 1, value 2}; AttrValue: list 1, s 2, i 3, f 4, type 6.
 template <class = void>
 std::string graph_def_bytes(const std::vector<graph_item>& items) {
  std::string bytes;
@@ -24761,7 +23959,6 @@ std::string graph_def_bytes(const std::vector<graph_item>& items) {
  return bytes;
 }
 
-/// The same as protobuf's text.
 template <class = void>
 std::string graph_def_text(const std::vector<graph_item>& items) {
  std::string text;
@@ -24802,7 +23999,6 @@ std::string graph_def_text(const std::vector<graph_item>& items) {
  }
  return text + "versions {\n  producer: " + std::to_string(graph_producer) + "\n}\n";
 }
-
 }
 
 /// A program as the bytes of a GraphDef: a node each, scopes as folders in names, those of the gradient under "gradients/" and of the
@@ -24833,7 +24029,6 @@ template <class Model>
 void write_graph_def(const files::path& path, const Model& model, const explain_options& options = {}) {
  write_graph_def(path, model.training_view(), options);
 }
-
 }
 // ---- tapegraph/io/onnx.hpp ----
 
@@ -24984,7 +24179,6 @@ std::string message_head(protozero::pbf_tag_type field, std::uint64_t length) {
  protozero::add_varint_to_buffer(&head, length);
  return head;
 }
-
 }
 
 #include <cstring>
@@ -25095,7 +24289,6 @@ private:
    copy(from + i * view.strides[axis] * static_cast<std::int64_t>(element), to, axis + 1);
  }
 };
-
 }
 
 #include <algorithm>
@@ -25448,7 +24641,6 @@ void basic_graph<X>::finish() {
  nodes.assign(std::make_move_iterator(kept.rbegin()), std::make_move_iterator(kept.rend()));
  std::erase_if(weights, [&](const weight& w) { return read.count(w.name) == 0; });
 }
-
 }
 
 #include <string>
@@ -25473,10 +24665,8 @@ struct onnx_options {
 
 namespace detail {
 
-/// Where weights lie in a file of their own: aligned for mapping.
 inline constexpr std::uint64_t external_alignment = 4096, smallest_external = 1024;
 
-/// The head of a TensorProto, without its data; `at` is its place in the file of weights, if it has one.
 template <class = void>
 std::string tensor_head(const onnx::weight& w, const std::string& location, std::uint64_t at) {
  std::string head;
@@ -25514,7 +24704,6 @@ std::vector<onnx::dimension> dimensions_of(const G& g, int node) {
  return all;
 }
 
-/// Nodes, name, inputs and outputs: all of the graph's message but its weights.
 template <class G>
 std::string graph_head(const G& g, const std::string& name) {
  std::string head;
@@ -25603,7 +24792,6 @@ void write_onnx(const files::path& path, const G& g, const onnx_options& options
  file.write(back);
  file.commit();
 }
-
 }
 }
 // ---- tapegraph/io/onnx/rules.hpp ----
@@ -25672,7 +24860,6 @@ std::string basic_graph<X>::reshape(const std::string& x, const std::vector<std:
  return emit("Reshape", {x, open > 1 || empty ? shape_tensor(to) : integers(target)},
     empty ? attributes().set("allowzero", 1) : attributes());
 }
-
 }
 
 /// Elementwise operations: operands side by side in one order of axes, and the names by which ONNX knows them.
@@ -25738,7 +24925,6 @@ struct rule {};
 
 namespace detail {
 
-/// Operand `node` beside results of rank `wide` in `axes`; empty where it would have to be moved for that.
 template <class G>
 std::string beside(G& g, int node, int wide, const order& axes) {
  const int rank = g.rank(node);
@@ -25763,7 +24949,6 @@ std::string beside(G& g, int node, int wide, const order& axes) {
  return g.unsqueeze(g.plain(node), missing);
 }
 
-/// Writes an elementwise node with `f(call)`, in the order in which its operands lie.
 template <class G, class F>
 void write_elementwise(G& g, int node, const F& f) {
  const int wide = g.rank(node), count = g.at(node).arguments;
@@ -25799,7 +24984,7 @@ void write_elementwise(G& g, int node, const F& f) {
 
 template <class C>
 struct elementwise_rule {
- std::string_view name, onnx; ///< where `write` is null, the operation has one of the same operands
+ std::string_view name, onnx;
  std::string (*write)(C&) = nullptr;
 };
 
@@ -25811,14 +24996,12 @@ template <class C>
 std::string times(C& c, const std::string& a, const std::string& b) {
  return c.emit("Mul", {a, b});
 }
-/// x Phi(x), Phi(x) = (1 + erf(x / sqrt 2)) / 2
 template <class C>
 std::string gelu(C& c) {
  const std::string& x = c.operand(0);
  const std::string e = c.emit("Erf", {times(c, x, c.constant(0.70710678118654752440))});
  return times(c, times(c, x, c.constant(0.5)), c.emit("Add", {e, c.constant(1)}));
 }
-/// x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))
 template <class C>
 std::string gelu_tanh(C& c) {
  const std::string& x = c.operand(0);
@@ -25831,7 +25014,6 @@ template <class C>
 std::string truncated(C& c, const std::string& x) {
  return times(c, c.emit("Sign", {x}), c.emit("Floor", {c.emit("Abs", {x})}));
 }
-/// With the sign of the divisor.
 template <class C>
 std::string remainder(C& c) {
  const std::string &x = c.operand(0), &y = c.operand(1);
@@ -25872,7 +25054,6 @@ std::string logarithm(C& c) {
  return times(c, c.emit("Log", c.operands()),
     c.constant(Digits == 2 ? 1.4426950408889634074 : 0.43429448190325182765));
 }
-/// x^n; what n is, the operation says itself.
 template <class C>
 std::string integer_power(C& c) {
  const double two = 2;
@@ -26020,7 +25201,6 @@ constexpr const elementwise_rule<C>* elementwise_rule_of(std::string_view name) 
   if (each.name == name) return &each;
  return nullptr;
 }
-
 }
 }
 
@@ -26028,7 +25208,6 @@ constexpr const elementwise_rule<C>* elementwise_rule_of(std::string_view name) 
 
 namespace tapegraph::onnx::detail {
 
-/// How a reduced value lies: without the axes that are gone.
 inline order after_reduction(const order& axes, int rank, std::int64_t mask, bool keepdims) {
  if (keepdims || axes.empty()) return axes;
  order left;
@@ -26042,7 +25221,6 @@ inline order after_reduction(const order& axes, int rank, std::int64_t mask, boo
  return left;
 }
 
-/// Writes `op` over the axes that node `reduction` reduces, for `node`.
 template <class G>
 void write_reduced(G& g, int node, int reduction, std::string_view op) {
  const auto a = g.template attributes_of<sum_op>(reduction);
@@ -26074,7 +25252,6 @@ void write_reduced(G& g, int node, int reduction, std::string_view op) {
  g.define(node, logical ? g.cast(y, dtype::boolean) : y, left);
 }
 
-/// sum / number of elements, which the trace has in two nodes.
 template <class G>
 bool is_mean(G& g, int node, int& sum) {
  if (!g.is(node, "divide") || !g.is(g.t.argument(node, 0), "sum")) return false;
@@ -26110,7 +25287,14 @@ void write_cumulative_sum(G& g, int node) {
    x.axes);
 }
 
-/// The second factor, where the first one's features lie in another order: rows of a variable in that order.
+template <fixed_string Name, class G>
+void write_softmax(G& g, int node) {
+ const int from = g.t.argument(node, 0);
+ const placed x = g.get(from).flat.empty() ? g.get(from) : placed{g.plain(from), {}, {}, {}};
+ const int axis = G::position(x.axes, static_cast<int>(g.template attributes_of<softmax_op>(node).axis));
+ g.define(node, g.emit(Name.view(), {x.name}, attributes().set("axis", axis)), x.axes);
+}
+
 template <class G>
 std::string reordered_rows(G& g, const placed& x, int factor) {
  strided_view v;
@@ -26128,7 +25312,6 @@ std::string reordered_rows(G& g, const placed& x, int factor) {
  return g.initializer(moved, v.dims);
 }
 
-/// a b, plus a bias of each row if `bias` is a node.
 template <class G>
 void write_product(G& g, int node, int product, int bias) {
  const auto t = g.template attributes_of<matmul_op>(product);
@@ -26167,14 +25350,12 @@ void write_product(G& g, int node, int product, int bias) {
  }
  g.define(node, y, axes);
 }
-
 }
 
-/// Layers that a trace has as several operations and ONNX as one: batch and layer normalization, softmax.
+/// Layers that a trace has as several operations and ONNX as one: batch and layer normalization.
 
 namespace tapegraph::onnx::detail {
 
-/// Whether a node is op(a, b); then the operands, in either order if `match(a)` wants it so.
 template <class G, class Match>
 bool is_pair(G& g, int node, std::string_view op, const Match& match, int& first, int& second) {
  if (!g.is(node, op)) return false;
@@ -26185,7 +25366,6 @@ bool is_pair(G& g, int node, std::string_view op, const Match& match, int& first
  return false;
 }
 
-/// 1 / sqrt(spread + epsilon), times gamma, if there is one.
 template <class G>
 bool is_factor(G& g, int node, int& spread, int& gamma, double& epsilon) {
  strided_view v;
@@ -26201,7 +25381,6 @@ bool is_factor(G& g, int node, int& spread, int& gamma, double& epsilon) {
  return is_pair(g, g.t.argument(inverse, 0), "add", number, other, spread);
 }
 
-/// (x - centre) factor + beta.
 struct normalization {
  int x = -1, centre = -1, spread = -1, gamma = -1, beta = -1;
  double epsilon = 0;
@@ -26233,7 +25412,6 @@ std::string filled(G& g, double value, dtype type, const std::vector<std::int64_
  return g.constants(std::move(bytes), type, dims);
 }
 
-/// By averages that are variables.
 template <class G>
 bool write_batch_normalization(G& g, int node) {
  normalization n;
@@ -26257,7 +25435,6 @@ bool write_batch_normalization(G& g, int node) {
  return true;
 }
 
-/// By the mean and variance of each record's last axes.
 template <class G>
 bool write_layer_normalization(G& g, int node) {
  normalization n;
@@ -26289,51 +25466,6 @@ bool write_layer_normalization(G& g, int node) {
    axes);
  return true;
 }
-
-/// The operand and axis of `distance` = x - max(x), the first step of softmax.
-template <class G>
-bool is_shifted(G& g, int distance, int& x, std::int64_t& mask) {
- if (!g.is(distance, "subtract")) return false;
- x = g.t.argument(distance, 0);
- const int largest = g.t.argument(distance, 1);
- if (!g.is(largest, "max") || g.t.argument(largest, 0) != x) return false;
- const auto a = g.template attributes_of<sum_op>(largest);
- mask = a.axes;
- return (a.keepdims & 1) != 0 && std::popcount(static_cast<std::uint64_t>(mask)) == 1;
-}
-template <class G>
-bool is_total(G& g, int total, int raised, std::int64_t mask) {
- if (!g.is(total, "sum") || g.t.argument(total, 0) != raised) return false;
- const auto a = g.template attributes_of<sum_op>(total);
- return a.axes == mask && (a.keepdims & 1) != 0;
-}
-
-template <class G>
-bool write_softmax(G& g, int node) {
- int x = -1;
- std::int64_t mask = 0;
- std::string_view op;
- if (g.is(node, "divide")) {
-  const int raised = g.t.argument(node, 0);
-  if (!g.is(raised, "exp") || !is_shifted(g, g.t.argument(raised, 0), x, mask) ||
-   !is_total(g, g.t.argument(node, 1), raised, mask))
-   return false;
-  op = "Softmax";
- } else {
-  const int shifted = g.t.argument(node, 0), logarithm = g.t.argument(node, 1);
-  if (!is_shifted(g, shifted, x, mask) || !g.is(logarithm, "log")) return false;
-  const int total = g.t.argument(logarithm, 0);
-  if (!g.is(total, "sum") || !g.is(g.t.argument(total, 0), "exp") ||
-   g.t.argument(g.t.argument(total, 0), 0) != shifted || !is_total(g, total, g.t.argument(total, 0), mask))
-   return false;
-  op = "LogSoftmax";
- }
- const placed at = g.get(x).flat.empty() ? g.get(x) : placed{g.plain(x), {}, {}, {}};
- const int axis = G::position(at.axes, std::countr_zero(static_cast<std::uint64_t>(mask)));
- g.define(node, g.emit(op, {at.name}, attributes().set("axis", axis)), at.axes);
- return true;
-}
-
 }
 // ---- tapegraph/io/onnx/recurrent.hpp ----
 
@@ -26361,7 +25493,6 @@ void write_transpose(G& g, int node) {
  g.define(node, x.name, axes);
 }
 
-/// Whether two shapes differ by axes of extent 1 alone; then which axis of `from` each axis of `to` is, -1 for new ones.
 inline bool ones_apart(const std::vector<std::int64_t>& from, const std::vector<std::int64_t>& to,
      std::vector<int>& source) {
  std::size_t i = 0;
@@ -26443,7 +25574,6 @@ void write_concat(G& g, int node) {
  g.define(node, g.emit("Concat", parts, attributes().set("axis", G::position(axes, axis))), axes);
 }
 
-/// Whether a slice is nothing but one axis backwards; which.
 template <class G>
 int reversed_axis(G& g, int node) {
  if (!g.is(node, "slice") || !g.t.same_shape(node, g.t.argument(node, 0))) return -1;
@@ -26589,14 +25719,12 @@ void write_take_along(G& g, int node) {
       attributes().set("axis", g.template attributes_of<take_along_op>(node).axis)));
 }
 
-/// Zeros of a node's shape, its axes in some order, to which values are added.
 template <class G>
 std::string zeros_for(G& g, int node, const order& axes) {
  std::vector<std::int64_t> dims;
  for (const int axis : axes) dims.push_back(g.dims(node)[static_cast<std::size_t>(axis)]);
  return g.emit("Expand", {g.constant(0, g.at(node).type), g.shape_tensor(dims)});
 }
-/// The axis goes to the front, where ScatterND chooses, with all that the indices made of it.
 template <class G>
 void write_scatter_add(G& g, int node) {
  const auto a = g.template attributes_of<scatter_add_op>(node);
@@ -26643,7 +25771,6 @@ void write_one_hot(G& g, int node) {
       attributes().set("axis", a.axis)));
 }
 
-/// begin + step i, in the order of all elements.
 template <class G>
 void write_arange(G& g, int node) {
  const auto a = g.template attributes_of<arange_op<float>>(node);
@@ -26672,21 +25799,19 @@ void write_argsort(G& g, int node) {
   g.emit("TopK", {g.plain(from), k}, attributes().set("axis", last).set("largest", a.descending != 0 ? 1 : 0), 2);
  g.define(node, g.cast(g.output_of(top, 1), dtype::i32));
 }
-
 }
 
 /// LSTM, GRU and RNN. Theirs read [time, batch, features], want the kernels transposed, and know nothing of masks but lengths.
 
 namespace tapegraph::onnx::detail {
 
-/// A recurrent node, taken apart.
 struct recurrence {
  std::string_view cell; ///< "lstm", "gru" or "simple_rnn"
  int gates = 1, states = 1;
  bool relu = false, hard = false, every = false, with_cell = false, reset_after = false;
  int projected = -1, recurrent = -1, candidate_bias = -1, hidden = -1, state = -1, mask = -1;
- int input = -1, kernel = -1, bias = -1; ///< of x W + b, where that is what `projected` is
- bool backwards = false;                 ///< x is read from its last step
+ int input = -1, kernel = -1, bias = -1;
+ bool backwards = false;
  bool fits = false;
 };
 
@@ -26737,21 +25862,18 @@ recurrence read_recurrence(G& g, int node) {
  return r;
 }
 
-/// Gates in ONNX's order: i, o, f, c of ours i, f, c, o; the others are in the same.
 inline std::vector<int> gate_order(const recurrence& r) {
  if (r.gates == 4) return {0, 3, 1, 2};
  if (r.gates == 3) return {0, 1, 2};
  return {0};
 }
 
-/// [1, gates units, in] of a kernel [in, gates units].
 template <class G>
 std::string recurrent_kernel(G& g, const recurrence& r, const strided_view& v) {
  const std::int64_t in = v.dims[0], units = v.dims[1] / r.gates;
  return g.initializer(v.reshaped({in, r.gates, units}).permuted({1, 2, 0}), {1, r.gates * units, in}, gate_order(r));
 }
 
-/// A kernel that only puts the gates into ONNX's order, for inputs that have been projected.
 template <class G>
 std::string identity_kernel(G& g, const recurrence& r, std::int64_t units, dtype type) {
  const std::int64_t wide = r.gates * units;
@@ -26767,7 +25889,6 @@ std::string identity_kernel(G& g, const recurrence& r, std::int64_t units, dtype
  return g.constants(std::move(bytes), type, {1, wide, wide});
 }
 
-/// [1, 2 gates units]: what is added to x W, and to h R.
 template <class G>
 std::string recurrent_bias(G& g, const recurrence& r, std::int64_t units, dtype type) {
  if (r.bias < 0 && r.candidate_bias < 0) return {};
@@ -26794,7 +25915,6 @@ std::string recurrent_bias(G& g, const recurrence& r, std::int64_t units, dtype 
  return g.unsqueeze(g.emit("Concat", parts, attributes().set("axis", 0)), {0});
 }
 
-/// Whether a mask is true up to some step and false from there on, whatever the data are.
 template <class G>
 bool is_prefix(G& g, int mask) {
  if (!g.is(mask, "less") || !g.is(g.t.argument(mask, 0), "arange")) return false;
@@ -26802,7 +25922,6 @@ bool is_prefix(G& g, int mask) {
  return g.rank(lengths) == 2 && g.extent_of(lengths, 1) == 1;
 }
 
-/// x [batch, time, features] with the steps that count in front, in their order.
 template <class G>
 std::string steps_in_front(G& g, const std::string& x, const std::string& counted, std::int64_t time) {
  const std::string length = g.extent_tensor(time);
@@ -26887,7 +26006,6 @@ void write_recurrent(G& g, int node) {
   g.emit("Slice", {steps, g.integers({-1}), g.integers({-end}), g.integers({0}), g.integers({-1})});
  g.define(node, with_cell(turned), time_first);
 }
-
 }
 // ---- tapegraph/io/onnx/window.hpp ----
 
@@ -26895,7 +26013,6 @@ void write_recurrent(G& g, int node) {
 
 namespace tapegraph::onnx::detail {
 
-/// Kernel, strides and padding of a node whose spatial extents are `in` and `out`. False where amounts cannot be told.
 template <class G>
 bool window_settings(G& g, attributes& settings, const window_attributes& a, int from, int node,
      const std::vector<std::int64_t>& taps, bool dilations) {
@@ -26936,7 +26053,6 @@ bool window_settings(G& g, attributes& settings, const window_attributes& a, int
  return true;
 }
 
-/// [filters, channels / groups, taps...] of [taps..., channels / groups, filters].
 inline order kernel_order(int rank) {
  order axes{rank - 1, rank - 2};
  for (int i = 0; i + 2 < rank; ++i) axes.push_back(i);
@@ -26958,7 +26074,6 @@ void write_convolution(G& g, int node, int convolution, int bias) {
  g.define(node, g.emit("Conv", operands, settings), axes);
 }
 
-/// conv_transpose: what flows back through a convolution.
 template <class G>
 void write_transposed_convolution(G& g, int node) {
  const auto a = g.template attributes_of<convolution_op>(node);
@@ -26998,8 +26113,6 @@ inline std::vector<std::int64_t> taps_of(const window_attributes& a, int spatial
  return spatial == 1 ? std::vector<std::int64_t>{a.window[1]} : std::vector<std::int64_t>{a.window[0], a.window[1]};
 }
 
-/// A dilated mean, which opset 17 has not: a convolution of each channel by equal numbers, over the share of the window that is in
-/// the image unless padding counts.
 template <class G>
 void write_dilated_mean(G& g, int node, const window_attributes& a, attributes settings,
       const std::vector<std::int64_t>& taps) {
@@ -27057,7 +26170,6 @@ void write_pool(G& g, int node) {
      {g.in_order(from, axes)}, settings),
    axes);
 }
-
 }
 
 /// From an operation's name to what writes it.
@@ -27081,7 +26193,6 @@ template <fixed_string Op, class G>
 void write_reduction(G& g, int node) {
  write_reduced(g, node, node, Op.view());
 }
-/// sum(min or max of bool as 0 and 1) is `all` and `any`.
 template <class G>
 void write_sum_or_mean(G& g, int node) {
  write_reduced(g, node, node, "ReduceSum");
@@ -27126,6 +26237,8 @@ inline constexpr node_rule<G> node_rules[] = {
  {"argsort", &write_argsort<G>},
  {"arg_reduce", &write_arg_reduce<G>},
  {"cumulative_sum", &write_cumulative_sum<G>},
+ {"softmax", &write_softmax<"Softmax", G>},
+ {"log_softmax", &write_softmax<"LogSoftmax", G>},
  {"sum", &write_sum_or_mean<G>},
  {"prod", &write_reduction<"ReduceProd", G>},
  {"max", &write_reduction<"ReduceMax", G>},
@@ -27156,7 +26269,6 @@ constexpr const node_rule<G>* node_rule_of(std::string_view name) {
  return nullptr;
 }
 
-/// Layers that are several operations of the trace. False: it is none.
 template <class G>
 bool write_pattern(G& g, int node) {
  if (g.is(node, "add") || g.is(node, "multiply")) {
@@ -27172,9 +26284,8 @@ bool write_pattern(G& g, int node) {
   return false;
  }
  if (int sum = -1; is_mean(g, node, sum)) return write_reduced(g, node, sum, "ReduceMean"), true;
- return (g.is(node, "divide") || g.is(node, "subtract")) && write_softmax(g, node);
+ return false;
 }
-
 }
 
 /// Whether this library knows how ONNX says an operation of that name.
@@ -27197,7 +26308,6 @@ void basic_graph<X>::write(int node) {
  if (rule == nullptr || rule->write == nullptr) return refuse(node);
  rule->write(*this, node);
 }
-
 }
 
 #include <string>
@@ -27216,7 +26326,6 @@ concept has_rule = requires(call& c) {
  rule<Op>::write(c, typename Op::attributes{});
 };
 
-/// Nodes whose operations the library has no rule for, each operation once.
 template <class Stage>
 constexpr auto unknown_nodes() {
  constexpr int count = Stage::value.used.nodes;
@@ -27254,7 +26363,6 @@ void write_by_rule(graph& g, int node) {
  }
 }
 
-/// The operation of the k-th of those nodes.
 template <class Stage, int K>
 using unknown_operation = ir::operation_type<Stage::value.nodes[unknown_nodes<Stage>().at[K]].op>;
 
@@ -27276,7 +26384,6 @@ std::vector<user_rule> rules_of() {
  return all;
 }
 
-/// What a model of each kind predicts by.
 template <class Model>
 struct prediction_of;
 template <class Mode, class Model, class Spec, class Loss, class Optimizer>
@@ -27288,7 +26395,6 @@ struct prediction_of<model_instance<Model, Spec, Elements>> {
  using stage = ir::traced_stage<ir::prediction_trace<Model, Spec>>;
 };
 
-/// The graph of a trace, of which `t` is a copy.
 template <class G>
 void fill(G& g, ir::trace& t) {
  for (const ir::input_entry& input : t.inputs) g.add_input(std::string(input.name));
@@ -27298,7 +26404,6 @@ void fill(G& g, ir::trace& t) {
  for (std::size_t i = 0; i < g.refused().size(); ++i) text += (i > 0 ? ", " : "") + g.refused()[i];
  throw argument_error(text + "; operations of your own: tg::onnx::rule<Op>");
 }
-
 }
 
 /// Whether every operation by which a model (a compiled model or an instance, given as its type) predicts has a rule. What is left for the
@@ -27306,7 +26411,6 @@ void fill(G& g, ir::trace& t) {
 template <class Model>
 inline constexpr bool
  exportable = detail::all_have_rules<typename detail::prediction_of<std::remove_cvref_t<Model>>::stage>();
-
 }
 
 namespace tapegraph::io {
@@ -27330,7 +26434,6 @@ void export_onnx(const Model& model, const files::path& path, const onnx_options
  onnx::detail::fill(g, t);
  detail::write_onnx(path, g, options);
 }
-
 }
 // ---- tapegraph/io/tensorboard.hpp ----
 
@@ -27361,31 +26464,25 @@ struct event_options {
  /// from the newer one's first step on.
  bool resume = false;
  std::size_t buffer_bytes = 64 * 1024; ///< of events before they are written
- double flush_seconds = 1;             ///< and the longest that an event waits for the next one, that writes it
- double (*clock)() = nullptr;          ///< seconds since 1970; null: the system's. For tests
+ double flush_seconds = 1; ///< and the longest that an event waits for the next one, that writes it
+ double (*clock)() = nullptr; ///< seconds since 1970; null: the system's. For tests
  bool writes =
   true; ///< false: a writer that makes no file and drops what it is given, as that of a rank which is not the chief
 };
 
 namespace detail {
 
-/// Seconds since 1970.
 inline double wall_seconds() {
  std::timespec now{};
  ::clock_gettime(CLOCK_REALTIME, &now);
  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-/// Whether TensorBoard takes a file of this name for one of events.
 inline bool is_event_file(std::string_view name) { return name.find("tfevents") != name.npos; }
 
-/// Framed records that go to disk together, by one write(2) per flush, so that a process that is killed leaves no part of one. A template,
-/// so that programs that write no events do not compile it.
 template <class = void>
 class basic_event_file {
 public:
- /// Makes the folder where it is missing. Throws data_error where it cannot be written to, where another writer has it, and, unless
- /// options.resume, where it holds events.
  basic_event_file(const files::path& folder, const event_options& options)
   : options_(options), last_flush_(tapegraph::detail::steady_seconds()) {
   if (!options.writes) return;
@@ -27416,11 +26513,9 @@ public:
  }
 
  const files::path& path() const { return path_; }
- /// For tests: what is written goes there. The file closes it.
  void replace_descriptor(int file) { ::close(std::exchange(file_, file)); }
  double now() const { return options_.clock != nullptr ? options_.clock() : wall_seconds(); }
 
- /// Adds a record that `write(std::string&)` appends the data of. Where that throws, nothing is added.
  template <class Write>
  void add(const Write& write) {
   if (!options_.writes) return;
@@ -27441,8 +26536,6 @@ public:
  void flush_if_due() {
   if (waiting_ > 0 && tapegraph::detail::steady_seconds() - last_flush_ >= options_.flush_seconds) flush();
  }
- /// Hands all records over to the system. Throws data_error where it does not take them; they are then lost, and the file ends with
- /// the last whole record before them.
  void flush() {
   last_flush_ = tapegraph::detail::steady_seconds();
   if (buffer_.empty()) return;
@@ -27509,7 +26602,6 @@ private:
  double last_flush_;
  int folder_ = -1, file_ = -1;
 };
-
 }
 }
 // ---- tapegraph/io/tensorboard/histogram.hpp ----
@@ -27534,7 +26626,6 @@ struct histogram_bucket {
 
 namespace detail {
 
-/// Calls f(data, count) with a pointer of the elements' type.
 template <class F>
 void visit_elements(const any_tensor& t, const F& f) {
  const void* const data = t.read();
@@ -27555,7 +26646,6 @@ void visit_elements(const any_tensor& t, const F& f) {
  case dtype::boolean: return with(static_cast<const bool*>(nullptr));
  }
 }
-
 }
 
 /// `count` buckets of equal width from the least to the largest value, as TensorBoard's own writer makes them: if all values are equal,
@@ -27623,7 +26713,6 @@ void histogram_event(std::string& buffer, double wall_time, std::int64_t step, s
   metadata(value, "histograms", class_tensor);
  });
 }
-
 }
 }
 // ---- tapegraph/io/tensorboard/hyperparameters.hpp ----
@@ -27655,7 +26744,7 @@ struct hyperparameter {
 
  std::string name;
  kind type{};
- double number = 0;   ///< of numbers, and 0 or 1
+ double number = 0; ///< of numbers, and 0 or 1
  std::string value{}; ///< of texts
 };
 
@@ -27666,8 +26755,6 @@ struct hyperparameter_metric {
 
 namespace detail::wire {
 
-/// HParamsPluginData: version 1, then one of experiment 2, session_start_info 3, session_end_info 4. A plugin's content that summaries
-/// of a dummy number carry.
 template <class = void>
 std::string experiment(std::span<const hyperparameter> values, std::span<const hyperparameter_metric> metrics) {
  std::string content;
@@ -27733,7 +26820,6 @@ void hyperparameters_event(std::string& buffer, double wall_time, std::string_vi
   metadata(value, "hparams", data_class{}, content);
  });
 }
-
 }
 }
 // ---- tapegraph/io/tensorboard/images.hpp ----
@@ -27768,7 +26854,6 @@ inline void append_big(std::string& out, std::uint32_t value) {
  for (int shift = 24; shift >= 0; shift -= 8) out.push_back(static_cast<char>(value >> shift));
 }
 
-/// Length, kind, data, and the CRC of the latter two.
 inline void append_png_chunk(std::string& out, const char (&kind)[5], std::string_view data) {
  append_big(out, static_cast<std::uint32_t>(data.size()));
  const std::size_t begin = out.size();
@@ -27777,15 +26862,12 @@ inline void append_png_chunk(std::string& out, const char (&kind)[5], std::strin
       ::crc32_z(0, reinterpret_cast<const Bytef*>(out.data() + begin), out.size() - begin)));
 }
 
-/// What is closest to left + up - corner: left, up or corner, in this order where two are.
 inline int paeth(int left, int up, int corner) {
  const int to_left = std::abs(up - corner), to_up = std::abs(left - corner),
    to_corner = std::abs(left + up - 2 * corner);
  return to_left <= to_up && to_left <= to_corner ? left : to_up <= to_corner ? up : corner;
 }
 
-/// One row by the filter (0 none, 1 left, 2 up, 3 mean, 4 Paeth) whose bytes, as signed numbers, have the least sum of absolute values,
-/// which is what the standard recommends. `up` is empty above the first row.
 template <class = void>
 void append_png_row(std::vector<std::uint8_t>& out, std::span<const std::uint8_t> row, std::span<const std::uint8_t> up,
      std::size_t pixel, std::array<std::vector<std::uint8_t>, 5>& tried) {
@@ -27798,7 +26880,7 @@ void append_png_row(std::vector<std::uint8_t>& out, std::span<const std::uint8_t
   for (std::size_t i = 0; i < row.size(); ++i) {
    const int a = i >= pixel ? row[i - pixel] : 0, b = up.empty() ? 0 : up[i];
    const int c = i >= pixel && !up.empty() ? up[i - pixel] : 0;
-   const int guess = filter == 0   ? 0
+   const int guess = filter == 0 ? 0
        : filter == 1 ? a
        : filter == 2 ? b
        : filter == 3 ? (a + b) / 2
@@ -27811,7 +26893,6 @@ void append_png_row(std::vector<std::uint8_t>& out, std::span<const std::uint8_t
  out.push_back(static_cast<std::uint8_t>(best));
  out.insert(out.end(), tried[best].begin(), tried[best].end());
 }
-
 }
 
 /// A picture [height, width, channels] as the bytes of a PNG file; 1 channel is gray, 2 gray and alpha, 3 RGB, 4 RGBA. `level`: zlib's, 0
@@ -27880,7 +26961,6 @@ std::string encode_png(std::span<const std::uint8_t> pixels, std::int64_t height
  detail::append_png_chunk(out, "IEND", {});
  return out;
 }
-
 }
 #endif
 #endif
@@ -27896,7 +26976,6 @@ std::string encode_png(std::span<const std::uint8_t> pixels, std::int64_t height
 
 namespace tapegraph::io::detail {
 
-/// Elements as bytes: u8 as they are, floating point from 0 to 1 as 0 to 255.
 template <class T>
 std::uint8_t pixel_of(T value) {
  if constexpr (std::is_same_v<T, std::uint8_t>) return value;
@@ -27904,7 +26983,6 @@ std::uint8_t pixel_of(T value) {
  return x > 0 ? static_cast<std::uint8_t>(std::min(x, 1.0) * 255 + 0.5) : std::uint8_t{0};
 }
 
-/// Throws dtype_error for elements that are no pixels.
 template <class = void>
 std::vector<std::uint8_t> pixels_of(const any_tensor& t) {
  if (t.type() != dtype::u8 && !is_floating(t.type()))
@@ -27919,7 +26997,6 @@ std::vector<std::uint8_t> pixels_of(const any_tensor& t) {
  return pixels;
 }
 
-/// The strings of an image summary: width, height, PNG files.
 template <class X = void>
 struct basic_encoded_images {
  basic_encoded_images(const any_tensor& t, int most) {
@@ -27953,7 +27030,6 @@ struct basic_encoded_images {
  std::vector<std::string> texts;
  std::vector<std::string_view> strings;
 };
-
 }
 // ---- tapegraph/io/tensorboard/node_times.hpp ----
 
@@ -27971,14 +27047,13 @@ namespace tapegraph::io {
 struct node_time {
  std::string name;
  std::int64_t start_us = 0; ///< on any clock that all nodes of a step share
- double duration_us = 0;    ///< shown in whole microseconds
- std::int64_t bytes = 0;    ///< of memory that it holds its results in
+ double duration_us = 0; ///< shown in whole microseconds
+ std::int64_t bytes = 0; ///< of memory that it holds its results in
  std::string device = "/device:CPU:0";
 };
 
 namespace detail::wire {
 
-/// TaggedRunMetadata 8: tag 1, run_metadata 2, bytes of RunMetadata: step_stats 1 {dev_stats 1* {device 1, node_stats 2*}}.
 template <class = void>
 void node_times_event(std::string& buffer, double wall_time, std::int64_t step, std::string_view tag,
      std::span<const node_time> times) {
@@ -28013,7 +27088,6 @@ void node_times_event(std::string& buffer, double wall_time, std::int64_t step, 
  text(tagged, 1, tag);
  text(tagged, 2, run);
 }
-
 }
 }
 
@@ -28141,7 +27215,6 @@ private:
  std::unique_ptr<detail::basic_event_file<X>> file_;
 };
 using event_writer = basic_event_writer<>;
-
 }
 // ---- tapegraph/io/tensorboard/event_reader.hpp ----
 
@@ -28186,7 +27259,6 @@ namespace detail {
 using wire_type = protozero::pbf_wire_type;
 constexpr std::uint32_t field(std::uint32_t number, wire_type type) { return protozero::tag_and_type(number, type); }
 
-/// The number in a TensorProto of one element, float or double; false for any other tensor.
 template <class = void>
 bool scalar_in_tensor(protozero::pbf_reader tensor, double& value) {
  std::int32_t type = 0;
@@ -28244,7 +27316,6 @@ struct scalar_collection {
  }
 };
 
-/// Adds the scalars of one event.
 template <class = void>
 void add_scalars(protozero::pbf_reader event, scalar_collection& to) {
  scalar_point point;
@@ -28301,7 +27372,6 @@ void read_event_file(const files::path& path, const read_events_options& options
   }
  }
 }
-
 }
 
 /// All scalars of a run: of one event file, or of all those in a folder (not those below it), in the order of their names. Tags come in the
@@ -28324,7 +27394,6 @@ std::vector<scalar_series> read_scalars(const files::path& path, const read_even
  for (const files::path& file : files) detail::read_event_file(file, options, all);
  return std::move(all.series);
 }
-
 }
 // ---- tapegraph/nn/callbacks/tensorboard.hpp ----
 
@@ -28348,10 +27417,10 @@ struct update_every {
 struct tensorboard {
  std::string folder = "logs";
  update_every update_freq{}; ///< {1}: scalars of every step as well, {100}: of every 100th
- int histogram_freq = 0;     ///< weights' histograms as each so many epochs end; 0: never
+ int histogram_freq = 0; ///< weights' histograms as each so many epochs end; 0: never
  int histogram_buckets = 30;
  bool write_steps_per_second = false; ///< "epoch_steps_per_second" of training, without validation
- std::string graph{};                 ///< what the graph tab shows: tg::io::graph_def(model), which needs graph mode
+ std::string graph{}; ///< what the graph tab shows: tg::io::graph_def(model), which needs graph mode
  /// What the table of hyperparameters says of the run, and what it compares runs by; none: the last loss of both kinds.
  std::vector<io::hyperparameter> hyperparameters{};
  std::vector<io::hyperparameter_metric> metrics{};
@@ -28482,7 +27551,6 @@ void tensorboard::end(training_state& s) {
   writer->reset();
  }
 }
-
 }
 // ---- tapegraph/profile/tensorboard.hpp ----
 
@@ -28513,7 +27581,6 @@ std::vector<io::node_time> node_times(const profile_result& result, const ir::pr
  }
  return times;
 }
-
 }
 #endif
 #if __has_include(<hdf5.h>) && __has_include(<zlib.h>)
@@ -28538,7 +27605,6 @@ std::vector<io::node_time> node_times(const profile_result& result, const ir::pr
 
 namespace tapegraph::io::detail {
 
-/// Element i of a floating array.
 inline double floating_element(const host_array& a, std::size_t i) {
  const std::byte* const at = a.bytes.data() + i * size_of(a.type);
  const auto as = [at]<class T>(T value) {
@@ -28553,7 +27619,6 @@ inline double floating_element(const host_array& a, std::size_t i) {
  }
 }
 
-/// Makes an array one of another floating type, rounded to nearest. False where one of the types is none.
 template <class = void>
 bool convert_floats(host_array& a, dtype to) {
  if (a.type == to) return true;
@@ -28575,13 +27640,11 @@ bool convert_floats(host_array& a, dtype to) {
  return true;
 }
 
-/// The same elements under another shape of as many.
 inline host_array reshaped(host_array a, std::vector<std::int64_t> shape) {
  a.shape = std::move(shape);
  return a;
 }
 
-/// Axis i of the result is axis order[i] of a.
 template <class = void>
 host_array permuted(const host_array& a, const std::vector<std::size_t>& order) {
  const auto strides = strides_of(std::span(a.shape));
@@ -28595,7 +27658,6 @@ host_array permuted(const host_array& a, const std::vector<std::size_t>& order) 
  return result;
 }
 
-/// Rows [begin, begin + count) of the first axis.
 template <class = void>
 host_array rows_of(const host_array& a, std::int64_t begin, std::int64_t count) {
  host_array part{a.type, a.shape, {}};
@@ -28606,7 +27668,6 @@ host_array rows_of(const host_array& a, std::int64_t begin, std::int64_t count) 
  return part;
 }
 
-/// a + b, of one shape, both floating, computed and kept in the wider one's or f32.
 template <class = void>
 host_array sum_of(const host_array& a, const host_array& b) {
  const bool wide = a.type == dtype::f64 || b.type == dtype::f64;
@@ -28620,7 +27681,6 @@ host_array sum_of(const host_array& a, const host_array& b) {
  }
  return sum;
 }
-
 }
 #endif
 
@@ -28679,7 +27739,6 @@ enum class layer_kind {
  unknown
 };
 
-/// One tensor of a file: its name there, and what it is to its layer, "weight".
 struct foreign_tensor {
  std::string name, role;
  host_array array;
@@ -28688,7 +27747,7 @@ struct foreign_layer {
  std::string path;
  layer_kind kind = layer_kind::unknown;
  std::vector<foreign_tensor> tensors{};
- std::vector<std::int64_t> flattened{}; ///< see foreign_options
+ std::vector<std::int64_t> flattened{};
 
  const foreign_tensor* find(std::string_view role) const {
   for (const foreign_tensor& t : tensors)
@@ -28697,7 +27756,6 @@ struct foreign_layer {
  }
 };
 
-/// The variables of one scope of the model.
 struct model_layer {
  std::string scope;
  layer_kind kind = layer_kind::other;
@@ -28710,8 +27768,6 @@ struct model_layer {
  }
 };
 
-/// What a dialect makes of a file's tensors for a variable: values in its layout, and the tensors' names. No names: there is no such
-/// tensor. An objection: there is one, but it is not for this layer.
 struct foreign_value {
  host_array array;
  std::vector<std::string> names;
@@ -28737,7 +27793,6 @@ inline layer_kind kind_of(const model_layer& layer) {
  return kernel->shape().rank() <= 2 || attention ? layer_kind::dense : layer_kind::convolution;
 }
 
-/// Which of several layers of one shape, made by one layer, this is: the projections of attention, the directions of a recurrent one.
 inline std::string_view part_of_layer(std::string_view path) {
  const std::size_t end = path.find_last_of("/.");
  const std::string_view last = path.substr(end == path.npos ? 0 : end + 1);
@@ -28754,7 +27809,6 @@ inline bool same_part(const model_layer& ours, std::string_view theirs) {
  return !attention || part == part_of_layer(theirs);
 }
 
-/// The model's layers in its order.
 template <class = void>
 std::vector<model_layer> layers_of_model(variable_list& variables, const std::string& only) {
  std::vector<model_layer> layers;
@@ -28774,7 +27828,6 @@ std::vector<model_layer> layers_of_model(variable_list& variables, const std::st
  return layers;
 }
 
-/// Which layer of the file each layer of the model gets.
 template <class Dialect>
 class layer_matcher {
 public:
@@ -28783,7 +27836,6 @@ public:
 
  static constexpr std::size_t none = ~std::size_t{0};
 
- /// Matches the layers of a module of the file with those of a scope, both empty for all that is left. False where one has none.
  bool match(const std::string& module, const std::string& scope) {
   std::vector<std::size_t> our, their;
   for (std::size_t i = 0; i < ours_.size(); ++i)
@@ -28838,7 +27890,6 @@ private:
  std::vector<bool> taken_;
 };
 
-/// All problems in one line.
 template <class = void>
 void refuse_foreign(const foreign_report& report, const std::string& file) {
  std::string text;
@@ -28854,7 +27905,6 @@ void refuse_foreign(const foreign_report& report, const std::string& file) {
  throw data_error(file + ": does not fit the model: " + text);
 }
 
-/// Loads the layers of a file: matches, converts, and only when all of that is done writes.
 template <class Dialect>
 foreign_report load_foreign(variable_list& variables, std::vector<foreign_layer> theirs, const std::string& file,
        const foreign_options& options) {
@@ -28919,7 +27969,6 @@ foreign_report load_foreign(variable_list& variables, std::vector<foreign_layer>
   if (!array.bytes.empty()) std::memcpy(v->own_data(), array.bytes.data(), array.bytes.size());
  return report;
 }
-
 }
 }
 #endif
@@ -28944,7 +27993,6 @@ namespace tapegraph::io {
 
 namespace detail {
 
-/// An identifier of the library, closed when it goes.
 class hdf5_id {
 public:
  hdf5_id() = default;
@@ -28966,7 +28014,6 @@ private:
  herr_t (*close_)(hid_t) = nullptr;
 };
 
-/// While one lives the library does not print its errors.
 class hdf5_silence {
 public:
  hdf5_silence() {
@@ -28981,7 +28028,6 @@ private:
  H5E_auto2_t function_ = nullptr;
  void* data_ = nullptr;
 };
-
 }
 
 /// An HDF5 file to read, from disk or from memory. One thread at a time.
@@ -29147,7 +28193,6 @@ private:
  detail::hdf5_id file_;
 };
 using hdf5_file = basic_hdf5_file<>;
-
 }
 #ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_ZIP_HPP
 #define TAPEGRAPH_INLINED_TAPEGRAPH_IO_ZIP_HPP
@@ -29181,7 +28226,6 @@ constexpr int window_bits(deflate_frame frame) {
  return frame == deflate_frame::raw ? -15 : frame == deflate_frame::zlib ? 15 : 15 + 16;
 }
 
-/// What deflate can at most make of a byte: 258 bytes of two bits, and the head.
 constexpr std::uint64_t most_inflated(std::uint64_t compressed) {
  return compressed > (std::uint64_t{1} << 50) ? ~std::uint64_t{0} : compressed * 1032 + 1032;
 }
@@ -29195,19 +28239,16 @@ public:
  inflater& operator=(const inflater&) = delete;
  ~inflater() { inflateEnd(&stream_); }
 
- /// Gives zlib more to read, which the caller keeps until it is used up.
  void feed(const std::byte* data, std::size_t bytes) {
   stream_.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(data));
   stream_.avail_in = static_cast<uInt>(bytes);
  }
  std::size_t unread() const { return stream_.avail_in; }
  bool ended() const { return ended_; }
- /// Begins a further member of a gzip file.
  void again() {
   inflateReset(&stream_);
   ended_ = false;
  }
- /// Writes up to `bytes` bytes, fewer where the input is used up or the data end. Throws data_error where they are corrupt.
  std::size_t take(std::byte* to, std::size_t bytes) {
   const auto part = static_cast<uInt>(std::min<std::size_t>(bytes, 1u << 30));
   stream_.next_out = reinterpret_cast<Bytef*>(to);
@@ -29226,7 +28267,6 @@ private:
  z_stream stream_{};
  bool ended_ = false;
 };
-
 }
 
 /// Inflates all of `compressed`, to at most `limit` bytes; several gzip members become one. `what` names it in errors. Throws
@@ -29308,7 +28348,6 @@ inline std::uint32_t crc32_of(std::span<const std::byte> data) {
  }
  return static_cast<std::uint32_t>(crc);
 }
-
 }
 #endif
 #ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_ZIP_DIRECTORY_HPP
@@ -29334,17 +28373,16 @@ namespace tapegraph::io {
 /// A file in a zip archive.
 struct zip_member {
  std::string name;
- std::uint64_t size = 0;       ///< of what it holds
+ std::uint64_t size = 0; ///< of what it holds
  std::uint64_t compressed = 0; ///< of what stands in the archive
- std::uint64_t offset = 0;     ///< of its local header
- std::uint64_t end = 0;        ///< where the next member begins, or the directory
+ std::uint64_t offset = 0; ///< of its local header
+ std::uint64_t end = 0; ///< where the next member begins, or the directory
  std::uint32_t crc = 0;
  std::uint16_t method = 0; ///< 0: stored, 8: deflated; others are listed and not read
 };
 
 namespace detail {
 
-/// Little-endian numbers at a place that the caller has checked.
 template <class Number>
 Number little_endian(const std::byte* at) {
  Number value = 0;
@@ -29356,14 +28394,12 @@ constexpr std::uint32_t zip_local_mark = 0x04034B50, zip_central_mark = 0x02014B
       zip64_end_mark = 0x06064B50, zip64_locator_mark = 0x07064B50;
 constexpr std::uint32_t saturated = 0xFFFFFFFFu; // "see the 64-bit field"
 
-/// Text of a file as a message may show it: printable, and not long.
 inline std::string shown_name(std::string_view name) {
  std::string text;
  for (const char c : name.substr(0, 80)) text += static_cast<unsigned char>(c) < 0x20 || c == 0x7F ? '?' : c;
  return "'" + text + (name.size() > 80 ? "...'" : "'");
 }
 
-/// Why a name cannot be one of a member; empty for a good one. Nothing here writes members to disk, but what a list shows others may use.
 inline std::string objection_to_name(std::string_view name) {
  if (name.empty()) return "is empty";
  if (utf8_prefix(name) != name.size()) return "is not UTF-8";
@@ -29379,12 +28415,10 @@ inline std::string objection_to_name(std::string_view name) {
  return {};
 }
 
-/// Where the directory is.
 struct zip_directory_place {
  std::uint64_t offset = 0, bytes = 0, members = 0;
 };
 
-/// Reads from the archive: `read(offset, bytes)` gives exactly these bytes of the file, or throws.
 template <class Read>
 zip_directory_place find_zip_directory(const Read& read, std::uint64_t file_bytes, const std::string& file) {
  constexpr std::uint64_t end_bytes = 22, locator_bytes = 20;
@@ -29425,7 +28459,6 @@ zip_directory_place find_zip_directory(const Read& read, std::uint64_t file_byte
  return place;
 }
 
-/// The 64-bit fields of those of three that are saturated, from the member's extra fields.
 inline void read_zip64_field(std::span<const std::byte> extra, zip_member& member, const std::string& what) {
  const std::array<std::uint64_t*, 3> fields{&member.size, &member.compressed, &member.offset};
  if (std::none_of(fields.begin(), fields.end(), [](const auto* field) { return *field == saturated; })) return;
@@ -29448,8 +28481,6 @@ inline void read_zip64_field(std::span<const std::byte> extra, zip_member& membe
  throw data_error(what + ": its ZIP64 field is missing");
 }
 
-/// Members in the order of the directory, without folders. Throws data_error for what is encrypted, stands twice, overlaps, or has a
-/// name or a size that cannot be.
 template <class = void>
 std::vector<zip_member> parse_zip_directory(std::span<const std::byte> directory, const zip_directory_place& place,
            const std::string& file) {
@@ -29511,7 +28542,6 @@ std::vector<zip_member> parse_zip_directory(std::span<const std::byte> directory
  std::erase_if(members, [](const zip_member& member) { return member.name.back() == '/'; });
  return members;
 }
-
 }
 }
 #endif
@@ -29612,7 +28642,7 @@ private:
 using zip_reader = basic_zip_reader<>;
 
 struct zip_options {
- int level = 0;                         ///< 0: members are stored; 1 to 9: deflated, unless that is no smaller
+ int level = 0; ///< 0: members are stored; 1 to 9: deflated, unless that is no smaller
  std::uint64_t zip64_from = 0xFFFFFFFF; ///< sizes and offsets from this on get the 64-bit fields of ZIP64
 };
 
@@ -29717,7 +28747,6 @@ private:
  std::set<std::string> names_;
 };
 using zip_writer = basic_zip_writer<>;
-
 }
 #endif
 
@@ -29733,7 +28762,6 @@ namespace tapegraph::io {
 
 namespace detail {
 
-/// Keras: variables of a layer are numbered in the order in which ours asks for them, in our layout.
 struct keras_dialect {
  static constexpr char separator = '/';
  static bool same_name(const std::string& scope, const std::string& path) { return scope == path; }
@@ -29753,7 +28781,6 @@ struct keras_dialect {
  }
 };
 
-/// By the alphabet, but numbers as numbers ("dense_2" before "dense_10"), and what goes forward before what goes backward.
 inline bool keras_before(const std::string& left, const std::string& right) {
  const auto rank = [](const std::string& name) { return name.starts_with("backward") ? "forward~" + name : name; };
  const std::string a = rank(left), b = rank(right);
@@ -29775,7 +28802,6 @@ inline bool keras_before(const std::string& left, const std::string& right) {
  return a.size() - i < b.size() - j;
 }
 
-/// The kind of a class by its name in snake case.
 inline layer_kind keras_kind(std::string_view name) {
  constexpr std::pair<std::string_view, layer_kind> known[] = {
   {"dense", layer_kind::dense},
@@ -29793,7 +28819,6 @@ inline layer_kind keras_kind(std::string_view name) {
  return layer_kind::unknown;
 }
 
-/// Walks the groups of Keras 3: "layers/<class>_<n>/vars/<i>", where the attribute "name" of vars is what the user calls the layer.
 template <class = void>
 void walk_keras(const hdf5_file& file, const std::string& group, const std::string& path,
     std::vector<foreign_layer>& layers, int depth) {
@@ -29827,7 +28852,6 @@ void walk_keras(const hdf5_file& file, const std::string& group, const std::stri
  }
 }
 
-/// The layers of the .h5 before Keras 3: "model_weights/<layer>" with the attributes layer_names and weight_names.
 template <class = void>
 std::vector<foreign_layer> layers_of_legacy_keras(const hdf5_file& file, const std::string& root) {
  std::vector<foreign_layer> layers;
@@ -29870,7 +28894,6 @@ std::vector<foreign_layer> layers_of_hdf5(const hdf5_file& file) {
  return layers;
 }
 
-/// Of a file of either kind, told apart by content.
 template <class = void>
 std::vector<foreign_layer> layers_of_keras(const files::path& path) {
  const std::string what = quoted(path);
@@ -29882,7 +28905,6 @@ std::vector<foreign_layer> layers_of_keras(const files::path& path) {
   throw data_error(what + ": a zip archive, but no .keras file: there is no model.weights.h5");
  return layers_of_hdf5<>(hdf5_file(archive.read("model.weights.h5"), what + ", member 'model.weights.h5'"));
 }
-
 }
 
 /// The arrays of a Keras file by the names of their layers, "score/0", or, in files before Keras 3, "score/kernel:0"; in the file's order. Throws
@@ -29906,7 +28928,6 @@ foreign_report load_keras(Model& model, const files::path& path, const foreign_o
  return detail::load_foreign<detail::keras_dialect>(model.variables(), detail::layers_of_keras(path),
              detail::quoted(path), options);
 }
-
 }
 #endif
 #if __has_include(<zlib.h>)
@@ -29938,7 +28959,6 @@ constexpr int window_bits(deflate_frame frame) {
  return frame == deflate_frame::raw ? -15 : frame == deflate_frame::zlib ? 15 : 15 + 16;
 }
 
-/// What deflate can at most make of a byte: 258 bytes of two bits, and the head.
 constexpr std::uint64_t most_inflated(std::uint64_t compressed) {
  return compressed > (std::uint64_t{1} << 50) ? ~std::uint64_t{0} : compressed * 1032 + 1032;
 }
@@ -29952,19 +28972,16 @@ public:
  inflater& operator=(const inflater&) = delete;
  ~inflater() { inflateEnd(&stream_); }
 
- /// Gives zlib more to read, which the caller keeps until it is used up.
  void feed(const std::byte* data, std::size_t bytes) {
   stream_.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(data));
   stream_.avail_in = static_cast<uInt>(bytes);
  }
  std::size_t unread() const { return stream_.avail_in; }
  bool ended() const { return ended_; }
- /// Begins a further member of a gzip file.
  void again() {
   inflateReset(&stream_);
   ended_ = false;
  }
- /// Writes up to `bytes` bytes, fewer where the input is used up or the data end. Throws data_error where they are corrupt.
  std::size_t take(std::byte* to, std::size_t bytes) {
   const auto part = static_cast<uInt>(std::min<std::size_t>(bytes, 1u << 30));
   stream_.next_out = reinterpret_cast<Bytef*>(to);
@@ -29983,7 +29000,6 @@ private:
  z_stream stream_{};
  bool ended_ = false;
 };
-
 }
 
 /// Inflates all of `compressed`, to at most `limit` bytes; several gzip members become one. `what` names it in errors. Throws
@@ -30065,7 +29081,6 @@ inline std::uint32_t crc32_of(std::span<const std::byte> data) {
  }
  return static_cast<std::uint32_t>(crc);
 }
-
 }
 #endif
 #ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_NPZ_HPP
@@ -30099,17 +29114,16 @@ namespace tapegraph::io {
 /// A file in a zip archive.
 struct zip_member {
  std::string name;
- std::uint64_t size = 0;       ///< of what it holds
+ std::uint64_t size = 0; ///< of what it holds
  std::uint64_t compressed = 0; ///< of what stands in the archive
- std::uint64_t offset = 0;     ///< of its local header
- std::uint64_t end = 0;        ///< where the next member begins, or the directory
+ std::uint64_t offset = 0; ///< of its local header
+ std::uint64_t end = 0; ///< where the next member begins, or the directory
  std::uint32_t crc = 0;
  std::uint16_t method = 0; ///< 0: stored, 8: deflated; others are listed and not read
 };
 
 namespace detail {
 
-/// Little-endian numbers at a place that the caller has checked.
 template <class Number>
 Number little_endian(const std::byte* at) {
  Number value = 0;
@@ -30121,14 +29135,12 @@ constexpr std::uint32_t zip_local_mark = 0x04034B50, zip_central_mark = 0x02014B
       zip64_end_mark = 0x06064B50, zip64_locator_mark = 0x07064B50;
 constexpr std::uint32_t saturated = 0xFFFFFFFFu; // "see the 64-bit field"
 
-/// Text of a file as a message may show it: printable, and not long.
 inline std::string shown_name(std::string_view name) {
  std::string text;
  for (const char c : name.substr(0, 80)) text += static_cast<unsigned char>(c) < 0x20 || c == 0x7F ? '?' : c;
  return "'" + text + (name.size() > 80 ? "...'" : "'");
 }
 
-/// Why a name cannot be one of a member; empty for a good one. Nothing here writes members to disk, but what a list shows others may use.
 inline std::string objection_to_name(std::string_view name) {
  if (name.empty()) return "is empty";
  if (utf8_prefix(name) != name.size()) return "is not UTF-8";
@@ -30144,12 +29156,10 @@ inline std::string objection_to_name(std::string_view name) {
  return {};
 }
 
-/// Where the directory is.
 struct zip_directory_place {
  std::uint64_t offset = 0, bytes = 0, members = 0;
 };
 
-/// Reads from the archive: `read(offset, bytes)` gives exactly these bytes of the file, or throws.
 template <class Read>
 zip_directory_place find_zip_directory(const Read& read, std::uint64_t file_bytes, const std::string& file) {
  constexpr std::uint64_t end_bytes = 22, locator_bytes = 20;
@@ -30190,7 +29200,6 @@ zip_directory_place find_zip_directory(const Read& read, std::uint64_t file_byte
  return place;
 }
 
-/// The 64-bit fields of those of three that are saturated, from the member's extra fields.
 inline void read_zip64_field(std::span<const std::byte> extra, zip_member& member, const std::string& what) {
  const std::array<std::uint64_t*, 3> fields{&member.size, &member.compressed, &member.offset};
  if (std::none_of(fields.begin(), fields.end(), [](const auto* field) { return *field == saturated; })) return;
@@ -30213,8 +29222,6 @@ inline void read_zip64_field(std::span<const std::byte> extra, zip_member& membe
  throw data_error(what + ": its ZIP64 field is missing");
 }
 
-/// Members in the order of the directory, without folders. Throws data_error for what is encrypted, stands twice, overlaps, or has a
-/// name or a size that cannot be.
 template <class = void>
 std::vector<zip_member> parse_zip_directory(std::span<const std::byte> directory, const zip_directory_place& place,
            const std::string& file) {
@@ -30276,7 +29283,6 @@ std::vector<zip_member> parse_zip_directory(std::span<const std::byte> directory
  std::erase_if(members, [](const zip_member& member) { return member.name.back() == '/'; });
  return members;
 }
-
 }
 }
 #endif
@@ -30377,7 +29383,7 @@ private:
 using zip_reader = basic_zip_reader<>;
 
 struct zip_options {
- int level = 0;                         ///< 0: members are stored; 1 to 9: deflated, unless that is no smaller
+ int level = 0; ///< 0: members are stored; 1 to 9: deflated, unless that is no smaller
  std::uint64_t zip64_from = 0xFFFFFFFF; ///< sizes and offsets from this on get the 64-bit fields of ZIP64
 };
 
@@ -30482,7 +29488,6 @@ private:
  std::set<std::string> names_;
 };
 using zip_writer = basic_zip_writer<>;
-
 }
 #endif
 
@@ -30584,7 +29589,6 @@ void write_npz(const files::path& path, const std::map<std::string, any_tensor>&
  for (const auto& [name, value] : tensors) writer.add(name + ".npy", npy_to_bytes(array_of_tensor(value)));
  writer.commit();
 }
-
 }
 #endif
 #ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_PNG_HPP
@@ -30616,7 +29620,6 @@ inline void append_big(std::string& out, std::uint32_t value) {
  for (int shift = 24; shift >= 0; shift -= 8) out.push_back(static_cast<char>(value >> shift));
 }
 
-/// Length, kind, data, and the CRC of the latter two.
 inline void append_png_chunk(std::string& out, const char (&kind)[5], std::string_view data) {
  append_big(out, static_cast<std::uint32_t>(data.size()));
  const std::size_t begin = out.size();
@@ -30625,15 +29628,12 @@ inline void append_png_chunk(std::string& out, const char (&kind)[5], std::strin
       ::crc32_z(0, reinterpret_cast<const Bytef*>(out.data() + begin), out.size() - begin)));
 }
 
-/// What is closest to left + up - corner: left, up or corner, in this order where two are.
 inline int paeth(int left, int up, int corner) {
  const int to_left = std::abs(up - corner), to_up = std::abs(left - corner),
    to_corner = std::abs(left + up - 2 * corner);
  return to_left <= to_up && to_left <= to_corner ? left : to_up <= to_corner ? up : corner;
 }
 
-/// One row by the filter (0 none, 1 left, 2 up, 3 mean, 4 Paeth) whose bytes, as signed numbers, have the least sum of absolute values,
-/// which is what the standard recommends. `up` is empty above the first row.
 template <class = void>
 void append_png_row(std::vector<std::uint8_t>& out, std::span<const std::uint8_t> row, std::span<const std::uint8_t> up,
      std::size_t pixel, std::array<std::vector<std::uint8_t>, 5>& tried) {
@@ -30646,7 +29646,7 @@ void append_png_row(std::vector<std::uint8_t>& out, std::span<const std::uint8_t
   for (std::size_t i = 0; i < row.size(); ++i) {
    const int a = i >= pixel ? row[i - pixel] : 0, b = up.empty() ? 0 : up[i];
    const int c = i >= pixel && !up.empty() ? up[i - pixel] : 0;
-   const int guess = filter == 0   ? 0
+   const int guess = filter == 0 ? 0
        : filter == 1 ? a
        : filter == 2 ? b
        : filter == 3 ? (a + b) / 2
@@ -30659,7 +29659,6 @@ void append_png_row(std::vector<std::uint8_t>& out, std::span<const std::uint8_t
  out.push_back(static_cast<std::uint8_t>(best));
  out.insert(out.end(), tried[best].begin(), tried[best].end());
 }
-
 }
 
 /// A picture [height, width, channels] as the bytes of a PNG file; 1 channel is gray, 2 gray and alpha, 3 RGB, 4 RGBA. `level`: zlib's, 0
@@ -30728,7 +29727,6 @@ std::string encode_png(std::span<const std::uint8_t> pixels, std::int64_t height
  detail::append_png_chunk(out, "IEND", {});
  return out;
 }
-
 }
 #endif
 // ---- tapegraph/io/pytorch.hpp ----
@@ -30795,15 +29793,13 @@ inline bool pytorch_name(std::string_view name) {
   std::find(std::begin(types), std::end(types), name.substr(6)) != std::end(types);
 }
 
-/// How one tensor looks at a storage.
 struct pytorch_view {
  std::string name, key;
  dtype type = dtype::f32;
  std::vector<std::int64_t> shape{}, strides{};
- std::int64_t offset = 0, stored = 0; ///< in elements
+ std::int64_t offset = 0, stored = 0;
 };
 
-/// Walks the values of a pickle and finds tensors.
 template <class = void>
 class pytorch_walk {
 public:
@@ -30896,7 +29892,6 @@ private:
  std::size_t visits_ = 0;
 };
 
-/// Whether a view lies inside its storage and shows no more than it holds.
 template <class = void>
 void check_pytorch_view(const pytorch_view& view, std::int64_t& size, const std::string& what) {
  const std::string which = what + ", tensor " + shown_name(view.name);
@@ -30925,7 +29920,6 @@ void check_pytorch_view(const pytorch_view& view, std::int64_t& size, const std:
  throw data_error(archive.name() + ": a zip archive, but no file of torch.save: there is no data.pkl");
 }
 
-/// Files of other formats that bear the same name.
 template <class = void>
 void check_pytorch_kind(const files::path& path) {
  const std::string what = quoted(path);
@@ -30944,7 +29938,6 @@ void check_pytorch_kind(const files::path& path) {
    what + ": no file of torch.save" +
    (head.starts_with("\x80") ? ", a pickle of something else" : ", which begins as a zip archive"));
 }
-
 }
 
 /// Reads the tensors of a file of torch.save (1.6 or later): a state_dict, a tensor, or dicts and lists of such in each other, whose keys
@@ -31033,7 +30026,6 @@ template <class = void>
 std::vector<named_array> read_pytorch(const files::path& path) {
  return read_pytorch_file(path).tensors;
 }
-
 }
 // ---- tapegraph/io/pytorch_weights.hpp ----
 
@@ -31056,7 +30048,6 @@ std::vector<named_array> read_pytorch(const files::path& path) {
 
 namespace tapegraph::io::detail {
 
-/// Element i of a floating array.
 inline double floating_element(const host_array& a, std::size_t i) {
  const std::byte* const at = a.bytes.data() + i * size_of(a.type);
  const auto as = [at]<class T>(T value) {
@@ -31071,7 +30062,6 @@ inline double floating_element(const host_array& a, std::size_t i) {
  }
 }
 
-/// Makes an array one of another floating type, rounded to nearest. False where one of the types is none.
 template <class = void>
 bool convert_floats(host_array& a, dtype to) {
  if (a.type == to) return true;
@@ -31093,13 +30083,11 @@ bool convert_floats(host_array& a, dtype to) {
  return true;
 }
 
-/// The same elements under another shape of as many.
 inline host_array reshaped(host_array a, std::vector<std::int64_t> shape) {
  a.shape = std::move(shape);
  return a;
 }
 
-/// Axis i of the result is axis order[i] of a.
 template <class = void>
 host_array permuted(const host_array& a, const std::vector<std::size_t>& order) {
  const auto strides = strides_of(std::span(a.shape));
@@ -31113,7 +30101,6 @@ host_array permuted(const host_array& a, const std::vector<std::size_t>& order) 
  return result;
 }
 
-/// Rows [begin, begin + count) of the first axis.
 template <class = void>
 host_array rows_of(const host_array& a, std::int64_t begin, std::int64_t count) {
  host_array part{a.type, a.shape, {}};
@@ -31124,7 +30111,6 @@ host_array rows_of(const host_array& a, std::int64_t begin, std::int64_t count) 
  return part;
 }
 
-/// a + b, of one shape, both floating, computed and kept in the wider one's or f32.
 template <class = void>
 host_array sum_of(const host_array& a, const host_array& b) {
  const bool wide = a.type == dtype::f64 || b.type == dtype::f64;
@@ -31138,7 +30124,6 @@ host_array sum_of(const host_array& a, const host_array& b) {
  }
  return sum;
 }
-
 }
 #endif
 
@@ -31197,7 +30182,6 @@ enum class layer_kind {
  unknown
 };
 
-/// One tensor of a file: its name there, and what it is to its layer, "weight".
 struct foreign_tensor {
  std::string name, role;
  host_array array;
@@ -31206,7 +30190,7 @@ struct foreign_layer {
  std::string path;
  layer_kind kind = layer_kind::unknown;
  std::vector<foreign_tensor> tensors{};
- std::vector<std::int64_t> flattened{}; ///< see foreign_options
+ std::vector<std::int64_t> flattened{};
 
  const foreign_tensor* find(std::string_view role) const {
   for (const foreign_tensor& t : tensors)
@@ -31215,7 +30199,6 @@ struct foreign_layer {
  }
 };
 
-/// The variables of one scope of the model.
 struct model_layer {
  std::string scope;
  layer_kind kind = layer_kind::other;
@@ -31228,8 +30211,6 @@ struct model_layer {
  }
 };
 
-/// What a dialect makes of a file's tensors for a variable: values in its layout, and the tensors' names. No names: there is no such
-/// tensor. An objection: there is one, but it is not for this layer.
 struct foreign_value {
  host_array array;
  std::vector<std::string> names;
@@ -31255,7 +30236,6 @@ inline layer_kind kind_of(const model_layer& layer) {
  return kernel->shape().rank() <= 2 || attention ? layer_kind::dense : layer_kind::convolution;
 }
 
-/// Which of several layers of one shape, made by one layer, this is: the projections of attention, the directions of a recurrent one.
 inline std::string_view part_of_layer(std::string_view path) {
  const std::size_t end = path.find_last_of("/.");
  const std::string_view last = path.substr(end == path.npos ? 0 : end + 1);
@@ -31272,7 +30252,6 @@ inline bool same_part(const model_layer& ours, std::string_view theirs) {
  return !attention || part == part_of_layer(theirs);
 }
 
-/// The model's layers in its order.
 template <class = void>
 std::vector<model_layer> layers_of_model(variable_list& variables, const std::string& only) {
  std::vector<model_layer> layers;
@@ -31292,7 +30271,6 @@ std::vector<model_layer> layers_of_model(variable_list& variables, const std::st
  return layers;
 }
 
-/// Which layer of the file each layer of the model gets.
 template <class Dialect>
 class layer_matcher {
 public:
@@ -31301,7 +30279,6 @@ public:
 
  static constexpr std::size_t none = ~std::size_t{0};
 
- /// Matches the layers of a module of the file with those of a scope, both empty for all that is left. False where one has none.
  bool match(const std::string& module, const std::string& scope) {
   std::vector<std::size_t> our, their;
   for (std::size_t i = 0; i < ours_.size(); ++i)
@@ -31356,7 +30333,6 @@ private:
  std::vector<bool> taken_;
 };
 
-/// All problems in one line.
 template <class = void>
 void refuse_foreign(const foreign_report& report, const std::string& file) {
  std::string text;
@@ -31372,7 +30348,6 @@ void refuse_foreign(const foreign_report& report, const std::string& file) {
  throw data_error(file + ": does not fit the model: " + text);
 }
 
-/// Loads the layers of a file: matches, converts, and only when all of that is done writes.
 template <class Dialect>
 foreign_report load_foreign(variable_list& variables, std::vector<foreign_layer> theirs, const std::string& file,
        const foreign_options& options) {
@@ -31437,7 +30412,6 @@ foreign_report load_foreign(variable_list& variables, std::vector<foreign_layer>
   if (!array.bytes.empty()) std::memcpy(v->own_data(), array.bytes.data(), array.bytes.size());
  return report;
 }
-
 }
 }
 #endif
@@ -31454,7 +30428,6 @@ namespace tapegraph::io {
 
 namespace detail {
 
-/// torch.nn: [out, in] of Linear, [out, in, height, width] of Conv2d, gates in rows of LSTM and GRU, and how they are called.
 struct pytorch_dialect {
  static constexpr char separator = '.';
 
@@ -31467,7 +30440,6 @@ struct pytorch_dialect {
   return true;
  }
 
- /// A separable convolution is two modules there.
  static std::vector<model_layer> split(std::vector<model_layer> layers) {
   std::vector<model_layer> result;
   for (model_layer& layer : layers) {
@@ -31540,7 +30512,6 @@ private:
   return turned;
  }
 
- /// Gates one below the other: i, f, g, o of LSTM are ours; r, z, n of GRU become z, r, h.
  static host_array gates_in_order(const host_array& w, std::int64_t gates) {
   if (gates != 3 || w.shape.empty() || w.shape[0] % 3 != 0) return w;
   const std::int64_t units = w.shape[0] / 3;
@@ -31580,7 +30551,6 @@ private:
  }
 };
 
-/// "lstm.weight_ih_l0_reverse": module "lstm", role "weight_ih", part "l0_reverse". Parts are empty for what is not recurrent.
 struct pytorch_name_parts {
  std::string module, role, part;
 };
@@ -31611,8 +30581,6 @@ inline layer_kind kind_of(const foreign_layer& layer) {
  return bias != nullptr ? layer_kind::dense : layer_kind::dense_or_embedding;
 }
 
-/// The modules of a state_dict. MultiheadAttention's one matrix becomes "query", "key" and "value", a recurrent layer of several
-/// layers or directions becomes "lstm.l0", "lstm.l0_reverse", ...
 template <class = void>
 std::vector<foreign_layer> layers_of_pytorch(std::vector<named_array> tensors, const std::string& prefix,
            const std::string& file) {
@@ -31653,7 +30621,6 @@ std::vector<foreign_layer> layers_of_pytorch(std::vector<named_array> tensors, c
  }
  return layers;
 }
-
 }
 
 /// Loads the weights of a PyTorch state_dict (torch.save) into a model; its optimizer and step count stay. Layers are found by name
@@ -31669,7 +30636,6 @@ foreign_report load_pytorch(Model& model, const files::path& path, const foreign
  return detail::load_foreign<detail::pytorch_dialect>(
   model.variables(), detail::layers_of_pytorch(read_pytorch(path), options.prefix, file), file, options);
 }
-
 }
 #endif
 #endif
@@ -31799,7 +30765,6 @@ private:
  bool ours_ = false;
 };
 using mpi_library = basic_mpi_library<>;
-
 }
 
 #include <exception>
@@ -31951,7 +30916,6 @@ private:
  std::vector<MPI_Status> statuses_;
 };
 using mpi_exchange = basic_mpi_exchange<>;
-
 }
 
 #include <type_traits>
@@ -31986,6 +30950,5 @@ int mpi_run(int argc, char** argv, const F& f) {
  }
  return result;
 }
-
 }
 #endif

@@ -34,7 +34,7 @@
 #elif defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 12
 #define TG_OLD_COMPILER
 #endif
-#ifdef TG_OLD_COMPILER
+#if defined(TG_OLD_COMPILER)
 #error "TapeGraph needs g++ 12 or clang 16 at least"
 #include <tapegraph/core/see_the_error_above>
 #endif
@@ -43,7 +43,7 @@
 #elif defined(__NO_SIGNED_ZEROS__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
 #define TG_FAST_MATH
 #endif
-#ifdef TG_FAST_MATH
+#if defined(TG_FAST_MATH)
 #error "TapeGraph needs exact arithmetic: compile without -ffast-math, -Ofast and the options these stand for"
 #include <tapegraph/core/see_the_error_above>
 #endif
@@ -53,20 +53,7 @@
 #include <cstdlib>
 #include <cstring>
 
-/// Choices that all objects of a program must have made alike. A header whose functions differ with a macro says
-///
-///     TG_OBJECTS_AGREE(TG_INSTRUCTION_SETS, 7)
-///
-/// and objects with different values are refused: otherwise the linker would keep either definition of each function.
-///
-/// - Within one program by the linker: "multiple definition of tapegraph_objects_differ_in_TG_INSTRUCTION_SETS". The symbol is
-///   not weak, but an alias of a variable that the linker keeps one of (it is `inline`), whose name has the value in it. So
-///   equal objects share one definition, and different ones have two.
-/// - Between a program and a shared library by a check before main, for that is when their functions become one: it prints
-///   both values and aborts. A library whose symbols are hidden keeps its own functions and is not asked.
-
 namespace tapegraph::detail {
-/// `first` is what the object that the dynamic linker found first was compiled with.
 inline bool objects_agree(const char* choice, const char* own, const char* first) {
  if (std::strcmp(own, first) == 0) return true;
  std::fprintf(
@@ -79,32 +66,32 @@ inline bool objects_agree(const char* choice, const char* own, const char* first
 }
 
 #if defined(__ELF__) && !defined(TG_MODULE)
-#define TG_OBJECTS_AGREE_LINKED(symbol, variable)                                                                      \
+#define TG_OBJECTS_AGREE_LINKED(symbol, variable) \
  extern "C" {                                                                                                       \
- [[gnu::used]] inline const char variable = 0;                                                                      \
- extern const char symbol __attribute__((alias(#variable)));                                                        \
+ [[gnu::used]] inline const char variable = 0; \
+ extern const char symbol __attribute__((alias(#variable))); \
  }
 #else
 #define TG_OBJECTS_AGREE_LINKED(symbol, variable)
 #endif
 
-#define TG_OBJECTS_AGREE_CHECKED(choice, name, variable, own)                                                          \
- namespace tapegraph::detail {                                                                                      \
- inline const char* volatile name = own; /* volatile: of several in a process one is read, maybe not this one */    \
- inline const bool agrees_that_##variable = objects_agree(choice, own, name);                                       \
+#define TG_OBJECTS_AGREE_CHECKED(choice, name, variable, own) \
+ namespace tapegraph::detail { \
+ inline const char* volatile name = own; /* volatile: of several in a process one is read, maybe not this one */ \
+ inline const bool agrees_that_##variable = objects_agree(choice, own, name); \
  }
 
-#define TG_OBJECTS_AGREE_NAMED(choice, symbol, name, variable, value)                                                  \
- TG_OBJECTS_AGREE_LINKED(symbol, variable##value)                                                                   \
+#define TG_OBJECTS_AGREE_NAMED(choice, symbol, name, variable, value) \
+ TG_OBJECTS_AGREE_LINKED(symbol, variable##value) \
  TG_OBJECTS_AGREE_CHECKED(choice, name, variable##value, #value)
-#define TG_OBJECTS_AGREE(choice, value)                                                                                \
- TG_OBJECTS_AGREE_NAMED(#choice, tapegraph_objects_differ_in_##choice, first_##choice, tapegraph_##choice##_is_,    \
+#define TG_OBJECTS_AGREE(choice, value) \
+ TG_OBJECTS_AGREE_NAMED(#choice, tapegraph_objects_differ_in_##choice, first_##choice, tapegraph_##choice##_is_, \
       value)
 // ---- tapegraph/version.hpp ----
 
 /// The version of the library. CMake reads it here.
 
-#ifdef TAPEGRAPH_SINGLE_HEADER
+#if defined(TAPEGRAPH_SINGLE_HEADER)
 #error "tapegraph: the single header has everything; include no other header of the library beside it"
 #endif
 
@@ -132,7 +119,6 @@ namespace tapegraph {
 /// False for every T, but only once T is known: for static_assert in templates that are not to be used.
 template <class T>
 inline constexpr bool always_false = false;
-
 }
 
 #include <cstddef>
@@ -151,7 +137,6 @@ struct fixed_string {
  }
  constexpr std::string_view view() const { return {text, N - 1}; }
 };
-
 }
 
 /// What a mistake in a model or function looks like: a type that is never defined, whose arguments are the facts. Using it is the
@@ -166,7 +151,6 @@ struct ill_formed_model;
 /// Shown when a model, a loss or a function cannot be traced at all: what to do.
 template <fixed_string... Advice>
 struct cannot_be_compiled;
-
 }
 // ---- tapegraph/tapegraph.hpp ----
 
@@ -253,11 +237,11 @@ struct dtype_traits<bool> {
 template <class T>
  requires std::is_integral_v<T>
 struct dtype_traits<T> {
- static constexpr dtype value = std::is_signed_v<T> ? (sizeof(T) == 1   ? dtype::i8
+ static constexpr dtype value = std::is_signed_v<T> ? (sizeof(T) == 1 ? dtype::i8
               : sizeof(T) == 2 ? dtype::i16
               : sizeof(T) == 4 ? dtype::i32
                   : dtype::i64)
-             : (sizeof(T) == 1   ? dtype::u8
+             : (sizeof(T) == 1 ? dtype::u8
               : sizeof(T) == 2 ? dtype::u16
               : sizeof(T) == 4 ? dtype::u32
                   : dtype::u64);
@@ -265,7 +249,6 @@ struct dtype_traits<T> {
 
 template <class T>
 inline constexpr dtype dtype_of = dtype_traits<std::remove_cv_t<T>>::value;
-
 }
 
 #include <limits>
@@ -378,7 +361,6 @@ TG_HD constexpr float before_rounding(Number x) {
   return rounded_to_odd(static_cast<double>(x));
  }
 }
-
 }
 
 /// The upper half of a float: its range with 8 significant bits. Conversions round once, to nearest even.
@@ -478,7 +460,6 @@ using arithmetic_type_t = typename detail::arithmetic_type<T>::type;
 /// Whether tensors of T have derivatives.
 template <class T>
 inline constexpr bool is_floating_type = std::is_floating_point_v<T> || storage_type<T>;
-
 }
 
 template <>
@@ -665,7 +646,6 @@ TG_HD constexpr void exact_sum(T a, T b, T& high, T& low) {
  const T t = high - a;
  low = (a - (high - t)) + (b - t);
 }
-
 }
 // ---- tapegraph/expr/expr.hpp ----
 
@@ -673,27 +653,7 @@ TG_HD constexpr void exact_sum(T a, T b, T& high, T& low) {
 
 // ---- tapegraph/core/component.hpp ----
 
-/// The compiled component, `tapegraph::kernels` to CMake: what does not depend on a program's models, compiled once per build
-/// instead of once per source. A library of headers alone stays the default; the same functions are compiled either way, so
-/// the bits are the same.
-///
-/// TG_COMPONENT says which it is: not defined, everything is compiled where it is used; 1, the program links the component; 2,
-/// the component itself is being compiled, and TG_PART is which of its parts, each an object of its own: the name of a room of
-/// ops/ or of a folder.
-///
-/// A header that defines templates says behind them with which arguments the component holds them:
-///
-///     TG_COMPILED(reduction, void reduce_axes<reduction::sum, float>(...))
-///
-/// Kernels of operations are listed by TG_COMPILED_KERNELS (runtime/kernel.hpp). Functions that are no templates are defined behind
-/// their declaration, as TG_DEFINITION, where TG_DEFINES(part), or TG_DEFINES_FOR_HOST(part) if a program with a GPU backend compiles
-/// something else.
-
-#if defined(TG_COMPONENT) && TG_COMPONENT == 2
-#define TG_DEFINITION [[gnu::weak]]
-#else
 #define TG_DEFINITION inline
-#endif
 
 #define TG_PART_convolution 1
 #define TG_PART_cumulative 2
@@ -713,138 +673,8 @@ TG_HD constexpr void exact_sum(T a, T b, T& high, T& low) {
 #define TG_PART_regions 16
 #define TG_PART_runtime 17
 
-#if !defined(TG_COMPONENT)
 #define TG_DEFINES(part) 1
 #define TG_DEFINES_FOR_HOST(part) 1
-#define TG_COMPILED(part, ...)
-#else
-#if TG_COMPONENT == 1
-#undef TG_PART
-#define TG_PART none
-#elif !defined(TG_PART)
-#error "TG_COMPONENT is 2 for the sources of tapegraph::kernels alone; who links it defines it as 1"
-#endif
-#define TG_PART_none 0
-#define TG_JOIN_PART(part) TG_PART_##part
-#define TG_NUMBER_OF_PART(part) TG_JOIN_PART(part)
-#define TG_DEFINES(part) (TG_PART_##part == TG_NUMBER_OF_PART(TG_PART))
-#if defined(TG_CUDA)
-// ---- tapegraph/core/component_with_backend.hpp ----
-
-/// The component (core/component.hpp) in a program with a GPU backend. What asks whether there is one, or calls what does, is not the
-/// component's, which was compiled without: the tape, programs and models are compiled by the program itself.
-
-#define TG_DEFINES_FOR_HOST(part) 1
-#define TG_COMPILED(part, ...) TG_COMPILED_OF_##part(__VA_ARGS__)
-
-#define TG_COMPILED_OF_convolution(...) extern template __VA_ARGS__;
-#define TG_COMPILED_OF_cumulative(...) extern template __VA_ARGS__;
-#define TG_COMPILED_OF_data(...) extern template __VA_ARGS__;
-#define TG_COMPILED_OF_eager(...)
-#define TG_COMPILED_OF_gather(...) extern template __VA_ARGS__;
-#define TG_COMPILED_OF_graph(...)
-#define TG_COMPILED_OF_movement(...) extern template __VA_ARGS__;
-#define TG_COMPILED_OF_nn(...)
-#define TG_COMPILED_OF_operations(...) extern template __VA_ARGS__;
-#define TG_COMPILED_OF_ordering(...) extern template __VA_ARGS__;
-#define TG_COMPILED_OF_pooling(...) extern template __VA_ARGS__;
-#define TG_COMPILED_OF_product(...) extern template __VA_ARGS__;
-#define TG_COMPILED_OF_random(...) extern template __VA_ARGS__;
-#define TG_COMPILED_OF_recurrent(...) extern template __VA_ARGS__;
-#define TG_COMPILED_OF_reduction(...) extern template __VA_ARGS__;
-#define TG_COMPILED_OF_regions(...) extern template __VA_ARGS__;
-#define TG_COMPILED_OF_runtime(...) extern template __VA_ARGS__;
-#else
-#define TG_COMPILED(part, ...) TG_TEMPLATE_OF_##part __VA_ARGS__;
-#define TG_DEFINES_FOR_HOST(part) TG_DEFINES(part)
-#endif
-
-#if TG_DEFINES(convolution)
-#define TG_TEMPLATE_OF_convolution template
-#else
-#define TG_TEMPLATE_OF_convolution extern template
-#endif
-#if TG_DEFINES(cumulative)
-#define TG_TEMPLATE_OF_cumulative template
-#else
-#define TG_TEMPLATE_OF_cumulative extern template
-#endif
-#if TG_DEFINES(data)
-#define TG_TEMPLATE_OF_data template
-#else
-#define TG_TEMPLATE_OF_data extern template
-#endif
-#if TG_DEFINES(eager)
-#define TG_TEMPLATE_OF_eager template
-#else
-#define TG_TEMPLATE_OF_eager extern template
-#endif
-#if TG_DEFINES(gather)
-#define TG_TEMPLATE_OF_gather template
-#else
-#define TG_TEMPLATE_OF_gather extern template
-#endif
-#if TG_DEFINES(graph)
-#define TG_TEMPLATE_OF_graph template
-#else
-#define TG_TEMPLATE_OF_graph extern template
-#endif
-#if TG_DEFINES(movement)
-#define TG_TEMPLATE_OF_movement template
-#else
-#define TG_TEMPLATE_OF_movement extern template
-#endif
-#if TG_DEFINES(nn)
-#define TG_TEMPLATE_OF_nn template
-#else
-#define TG_TEMPLATE_OF_nn extern template
-#endif
-#if TG_DEFINES(operations)
-#define TG_TEMPLATE_OF_operations template
-#else
-#define TG_TEMPLATE_OF_operations extern template
-#endif
-#if TG_DEFINES(ordering)
-#define TG_TEMPLATE_OF_ordering template
-#else
-#define TG_TEMPLATE_OF_ordering extern template
-#endif
-#if TG_DEFINES(pooling)
-#define TG_TEMPLATE_OF_pooling template
-#else
-#define TG_TEMPLATE_OF_pooling extern template
-#endif
-#if TG_DEFINES(product)
-#define TG_TEMPLATE_OF_product template
-#else
-#define TG_TEMPLATE_OF_product extern template
-#endif
-#if TG_DEFINES(random)
-#define TG_TEMPLATE_OF_random template
-#else
-#define TG_TEMPLATE_OF_random extern template
-#endif
-#if TG_DEFINES(recurrent)
-#define TG_TEMPLATE_OF_recurrent template
-#else
-#define TG_TEMPLATE_OF_recurrent extern template
-#endif
-#if TG_DEFINES(reduction)
-#define TG_TEMPLATE_OF_reduction template
-#else
-#define TG_TEMPLATE_OF_reduction extern template
-#endif
-#if TG_DEFINES(regions)
-#define TG_TEMPLATE_OF_regions template
-#else
-#define TG_TEMPLATE_OF_regions extern template
-#endif
-#if TG_DEFINES(runtime)
-#define TG_TEMPLATE_OF_runtime template
-#else
-#define TG_TEMPLATE_OF_runtime extern template
-#endif
-#endif
 // ---- tapegraph/core/extent.hpp ----
 
 // ---- tapegraph/core/list.hpp ----
@@ -853,10 +683,6 @@ TG_HD constexpr void exact_sum(T a, T b, T& high, T& low) {
 
 namespace tapegraph {
 
-/// A growable array of trivial elements for constant evaluation and run time alike.
-///
-/// std::vector would do, but each of its calls is a dozen constant-evaluated ones, and the passes push thousands of
-/// elements inside the compiler's budget.
 template <class T>
 class list {
 public:
@@ -893,14 +719,12 @@ public:
  constexpr T* begin() { return data_; }
  constexpr T* end() { return data_ + size_; }
 
- /// Appends and returns the index of the new element.
  constexpr int push_back(const T& value) {
   const T copy = value;
   if (size_ == capacity_) reserve(capacity_ == 0 ? 16 : 2 * capacity_);
   data_[size_] = copy;
   return size_++;
  }
- /// Becomes a copy of `count` elements.
  constexpr void copy(const T* from, int count) {
   size_ = 0;
   reserve(count);
@@ -928,7 +752,6 @@ private:
  int size_ = 0;
  int capacity_ = 0;
 };
-
 }
 
 /// Extents of shapes: numbers, or polynomials of symbols while a graph is traced.
@@ -1199,7 +1022,6 @@ struct extent {
 private:
  constexpr extent_table* any(extent other) const { return table != nullptr ? table : other.table; }
 };
-
 }
 
 #include <string>
@@ -1320,7 +1142,6 @@ constexpr int normalized_axis(std::int64_t axis, int rank) {
 
 /// "[2, 3]"; a symbolic extent prints as "?".
 std::string to_string(const shape& s);
-#if TG_DEFINES(runtime)
 TG_DEFINITION std::string to_string(const shape& s) {
  std::string text = "[";
  for (int i = 0; i < s.rank(); ++i) {
@@ -1329,12 +1150,8 @@ TG_DEFINITION std::string to_string(const shape& s) {
  }
  return text + "]";
 }
-#endif
 
-}
 // ---- tapegraph/core/stream.hpp ----
-
-namespace tapegraph {
 
 /// Whether `to_string` says what a T is, and streams take it: std::cout << x. Headers of types that do specialise it.
 template <class T>
@@ -1353,7 +1170,6 @@ Stream& operator<<(Stream& out, const T& value) {
  out << std::string_view(to_string(value));
  return out;
 }
-
 }
 
 #include <concepts>
@@ -1481,7 +1297,6 @@ struct mode_of<expr<Op, Args...>> : mode_of_all<Args...> {};
 
 template <class... Args>
 using mode_of_t = typename detail::mode_of_all<Args...>::type;
-
 }
 
 #include <source_location>
@@ -1640,18 +1455,14 @@ std::string to_string(const E& e) {
   return "formula" + to_string(shape_of(e));
 }
 
-}
 // ---- tapegraph/expr/operation.hpp ----
 
 // ---- tapegraph/core/call.hpp ----
 
-namespace tapegraph {
-
-/// A tensor as kernels see it: contiguous elements, row-major, extents known.
 struct buffer_view {
  void* data = nullptr;
  dtype type = dtype::f32;
- std::int8_t memory = 0; ///< whose memory `data` is: 0 the CPU's, n + 1 that of GPU n
+ std::int8_t memory = 0;
  int rank = 0;
  std::int64_t extents[max_rank]{};
 
@@ -1667,34 +1478,28 @@ struct buffer_view {
  std::size_t bytes() const { return static_cast<std::size_t>(elements()) * size_of(type); }
 };
 
-/// What random kernels draw from: values are a pure function of (seed, step, the node's ordinal, the element).
 struct random_state {
  std::uint64_t seed = 0;
  std::uint64_t step = 0;
 };
 
-/// One call of a kernel, the same in both modes: operands, results, the operation's attributes and scratch memory.
 struct kernel_call {
  const buffer_view* in = nullptr;
  int inputs = 0;
  const buffer_view* out = nullptr;
  int outputs = 0;
  const std::int64_t* attributes = nullptr;
- buffer_view domain; ///< the index space of an elementwise producer (its data is not used)
+ buffer_view domain;
  void* workspace = nullptr;
  const random_state* random = nullptr;
- /// Where a device's kernels note what they cannot throw; null on the CPU.
  void* fault = nullptr;
- /// A device's stream, on which everything above lies in that device's memory (`random` too); null on the CPU.
  void* stream = nullptr;
- /// What the symbols in extents stand for in the program that makes the call, in the CPU's memory; null in eager mode.
  const std::int64_t* symbols = nullptr;
 };
 
 using kernel_function = void (*)(const kernel_call&);
 using workspace_function = std::size_t (*)(const kernel_call&);
 using cost_function = double (*)(const kernel_call&);
-
 }
 // ---- tapegraph/core/reduction.hpp ----
 
@@ -1768,10 +1573,9 @@ struct out_of_memory : device_error {
  explicit out_of_memory(const std::string& text, std::size_t asked_for = 0, std::size_t held = 0)
   : device_error(text), asked(asked_for), in_use(held) {}
 
- std::size_t asked;  ///< bytes that were not to be had
+ std::size_t asked; ///< bytes that were not to be had
  std::size_t in_use; ///< bytes in buffers beside them
 };
-
 }
 
 /// What reductions fold values with, on every backend.
@@ -1789,7 +1593,7 @@ template <class T>
 inline constexpr T smallest_value = std::is_floating_point_v<T> ? -std::numeric_limits<T>::infinity()
                 : std::numeric_limits<T>::lowest();
 template <reduction R, class T>
-inline constexpr T identity = R == reduction::sum       ? T(0)
+inline constexpr T identity = R == reduction::sum ? T(0)
        : R == reduction::product ? T(1)
        : R == reduction::maximum ? smallest_value<T>
               : largest_value<T>;
@@ -1806,7 +1610,6 @@ TG_HD constexpr void combine(V& a, const V& b) {
  }
 }
 
-/// How many results a reduction of an empty domain has. Throws argument_error for a maximum or minimum of nothing.
 inline std::int64_t results_of_nothing(reduction kind, int rank, const std::int64_t* extents, std::uint32_t axes) {
  std::int64_t outputs = 1;
  int empty = 0;
@@ -1821,9 +1624,7 @@ inline std::int64_t results_of_nothing(reduction kind, int rank, const std::int6
        " has no elements");
  return outputs;
 }
-
 }
-
 }
 
 #include <bit>
@@ -2023,10 +1824,6 @@ TG_INLINE constexpr auto vjp_for(const Args&... args) {
   return Op::vjp(args...);
 }
 
-}
-
-namespace tapegraph {
-
 template <class T, int N>
 struct dual {
  T value{};
@@ -2185,7 +1982,6 @@ TG_INLINE constexpr Dual apply_dual(const Condition& condition, const A& x, cons
  constexpr auto all = std::make_index_sequence<sizeof(Dual::depends) / sizeof(bool)>{};
  return apply_choice<Op>(all, truth(condition), lifted<Dual>(x), lifted<Dual>(y));
 }
-
 }
 
 template <class Op, scalar... Args>
@@ -2193,7 +1989,6 @@ template <class Op, scalar... Args>
 TG_INLINE constexpr auto apply_scalar(const Args&... args) {
  return detail::apply_dual<Op, typename detail::dual_among<Args...>::type>(args...);
 }
-
 }
 
 #include <array>
@@ -2231,7 +2026,6 @@ __attribute__((flatten)) constexpr auto differentiate_scalars(const F& f, const 
   return value_with_gradient<T, decltype(unwrapped(gradient))>{y.value, unwrapped(gradient)};
  }(std::index_sequence_for<Args...>{});
 }
-
 }
 
 template <class F>
@@ -2263,14 +2057,11 @@ constexpr auto gradient(F f) {
  return gradient_of<F>{f};
 }
 
-}
 // ---- tapegraph/ir/recompute.hpp ----
 
 // ---- tapegraph/ir/node.hpp ----
 
 // ---- tapegraph/expr/indexable.hpp ----
-
-namespace tapegraph {
 
 struct range {
  std::int64_t begin = 0;
@@ -2332,7 +2123,6 @@ private:
  const Self* whole_ = nullptr;
  std::int64_t at_ = 0;
 };
-
 }
 
 template <handle H>
@@ -2396,10 +2186,7 @@ private:
  }
 };
 
-}
 // ---- tapegraph/expr/walk.hpp ----
-
-namespace tapegraph {
 
 template <class E>
 struct formula_type {};
@@ -2454,14 +2241,12 @@ constexpr int walk_operand(Visitor& visitor, const E& e) {
  else
   return -1;
 }
-
 }
 
 template <class Visitor, class E>
 constexpr int walk_formula(Visitor& visitor, const E& e) {
  return detail::walk_operand(visitor, e);
 }
-
 }
 // ---- tapegraph/ir/trace.hpp ----
 
@@ -2492,6 +2277,8 @@ struct operation {
  bool per_node_kernel;
  cost_function flops;
  std::string_view layer; ///< what summaries call it between layers, "*" for 1d or 2d; empty: nothing
+ std::string_view (*method)(
+  const kernel_call&);
  cost_function bytes;
  std::uint64_t spelling;
 
@@ -2530,12 +2317,12 @@ struct operation_key {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wnon-template-friend"
 #endif
-#ifdef __CUDACC__
+#if defined(__CUDACC__)
 #pragma nv_diagnostic push
 #pragma nv_diag_suppress 1301
 #endif
  friend constexpr auto operation_behind(operation_key<Record>);
-#ifdef __CUDACC__
+#if defined(__CUDACC__)
 #pragma nv_diagnostic pop
 #endif
 #if defined(__GNUC__) && !defined(__clang__)
@@ -2583,10 +2370,11 @@ constexpr bool has_per_node_kernel() {
 }
 template <class Op, class T, std::size_t... I>
 void evaluate_as(const void* const* in, void* out, std::int64_t count, std::index_sequence<I...>) {
- using result = decltype(Op::value(std::declval<std::conditional_t<(int(I) < Op::condition_operands), bool, T>>()...));
+ using result =
+  decltype(Op::value(std::declval<std::conditional_t<(int(I) < Op::condition_operands), bool, T>>()...));
  for (std::int64_t i = 0; i < count; ++i)
-  static_cast<result*>(out)[i] = Op::value(
-   static_cast<const std::conditional_t<(int(I) < Op::condition_operands), bool, T>*>(in[I])[i]...);
+  static_cast<result*>(out)[i] =
+   Op::value(static_cast<const std::conditional_t<(int(I) < Op::condition_operands), bool, T>*>(in[I])[i]...);
 }
 template <class Op>
 bool evaluate(dtype common, const void* const* in, void* out, std::int64_t count) {
@@ -2618,6 +2406,13 @@ template <class Op>
 constexpr cost_function flops_of_call() {
  if constexpr (requires { Op::flops; })
   return Op::flops;
+ else
+  return nullptr;
+}
+template <class Op>
+constexpr auto method_of_call() -> std::string_view (*)(const kernel_call&) {
+ if constexpr (requires { Op::method; })
+  return Op::method;
  else
   return nullptr;
 }
@@ -2674,6 +2469,7 @@ inline constexpr operation descriptor_of{
  .per_node_kernel = detail::has_per_node_kernel<Op>(),
  .flops = detail::flops_of_call<Op>(),
  .layer = detail::layer_name<Op>(),
+ .method = detail::method_of_call<Op>(),
  .bytes = detail::bytes_of_call<Op>(),
  .spelling = detail::spelling_of<Op>(),
 };
@@ -2704,10 +2500,6 @@ struct constant_op : leaf_operation {
 struct extent_op : leaf_operation {
  static constexpr std::string_view name = "extent";
 };
-
-}
-
-namespace tapegraph::ir {
 
 struct entry {
  const operation* op = nullptr;
@@ -2990,7 +2782,6 @@ private:
   return append(*nodes[args[0]].op, nodes[args[0]].type, nodes[args[0]].rank, nodes[args[0]].dims, nullptr, 0, 0);
  }
 };
-
 }
 
 namespace tapegraph {
@@ -3110,9 +2901,7 @@ constexpr int vjp_node(std::integer_sequence<int, I...>, trace& t, [[maybe_unuse
  ((which == I ? void(result = vjp_of_operand<Op, I>(t, words, args...)) : void()), ...);
  return result;
 }
-}
 
-namespace detail {
 template <class Op>
 constexpr int trace_vjp(trace& t, const std::int64_t* words, int which, int adjoint, const int* inputs, int output) {
  if constexpr (requires { &Op::trace_flow; }) {
@@ -3129,7 +2918,6 @@ constexpr int trace_vjp(trace& t, const std::int64_t* words, int which, int adjo
  }
 }
 }
-
 }
 
 template <expression E>
@@ -3246,7 +3034,6 @@ private:
    return ir::owner_of(first) != nullptr ? *ir::owner_of(first) : first_owner(rest...);
  }
 };
-
 }
 
 namespace tapegraph::ir {
@@ -3356,7 +3143,6 @@ private:
  trace& t_;
  list<int> copy_, origin_;
 };
-
 }
 // ---- tapegraph/ops/elementwise/cast.hpp ----
 
@@ -3389,14 +3175,11 @@ TG_INLINE constexpr auto cast(const A& x) {
   return apply<cast_op<To>>(x);
 }
 
-}
 // ---- tapegraph/ops/movement/layout.hpp ----
 
 // ---- tapegraph/ops/movement/view.hpp ----
 
 // ---- tapegraph/ops/reduction/axes.hpp ----
-
-namespace tapegraph {
 
 /// Which axes to reduce. None named: all of them. Negative axes count from the end.
 struct axes {
@@ -3421,7 +3204,6 @@ struct axes {
   return mask;
  }
 };
-
 }
 
 /// reshape, flatten, ravel, expand_dims, squeeze: another shape over the same elements, without a copy.
@@ -3467,18 +3249,15 @@ struct reshape_op {
 };
 
 namespace detail {
-/// The result of a reshape whose shape may have turned out wrong.
 template <handle H>
 constexpr auto reshaped(const H& x, const shape& target, std::int64_t problem, std::source_location where) {
  return invoke<reshape_op>({problem}, problem == reshape_op::none ? &target : nullptr, where, x);
 }
-/// A shape without axes in the symbols of another.
 constexpr shape no_axes(const shape& like) {
  shape s;
  s.attach(like.table());
  return s;
 }
-/// Whether axes are inside a rank and different from one another.
 constexpr bool distinct_axes(const axes& a, int rank) {
  std::int64_t seen = 0;
  for (int i = 0; !a.all && i < a.count; ++i) {
@@ -3581,7 +3360,6 @@ constexpr auto squeeze(const A& x, axes which = {}, std::source_location where =
  }
  return detail::reshaped(sealed, target, problem, where);
 }
-
 }
 // ---- tapegraph/ops/reduction/reduction.hpp ----
 
@@ -3650,10 +3428,6 @@ TG_HD constexpr T ceil(T x) {
  return copysign(nearest + detail::select(nearest < x, T(1), T(0)), x);
 }
 
-}
-
-namespace tapegraph::math {
-
 namespace detail {
 
 template <class T>
@@ -3678,7 +3452,6 @@ TG_HD constexpr T truncated_remainder(T x, T y) {
   return __builtin_fmod(x, y);
  }
 }
-
 }
 
 template <class T>
@@ -3697,7 +3470,6 @@ TG_HD constexpr T floor_divide(T x, T y) {
  const T zero = copysign(T(0), detail::from_bits<T>(detail::to_bits(x) ^ detail::to_bits(y)));
  return detail::select(y == 0, x / detail::select(y == 0, y, T(1)), detail::select(lowered == 0, zero, lowered));
 }
-
 }
 
 /// x + y, x - y, x * y, x / y, x % y, -x, with NumPy broadcasting.
@@ -3706,11 +3478,9 @@ namespace tapegraph {
 
 namespace detail {
 
-/// Integers wrap around when a result does not fit: in two's complement that is arithmetic of unsigned numbers.
 template <class V>
 inline constexpr bool wraps = std::is_integral_v<V> && std::is_signed_v<V>;
 
-/// x / y; of integers the quotient rounded toward zero, and 0 for y = 0, where the processor would stop the program.
 template <class V>
 TG_HD constexpr V quotient(V x, V y) {
  if constexpr (std::is_same_v<V, bool>) {
@@ -3728,7 +3498,6 @@ TG_HD constexpr V quotient(V x, V y) {
   }
  }
 }
-
 }
 
 struct add_op : map_op<2> {
@@ -3890,15 +3659,15 @@ struct lerp_op : map_op<3> {
  }
 };
 
-#define TG_BINARY(word, sign)                                                                                          \
- template <class A, class B>                                                                                        \
-  requires operands<A, B>                                                                                        \
- TG_INLINE constexpr auto operator sign(const A& x, const B& y) {                                                   \
-  return apply<word##_op>(x, y);                                                                                 \
- }                                                                                                                  \
- template <operand A, operand B>                                                                                    \
- TG_INLINE constexpr auto word(const A& x, const B& y) {                                                            \
-  return apply<word##_op>(x, y);                                                                                 \
+#define TG_BINARY(word, sign) \
+ template <class A, class B> \
+  requires operands<A, B> \
+ TG_INLINE constexpr auto operator sign(const A& x, const B& y) { \
+  return apply<word##_op>(x, y); \
+ } \
+ template <operand A, operand B> \
+ TG_INLINE constexpr auto word(const A& x, const B& y) { \
+  return apply<word##_op>(x, y); \
  }
 
 TG_BINARY(add, +)
@@ -3934,7 +3703,6 @@ template <operand A, operand B, operand C>
 TG_INLINE constexpr auto lerp(const A& x, const B& y, const C& t) {
  return apply<lerp_op>(x, y, t);
 }
-
 }
 // ---- tapegraph/ops/elementwise/in_float.hpp ----
 
@@ -3943,7 +3711,6 @@ TG_INLINE constexpr auto lerp(const A& x, const B& y, const C& t) {
 
 namespace tapegraph::detail {
 
-/// The element type of a handle or formula.
 constexpr dtype type_of(const number&) { return dtype::boolean; }
 template <handle A>
 constexpr dtype type_of(const A& x) {
@@ -3993,7 +3760,6 @@ struct static_type<expr<Op, Args...>> {
  static constexpr dtype value = make();
 };
 
-/// f(x); for 16-bit elements f(cast<float>(x)), rounded. Sealed alike in both modes, so that adjoints add alike.
 template <tensor_like A, class F>
  requires one_handle<mode_of_t<A>>
 constexpr auto in_float(const A& x, std::source_location where, const F& f) {
@@ -4014,7 +3780,6 @@ constexpr auto in_float(const A& x, std::source_location where, const F& f) {
  else
   return f(x);
 }
-
 }
 // ---- tapegraph/ops/elementwise/power.hpp ----
 
@@ -4108,7 +3873,6 @@ TG_HD constexpr extended_exp<T> exp_extended(T x) {
  const auto scale = split_exponent(t);
  return {product(product(m, scale.first()), scale.second()), product(rest - (m - w), T(2) - m)};
 }
-
 }
 
 template <class T>
@@ -4192,10 +3956,6 @@ TG_HD constexpr T cosh(T x) {
  return w + T(0.25) / w;
 }
 
-}
-
-namespace tapegraph::math {
-
 namespace detail {
 
 template <class T>
@@ -4210,7 +3970,6 @@ TG_HD constexpr T erf_tail(T z) {
       -1.1653704389281652e-09, 6.497556905866099e-11);
  }
 }
-
 }
 
 template <class T>
@@ -4244,7 +4003,6 @@ TG_HD constexpr void exact_square(float a, float& high, float& low) {
  low = mul_add(a2, a2, mul_add(2 * a1, a2, product(a1, a1) - high));
 }
 TG_HD constexpr void exact_square(double a, double& high, double& low) { exact_product(a, a, high, low); }
-
 }
 
 template <class T>
@@ -4288,12 +4046,9 @@ TG_HD constexpr T erfc(T x) {
  return detail::select(a < T(0.25), near, detail::select(x < 0, T(2) - y, y));
 }
 
-}
 // ---- tapegraph/core/math/hyperbolic.hpp ----
 
 // ---- tapegraph/core/math/logarithm.hpp ----
-
-namespace tapegraph::math {
 
 namespace detail {
 
@@ -4342,7 +4097,6 @@ TG_HD constexpr T log_of_split(T f, T k, T c) {
  const T low = rest + mul_add(k, traits<T>::ln2_low, c);
  return product(k, traits<T>::ln2_high) - ((half_square - low) - f);
 }
-
 }
 
 template <class T>
@@ -4413,7 +4167,6 @@ TG_HD constexpr T softplus(T x) {
  }
  return detail::select(x > 0, x, T(0)) + (e - (detail::product(s, e - detail::product(z, q)) - lost));
 }
-
 }
 // ---- tapegraph/core/math/root.hpp ----
 
@@ -4456,7 +4209,6 @@ constexpr T sqrt_by_digits(T x) {
  const T scale = from_exponent<T>(static_cast<bits>(exponent / 2 - mantissa + static_cast<int>(traits<T>::bias)));
  return static_cast<T>(rounded) * scale;
 }
-
 }
 
 template <class T>
@@ -4508,10 +4260,6 @@ TG_HD constexpr T hypot(T x, T y) {
  const T r = detail::product(sqrt(detail::mul_add(p, p, detail::product(q, q))), back);
  return detail::select((a == infinity) | (b == infinity), infinity, r);
 }
-
-}
-
-namespace tapegraph::math {
 
 namespace detail {
 TG_HD constexpr double log_of_normal(double x) {
@@ -4572,10 +4320,7 @@ TG_HD constexpr T atanh(T x) {
  return copysign(detail::select(inside, y, detail::select(a != a, a, special)), x);
 }
 
-}
 // ---- tapegraph/core/math/inverse_trigonometry.hpp ----
-
-namespace tapegraph::math {
 
 namespace detail {
 
@@ -4634,7 +4379,6 @@ TG_HD constexpr octant_angle<T> atan_ratio(T low, T high) {
  const T t = select(upper, low - high, low) / select(upper, low + high, high);
  return {select(upper, circle<T>::eighth, T(0)), select(upper, circle<T>::eighth_low, T(0)), t, atan_tail(t)};
 }
-
 }
 
 template <class T>
@@ -4697,10 +4441,7 @@ TG_HD constexpr T atan2(T y, T x) {
  return detail::select((x != x) | (y != y), x + y, copysign(angle, y));
 }
 
-}
 // ---- tapegraph/core/math/power.hpp ----
-
-namespace tapegraph::math {
 
 namespace detail {
 
@@ -4753,7 +4494,6 @@ TG_HD constexpr float power_of_positive(float a, float y) {
  const double exponent = clamp(static_cast<double>(y), -0x1p64, 0x1p64);
  return static_cast<float>(exp(product(exponent, log_of_split(s.f, s.k, 0.0))));
 }
-
 }
 
 template <class T>
@@ -4798,10 +4538,7 @@ TG_HD constexpr T cbrt(T x) {
  }
 }
 
-}
 // ---- tapegraph/core/math/trigonometry.hpp ----
-
-namespace tapegraph::math {
 
 namespace detail {
 
@@ -4881,7 +4618,6 @@ TG_HD constexpr T sin_of_angle(const reduced_angle<T>& a, bits_t<T> turn) {
  const T value = select_mask(bits{0} - (q & 1), cos_reduced(a.r, a.rest).high, sin_reduced(a.r, a.rest).high);
  return from_bits<T>(to_bits(value) ^ ((q & 2) << (8 * sizeof(T) - 2)));
 }
-
 }
 
 template <class T>
@@ -4907,7 +4643,6 @@ TG_HD constexpr T tan(T x) {
  const T correction = detail::product(n_low - detail::product(t, d_low), inverse);
  return detail::select(x == 0, x, t + detail::select(abs(t) < detail::traits<T>::integer_from, correction, T(0)));
 }
-
 }
 
 /// Elementary functions for float and double with equal bits everywhere: scalar code, vector lanes of every instruction
@@ -5010,7 +4745,6 @@ template <operand A>
 TG_INLINE constexpr auto log10(const A& x) {
  return apply<log10_op>(x);
 }
-
 }
 // ---- tapegraph/ops/elementwise/selection.hpp ----
 
@@ -5021,7 +4755,6 @@ TG_INLINE constexpr auto log10(const A& x) {
 namespace tapegraph {
 
 namespace detail {
-/// What a question answers: of scalars that carry derivatives, a plain bool about their values.
 template <class T>
 TG_INLINE constexpr auto without_derivatives(const T& x) {
  if constexpr (is_differential_scalar<T>)
@@ -5038,22 +4771,22 @@ TG_INLINE constexpr auto answer(const Args&... x) {
 }
 }
 
-#define TG_COMPARISON(word, sign)                                                                                      \
- struct word##_op : predicate_op<2> {                                                                               \
-  static constexpr std::string_view name = #word;                                                                \
-  template <class V>                                                                                             \
-  TG_HD static constexpr bool value(V x, V y) {                                                                  \
-   return x sign y;                                                                                           \
-  }                                                                                                              \
- };                                                                                                                 \
- template <class A, class B>                                                                                        \
-  requires operands<A, B> &&(!scalar<A> || !scalar<B>)TG_INLINE constexpr auto operator sign(const A& x,         \
-                        const B& y) {       \
-   return apply<word##_op>(x, y);                                                                             \
-  }                                                                                                              \
-  template <operand A, operand B>                                                                                \
-  TG_INLINE constexpr auto word(const A& x, const B& y) {                                                        \
-   return detail::answer<word##_op>(x, y);                                                                    \
+#define TG_COMPARISON(word, sign) \
+ struct word##_op : predicate_op<2> { \
+  static constexpr std::string_view name = #word; \
+  template <class V> \
+  TG_HD static constexpr bool value(V x, V y) { \
+   return x sign y; \
+  } \
+ }; \
+ template <class A, class B> \
+  requires operands<A, B> &&(!scalar<A> || !scalar<B>)TG_INLINE constexpr auto operator sign(const A& x, \
+                        const B& y) { \
+   return apply<word##_op>(x, y); \
+  } \
+  template <operand A, operand B> \
+  TG_INLINE constexpr auto word(const A& x, const B& y) { \
+   return detail::answer<word##_op>(x, y); \
   }
 
 TG_COMPARISON(less, <)
@@ -5162,7 +4895,6 @@ template <operand A>
 TG_INLINE constexpr auto isfinite(const A& x) {
  return is_finite(x);
 }
-
 }
 
 /// where, maximum, minimum, clip, abs, sign, stop_gradient.
@@ -5341,7 +5073,6 @@ template <operand A>
 TG_INLINE constexpr auto stop_gradient(const A& x) {
  return apply<stop_gradient_op>(x);
 }
-
 }
 
 /// square, sqrt, rsqrt, cbrt, reciprocal, pow, pow<n>.
@@ -5479,7 +5210,6 @@ TG_INLINE constexpr auto pow_op::vjp(auto dy, auto x, auto exponent, auto y) {
  else
   return dy * where(y == 0, 0 * x, y * apply<log_op>(where(x == 0, 0 * x + 1, x)));
 }
-
 }
 
 /// sum, mean, prod, max, min, any, all, count_nonzero over axes. Operands may be formulas: they are fused into the reduction.
@@ -5506,7 +5236,6 @@ template <class Op, tensor_like A>
 constexpr auto reduce_over(const A& x, const axes& over, reduce_options options, std::source_location where) {
  return reduce_over<Op>(x, over.bits(shape_of(x).rank()), options.keepdims, where);
 }
-/// Number of elements that fall together into one.
 template <tensor_like A>
 constexpr extent reduced_size(const A& x, const axes& over) {
  const shape dims = shape_of(x);
@@ -5517,7 +5246,6 @@ constexpr extent reduced_size(const A& x, const axes& over) {
  return product;
 }
 
-/// A reduction's result with axes of extent 1 where it reduced `from`, so that it broadcasts over it.
 template <handle A>
 constexpr auto with_kept_axes(const A& reduced, const shape& from, std::int64_t mask, std::source_location where) {
  if (shape_of(reduced).rank() == from.rank()) return reduced;
@@ -5526,7 +5254,6 @@ constexpr auto with_kept_axes(const A& reduced, const shape& from, std::int64_t 
  for (int i = 0; i < from.rank(); ++i) target.push_back((mask >> i & 1) != 0 ? extent(1) : from[i]);
  return invoke<reshape_op>({}, &target, where, reduced);
 }
-/// A result whose reduced axes were kept, without them unless `keepdims` asks for them.
 template <handle A>
 constexpr auto without_kept_axes(const A& kept, std::int64_t mask, bool keepdims, std::source_location where) {
  const shape from = shape_of(kept);
@@ -5538,7 +5265,6 @@ constexpr auto without_kept_axes(const A& kept, std::int64_t mask, bool keepdims
  return invoke<reshape_op>({}, &target, where, kept);
 }
 
-/// 1 where the operands are equal and 0 elsewhere, in their element type. Constant for derivatives.
 struct indicator_op : map_op<2> {
  static constexpr std::string_view name = "indicator";
  template <class V>
@@ -5684,7 +5410,6 @@ constexpr auto mean(const A& x, axes over = {}, reduce_options options = {},
   return eval(total / extent_number(total, detail::reduced_size(operand, over)), where);
  });
 }
-
 }
 
 /// transpose, swap_axes, move_axis, broadcast_to: axes in another order, and repeated.
@@ -5819,7 +5544,6 @@ constexpr auto sum_to(const A& x, const shape& target, std::source_location wher
   if (i < extra || (target[i - extra].value == 1 && from[i].value != 1)) mask |= std::int64_t{1} << i;
  return invoke<reshape_op>({}, &target, where, reduce<sum_op>({mask, 0}, where, x));
 }
-
 }
 
 namespace tapegraph::ir {
@@ -5860,7 +5584,6 @@ constexpr int with_kept_axes(trace& t, int reduced, int operand, std::int64_t ax
 constexpr void own_group(trace& t, int first) {
  for (int i = first; i < t.nodes.size(); ++i) t.nodes[i].sealed = t.nodes[i].op->kind != operation_kind::map;
 }
-
 }
 
 constexpr int group_begin(const trace& t, int last) {
@@ -5959,7 +5682,6 @@ constexpr int accumulated(trace& t, int sum, int flow) {
  static_assert(operation_binding<add_op>::bound);
  return t.map(descriptor_of<add_op>, args, 2);
 }
-
 }
 
 constexpr list<int> pullback(trace& t, const list<int>& ys, const list<int>& seeds, const list<int>& sources,
@@ -6038,9 +5760,7 @@ constexpr int zeros_like(trace& t, int like) {
  const node zero(&t, t.constant(0, t.nodes[like].type));
  return target.rank() == 0 ? zero.id() : invoke<broadcast_op>({}, &target, std::source_location{}, zero).id();
 }
-
 }
-
 }
 
 namespace tapegraph {
@@ -6061,7 +5781,6 @@ constexpr auto graph::value_and_gradient(const F& f, const Args&... args) {
   return value_with_gradient<node, decltype(result)>{y, result};
  }(std::index_sequence_for<Args...>{});
 }
-
 }
 // ---- tapegraph/nn/initializer.hpp ----
 
@@ -6129,16 +5848,11 @@ struct constraint {
 };
 
 namespace detail {
-/// nn/regularizer.hpp and nn/constraint.hpp complete these; T is a model's type.
 template <class T>
 struct penalties;
 template <class T>
 struct projections;
 }
-
-}
-
-namespace tapegraph {
 
 enum class initializer_kind : int {
  constant,
@@ -6270,13 +5984,11 @@ struct variable_options {
 };
 
 namespace detail {
-/// Extent of the last axis, where a layer's features are; a scalar is an error of that layer.
 template <class Scope>
 constexpr std::int64_t features_of(const Scope& scope, const shape& dims, const char* error) {
  return scope.require(dims.rank() > 0, error) ? dims[dims.rank() - 1].value : 1;
 }
 
-/// Options of a layer's kernel and bias, by the names that the options of all layers have.
 template <class Options>
 constexpr variable_options kernel_options(const Options& o) {
  return {
@@ -6287,7 +5999,6 @@ constexpr variable_options bias_options(const Options& o) {
  return {.initializer = o.bias_initializer, .regularizer = o.bias_regularizer, .constraint = o.bias_constraint};
 }
 
-/// What the first values of a variable, its regularizer and its constraint must be; null where they are that.
 constexpr const char* refused_rule(const variable_options& o, const shape& dims) {
  const initializer& first = o.initializer;
  if (first.kind == initializer_kind::variance_scaling && !(first.a > 0 && finite_number(first.a)))
@@ -6312,7 +6023,6 @@ inline fans fans_of(const shape& s) {
  for (int i = 0; i + 2 < s.rank(); ++i) field *= static_cast<double>(s[i].value);
  return {field * static_cast<double>(s[s.rank() - 2].value), field * static_cast<double>(s[s.rank() - 1].value)};
 }
-
 }
 // ---- tapegraph/nn/place.hpp ----
 
@@ -6320,11 +6030,9 @@ inline fans fans_of(const shape& s) {
 
 namespace tapegraph::detail {
 
-/// A place as a number: 0 is wherever the model or session computes, then come 64 CPUs, all of which are the machine's, and 64 GPUs.
 struct place {
  static constexpr int anywhere = 0, first_cpu = 1, first_gpu = 65, end = 129;
 
- /// -1 where the name is none: "/cpu:0", "/gpu:1", "/device:GPU:1", "cpu".
  static constexpr int named(std::string_view name) {
   if (!name.empty() && name[0] == '/') name.remove_prefix(1);
   if (starts_with(name, "device:")) name.remove_prefix(7);
@@ -6343,7 +6051,6 @@ struct place {
  static constexpr bool is_gpu(int place) { return place >= first_gpu; }
  static constexpr int index(int place) { return place - (is_gpu(place) ? first_gpu : first_cpu); }
 
- /// "/gpu:1"
  static std::string text(int place) {
   if (place == anywhere) return "the model's device";
   return (is_gpu(place) ? "/gpu:" : "/cpu:") + std::to_string(index(place));
@@ -6359,7 +6066,6 @@ private:
   return true;
  }
 };
-
 }
 // ---- tapegraph/ops/gather/gather.hpp ----
 
@@ -6382,7 +6088,6 @@ constexpr bool same_shape_or_required(const shape& a, const shape& b) {
 /// Slices of a table along an axis: table [batch..., before..., n, behind...], indices [batch..., picks...] to
 /// [batch..., before..., picks..., behind...].
 namespace detail {
-/// What choosing elements reads and writes: of the table no more than is chosen.
 inline double bytes_of_choice(const kernel_call& c) {
  const std::size_t chosen = c.out[0].bytes(), table = c.in[0].bytes();
  return static_cast<double>((table < chosen ? table : chosen) + c.in[1].bytes() + chosen);
@@ -6662,7 +6367,6 @@ constexpr auto one_hot(const A& indices, std::int64_t depth, one_hot_options opt
  return invoke<one_hot_op<T>>({depth, normalized_axis(options.axis, shape_of(indices).rank() + 1), options.on, options.off},
         nullptr, where, indices);
 }
-
 }
 // ---- tapegraph/ops/random/random.hpp ----
 
@@ -6768,7 +6472,6 @@ struct address {
 
 namespace detail {
 
-/// Block number `block` of a stream, as raw words.
 TG_HD constexpr void words(const address& a, std::uint32_t block_low, std::uint32_t block_high, std::uint32_t& w0,
       std::uint32_t& w1, std::uint32_t& w2, std::uint32_t& w3) {
  w0 = block_low;
@@ -6795,7 +6498,6 @@ struct normal {
  }
 };
 
-/// The uniform numbers of one block.
 template <class T>
 TG_HD constexpr void block_numbers(const address& a, std::uint64_t block, T (&x)[per_block<T>]) {
  std::uint32_t w0 = 0, w1 = 0, w2 = 0, w3 = 0;
@@ -6821,7 +6523,6 @@ TG_HD constexpr T at(const address& a, std::uint64_t index) {
  return index % 2 == 0 ? u : v;
 }
 
-/// Number p of block b goes to out[p * plane + b * stride].
 template <int Count, class T>
 TG_INLINE void uniform_blocks(T* out, int plane, int stride, std::uint64_t block, const address& a) {
  const auto low = static_cast<std::uint32_t>(block), high = static_cast<std::uint32_t>(block >> 32);
@@ -6843,8 +6544,6 @@ TG_INLINE void uniform_blocks(T* out, int plane, int stride, std::uint64_t block
  }
 }
 
-/// `Count` consecutive blocks, written to out[0 .. Count * per_block). A transformation works on planes (plane p holds
-/// number p of every block) in loops of its own, because a single one is too complicated for g++ to vectorise.
 template <class Distribution, int Count, class T>
 TG_INLINE void fill_blocks(T* out, std::uint64_t block, const address& a) {
  constexpr int per = per_block<T>;
@@ -6864,7 +6563,6 @@ TG_INLINE void fill_blocks(T* out, std::uint64_t block, const address& a) {
  }
 }
 
-/// Elements first .. first + count - 1 of a stream.
 template <class Distribution, class T>
 TG_INLINE void fill(T* out, std::int64_t first, std::int64_t count, const address& a) {
  constexpr std::int64_t per = per_block<T>;
@@ -6876,7 +6574,6 @@ TG_INLINE void fill(T* out, std::int64_t first, std::int64_t count, const addres
   fill_blocks<Distribution, tile>(out + i, static_cast<std::uint64_t>((first + i) / per), a);
  for (; i < count; ++i) out[i] = at<Distribution, T>(a, static_cast<std::uint64_t>(first + i));
 }
-
 }
 
 /// Element `index` of a random node: uniform in [0, 1).
@@ -6905,7 +6602,6 @@ TG_INLINE void fill_normal(T* out, std::int64_t first, std::int64_t count, std::
       std::uint32_t ordinal) {
  detail::fill<detail::normal>(out, first, count, address(seed, step, ordinal));
 }
-
 }
 }
 
@@ -6914,7 +6610,6 @@ TG_INLINE void fill_normal(T* out, std::int64_t first, std::int64_t count, std::
 namespace tapegraph {
 
 enum class distribution : std::int64_t { uniform, normal, truncated_normal, exponential, bernoulli };
-
 }
 
 namespace tapegraph::random {
@@ -6993,7 +6688,6 @@ TG_HD constexpr std::uint64_t integer_at(const address& a, std::uint64_t index, 
  const std::uint64_t word = (std::uint64_t{second ? w3 : w1} << 32) | (second ? w2 : w0);
  return high_product(word, range);
 }
-
 }
 // ---- tapegraph/ops/ordering/ordering.hpp ----
 
@@ -7074,7 +6768,6 @@ constexpr auto cumulative_product(const A& x, int axis = -1, cumulative_options 
  return invoke<cumulative_product_op>({normalized_axis(axis, shape_of(x).rank()), options.reverse, options.exclusive},
           nullptr, where, x);
 }
-
 }
 
 /// argsort, sort, top_k, argmax, argmin. NaN counts as larger than everything in argmax and argmin alike (NumPy), and comes
@@ -7112,7 +6805,6 @@ struct sort_options {
 };
 
 namespace detail {
-/// x with `axis` and the last axis exchanged. An axis outside the rank makes a transpose that is refused.
 template <tensor_like A>
 constexpr auto with_axis_last(const A& x, int axis, std::source_location where) {
  transpose_op::attributes a;
@@ -7245,16 +6937,11 @@ template <tensor_like A>
 constexpr auto argmin(const A& x, std::source_location where = std::source_location::current()) {
  return detail::arg_reduce_all(x, false, where);
 }
-
 }
 // ---- tapegraph/ops/refusal.hpp ----
 
-/// Functions made of several operations check what no single one of them sees. What does not fit is reported as the
-/// operations report it: by the compiler in graph mode and as shape_error in eager mode, with operands and place.
-
 namespace tapegraph::detail {
 
-/// Never succeeds. `Texts::text(reason)` is a literal that says what does not fit.
 template <class Texts, int Arity>
 struct refused_op {
  static constexpr std::string_view name = "refused";
@@ -7274,7 +6961,6 @@ template <class Texts, tensor_like... Args>
 constexpr auto refuse(std::int64_t reason, std::source_location where, const Args&... args) {
  return invoke<refused_op<Texts, static_cast<int>(sizeof...(Args))>>({reason}, nullptr, where, args...);
 }
-
 }
 
 /// Random numbers inside models and functions: element i of the k-th random operation of an evaluation is a pure function
@@ -7353,7 +7039,7 @@ constexpr H of_law(const H& like, shape dims, distribution law, double a, double
  const random_op<float>::attributes how{0, static_cast<std::int64_t>(law), a, b};
  if constexpr (requires { like.owner(); }) {
   const H drawn = draw_like<random_op>(how, dims, where, like);
-  return like.type() == dtype::bf16  ? H(eval(cast<bfloat16>(drawn), where))
+  return like.type() == dtype::bf16 ? H(eval(cast<bfloat16>(drawn), where))
    : like.type() == dtype::f16 ? H(eval(cast<half>(drawn), where))
           : drawn;
  } else if constexpr (requires { requires storage_type<typename H::element_type>; }) {
@@ -7461,7 +7147,6 @@ constexpr auto categorical(const X& logits, std::source_location where = std::so
  const auto times = exponential_like(value, 1, where);
  return argmax(value - log(maximum(times, 1e-30)), -1, {}, where);
 }
-
 }
 
 namespace detail {
@@ -7479,7 +7164,6 @@ constexpr auto dropout(const X& x, double rate, std::source_location where = std
  const auto drawn = random::uniform_like(input, {}, where);
  return eval(tapegraph::where(drawn >= rate, input * (1 / (1 - rate)), 0), where);
 }
-
 }
 
 /// Scopes of graph mode: a path of names that owns variables. `scope / "conv1"` and `scope / 3` go deeper; `scope / "a/3"` is
@@ -7825,7 +7509,6 @@ constexpr initializer value_of(const graph_node& variable) {
  return {initializer_kind::value_of, known ? static_cast<double>(t.words_of(variable.id())[0]) : -1, 0};
 }
 }
-
 }
 
 // ---- tapegraph/graph/compile.hpp ----
@@ -7884,7 +7567,6 @@ constexpr void note_pass(trace& t, std::string_view name) {
  for (const int live : live_nodes(t)) count += live;
  t.history.push_back({name, count});
 }
-
 }
 // ---- tapegraph/ops/elementwise/activation.hpp ----
 
@@ -8065,14 +7747,26 @@ TG_INLINE constexpr auto hard_sigmoid(const A& x) {
  return apply<relu6_op>(x + 3.0) / 6.0;
 }
 
-}
 // ---- tapegraph/ops/pooling/pooling.hpp ----
 
 // ---- tapegraph/ops/convolution/convolution.hpp ----
 
+// ---- tapegraph/core/convolution_algorithm.hpp ----
+
+/// How the CPU computes a convolution of float and its gradients; double is always direct.
+enum class convolution_algorithm : unsigned char {
+ automatic, ///< of a layer: what the process has chosen; of the process, its default: what the shape says (docs/performance.md)
+ direct, ///< sums of products
+ winograd, ///< tiles of 4 by 4 outputs by fewer products (Toom and Cook), with errors 4 to 10 times as large
+ fourier ///< tiles along one dimension by real Fourier transforms
+};
+}
+
 /// conv1d [batch, width, channels] and conv2d [batch, height, width, channels]; kernels [(height,) width, in, out].
 
 namespace tapegraph {
+
+struct convolution_geometry;
 
 enum class padding_mode : std::int64_t { valid, same, explicit_amounts, causal };
 
@@ -8084,7 +7778,8 @@ struct window_attributes {
  std::int64_t mode = 0; ///< a padding_mode
  std::int64_t groups = 1;
  std::int64_t count_padding = 0; ///< averages divide by the whole window, padding included
- std::int64_t window[2]{};       ///< pooling only
+ std::int64_t window[2]{}; ///< pooling only
+ std::int64_t algorithm = 0; ///< a convolution_algorithm; convolutions only
 
  /// Output extent along spatial axis i (0 height, 1 width) for a kernel of `size` taps.
  /// TensorFlow's definitions: valid ceil((in - effective + 1) / stride), same and causal ceil(in / stride).
@@ -8120,12 +7815,12 @@ struct convolution_operation {
  static constexpr operation_kind kind = operation_kind::kernel;
  static constexpr std::uint32_t saved_for_vjp = saved_operands;
  using attributes = window_attributes;
- /// 2 per multiply-add: an element of the convolved image sums over a filter without its last axis.
  static double flops_of(const buffer_view& image, const buffer_view& filter) {
   const std::int64_t last = filter.extents[filter.rank - 1];
   return last == 0 ? 0
       : 2 * static_cast<double>(image.elements()) * static_cast<double>(filter.elements() / last);
  }
+ static std::string_view method_of(const convolution_geometry& g, dtype type);
 };
 }
 
@@ -8164,6 +7859,7 @@ struct convolution_op : detail::convolution_operation {
  template <int I>
  static constexpr auto vjp(const attributes& a, auto dy, auto x, auto w, auto);
  static double flops(const kernel_call& c) { return flops_of(c.out[0], c.in[1]); }
+ static std::string_view method(const kernel_call& c);
 };
 
 /// dL/dx from (dy, w); the target is x's shape. Linear in both operands, so its own derivatives are convolutions.
@@ -8186,6 +7882,7 @@ struct convolution_input_gradient_op : detail::convolution_operation {
  template <int I>
  static constexpr auto vjp(const attributes& a, auto d, auto dy, auto w, auto);
  static double flops(const kernel_call& c) { return flops_of(c.in[0], c.in[1]); }
+ static std::string_view method(const kernel_call& c);
 };
 
 /// dL/dw from (x, dy); the target is w's shape.
@@ -8200,6 +7897,7 @@ struct convolution_filter_gradient_op : detail::convolution_operation {
  template <int I>
  static constexpr auto vjp(const attributes& a, auto d, auto x, auto dy, auto);
  static double flops(const kernel_call& c) { return flops_of(c.in[1], c.out[0]); }
+ static std::string_view method(const kernel_call& c);
 };
 
 /// Convolution plus bias, then relu if Relu: what a pass makes of the three. Never differentiated.
@@ -8210,6 +7908,7 @@ struct convolution_bias_op : detail::convolution_operation {
  static constexpr int arity = 3;
  static constexpr void infer(const attributes& a, inference& io) { convolution_op::infer(a, io); }
  static double flops(const kernel_call& c) { return flops_of(c.out[0], c.in[1]); }
+ static std::string_view method(const kernel_call& c);
 };
 
 namespace detail {
@@ -8272,12 +7971,14 @@ struct conv2d_options {
  tapegraph::padding padding{};
  height_width dilation = 1;
  std::int64_t groups = 1;
+ convolution_algorithm algorithm = convolution_algorithm::automatic; ///< on the CPU; direct where it cannot be
 };
 struct conv1d_options {
  std::int64_t stride = 1;
  tapegraph::padding padding{};
  std::int64_t dilation = 1;
  std::int64_t groups = 1;
+ convolution_algorithm algorithm = convolution_algorithm::automatic; ///< on the CPU; direct where it cannot be
 };
 
 namespace detail {
@@ -8295,6 +7996,7 @@ constexpr auto conv2d(const X& x, const W& w, const conv2d_options& options = {}
  for (int i = 0; i < 2; ++i) a.stride[i] = options.stride[i], a.dilation[i] = options.dilation[i];
  a.groups = options.groups;
  detail::set_padding(a, options.padding);
+ a.algorithm = static_cast<std::int64_t>(options.algorithm);
  return invoke<convolution_op>(a, nullptr, where, x, w);
 }
 
@@ -8306,9 +8008,9 @@ constexpr auto conv1d(const X& x, const W& w, const conv1d_options& options = {}
  a.stride[1] = options.stride, a.dilation[1] = options.dilation;
  a.groups = options.groups;
  detail::set_padding(a, options.padding);
+ a.algorithm = static_cast<std::int64_t>(options.algorithm);
  return invoke<convolution_op>(a, nullptr, where, x, w);
 }
-
 }
 
 #include <algorithm>
@@ -8344,7 +8046,6 @@ struct pool_operation {
  static constexpr operation_kind kind = operation_kind::kernel;
  static constexpr std::uint32_t saved_for_vjp = saved_operands;
  using attributes = window_attributes;
- /// A window for each element of the pooled image, the smallest of those involved.
  static double flops(const kernel_call& c) {
   std::int64_t pooled = c.out[0].elements();
   for (int k = 0; k < c.inputs; ++k) pooled = std::min(pooled, c.in[k].elements());
@@ -8454,6 +8155,7 @@ struct convolution_bias_pool_op : detail::convolution_operation {
   io.result = pooled.result;
   if (pooled.error != nullptr) io.fail(pooled.error);
  }
+ static std::string_view method(const kernel_call& c);
  static double flops(const kernel_call& c) { return 4 * flops_of(c.out[0], c.in[1]); }
 };
 
@@ -8563,13 +8265,9 @@ constexpr auto global_max_pooling1d(const X& x, reduce_options options = {},
  return max(input, 1, options, where);
 }
 
-}
 // ---- tapegraph/ops/product/matmul.hpp ----
 
-namespace tapegraph {
-
 namespace detail {
-/// [..., m, k] as [everything else, k].
 template <handle H>
 constexpr H rows_of(const H& x) {
  const shape from = shape_of(x);
@@ -8579,7 +8277,6 @@ constexpr H rows_of(const H& x) {
  flat.push_back(from[from.rank() - 1]);
  return invoke<reshape_op>({}, &flat, std::source_location::current(), x);
 }
-/// x with an axis of extent 1 at `at`.
 template <handle H>
 constexpr H with_axis(const H& x, int at, std::source_location where) {
  const shape from = shape_of(x);
@@ -8591,7 +8288,6 @@ constexpr H with_axis(const H& x, int at, std::source_location where) {
  }
  return invoke<reshape_op>({}, &target, where, x);
 }
-/// x without axis `at` of extent 1.
 template <handle H>
 constexpr H without_axis(const H& x, int at, std::source_location where) {
  const shape from = shape_of(x);
@@ -8690,7 +8386,6 @@ constexpr auto matmul(const A& a, const B& b, matmul_options options = {},
  if (rank_x == 1) z = detail::without_axis(z, shape_of(z).rank() - (rank_y == 1 ? 1 : 2), where);
  return z;
 }
-
 }
 
 namespace tapegraph::ir {
@@ -8752,7 +8447,6 @@ constexpr bool halves_images(const trace& t, int i) {
    return false;
  return a.mode != static_cast<std::int64_t>(padding_mode::same);
 }
-
 }
 
 template <class = void>
@@ -8796,10 +8490,7 @@ constexpr void fuse_epilogues(trace& t) {
  note_pass(t, "epilogues");
 }
 
-}
 // ---- tapegraph/graph/passes/snapshot_variables.hpp ----
-
-namespace tapegraph::ir {
 
 namespace detail {
 
@@ -8807,7 +8498,6 @@ constexpr int variable_behind(const trace& t, int node) {
  while (t.nodes[node].op->kind == operation_kind::view) node = t.argument(node, 0);
  return t.is(node, descriptor_of<variable_op>) ? static_cast<int>(t.words[t.nodes[node].words]) : -1;
 }
-
 }
 
 constexpr void snapshot_variables(trace& t) {
@@ -8825,560 +8515,14 @@ constexpr void snapshot_variables(trace& t) {
   if (const int v = detail::variable_behind(t, update.node); v >= 0 && v != update.variable && updated[v] != 0)
    update.node = held(update.node);
 }
-
 }
 // ---- tapegraph/graph/program.hpp ----
 
 // ---- tapegraph/graph/bound_program.hpp ----
 
-// ---- tapegraph/graph/device_memory.hpp ----
+// ---- tapegraph/graph/buffer_placement.hpp ----
 
-// ---- tapegraph/runtime/device_runtime.hpp ----
-
-// ---- tapegraph/core/device.hpp ----
-
-#include <charconv>
-#include <compare>
-#include <vector>
-
-/// Where tensors live and kernels run. Knows nothing of CUDA: the backend, if a program has it, says what there is.
-
-namespace tapegraph {
-
-/// The CPU, or a GPU by its index.
-class device {
-public:
- constexpr device() = default;
- static constexpr device cpu() { return {}; }
- /// Throws argument_error for a negative index; whether there is such a GPU shows when it is used.
- static constexpr device cuda(int index = 0) {
-  if (index < 0) throw argument_error("device::cuda: the index is " + std::to_string(index));
-  device d;
-  d.index_ = index;
-  return d;
- }
- /// "cpu"; "gpu" or "cuda" for the first GPU, "gpu:1" or "cuda:1" for others. Throws argument_error that names the text.
- static device parse(std::string_view text);
-
- constexpr bool is_cpu() const { return index_ < 0; }
- constexpr bool is_cuda() const { return index_ >= 0; }
- /// The number of the GPU among those that CUDA shows; -1 for the CPU.
- constexpr int index() const { return index_; }
- /// "cpu", "cuda:0"; parse() reads it.
- std::string name() const { return is_cpu() ? "cpu" : "cuda:" + std::to_string(index_); }
-
- friend constexpr bool operator==(device a, device b) { return a.index_ == b.index_; }
- /// The CPU comes first.
- friend constexpr auto operator<=>(device a, device b) { return a.index_ <=> b.index_; }
-
-private:
- int index_ = -1;
-};
-
-inline device device::parse(std::string_view text) {
- if (text == "cpu") return cpu();
- std::string_view rest = text;
- for (std::string_view kind : {"gpu", "cuda"})
-  if (text.substr(0, kind.size()) == kind) rest = text.substr(kind.size());
- if (rest.empty() && !text.empty()) return cuda();
- int index = -1;
- if (rest.size() > 1 && rest.size() < text.size() && rest[0] == ':') {
-  const auto [end, status] = std::from_chars(rest.data() + 1, rest.data() + rest.size(), index);
-  if (status == std::errc{} && end == rest.data() + rest.size() && index >= 0) return cuda(index);
- }
- throw argument_error("device '" + std::string(text) +
-      "': expected cpu, gpu, cuda, or cuda:N with the GPU's number");
-}
-
-/// What a device is; a number that is not known is 0.
-struct device_report {
- device id;
- std::string name;         ///< the maker's
- std::size_t memory = 0;   ///< bytes
- int major = 0, minor = 0; ///< compute capability, of GPUs
- int multiprocessors = 0;  ///< of a GPU; hardware threads of the CPU
-};
-
-namespace runtime {
-class device_runtime;
-}
-
-namespace detail {
-
-/// What the CUDA backend fills in where a program contains it (cuda/devices.hpp); null otherwise. Functions of this header
-/// ask here instead of for a macro, so that sources compiled with and without CUDA have the same definitions.
-struct device_backend {
- int (*count)() = nullptr;
- std::string (*why_none)() = nullptr; ///< CUDA's own words for a count of 0
- device_report (*report)(int) = nullptr;
- runtime::device_runtime* (*open)(int) = nullptr; ///< of an available GPU
-};
-inline device_backend& cuda_backend() {
- static device_backend backend;
- return backend;
-}
-
-inline std::string readable_bytes(std::size_t bytes) {
- const char* const units[]{"bytes", "KiB", "MiB", "GiB"};
- double value = static_cast<double>(bytes);
- int unit = 0;
- while (value >= 1024 && unit < 3) value /= 1024, ++unit;
- char text[48];
- std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.2f %s", value, units[unit]);
- return text;
-}
-
-template <class = void>
-device_report cpu_report() {
- device_report r{device::cpu(), "processor"};
- const auto each_line = [](const char* file, const auto& f) {
-  std::FILE* const lines = std::fopen(file, "r");
-  if (lines == nullptr) return;
-  for (char line[512]; std::fgets(line, sizeof line, lines) != nullptr;) f(std::string_view(line));
-  std::fclose(lines);
- };
- each_line("/proc/cpuinfo", [&](std::string_view line) {
-  if (line.substr(0, 9) == "processor") ++r.multiprocessors;
-  const std::size_t colon = line.find(": ");
-  if (line.substr(0, 10) == "model name" && colon != line.npos)
-   r.name = line.substr(colon + 2, line.find('\n') - colon - 2);
- });
- each_line("/proc/meminfo", [&](std::string_view line) {
-  if (line.substr(0, 9) != "MemTotal:") return;
-  const std::size_t digits = std::min(line.find_first_of("0123456789"), line.size());
-  std::from_chars(line.data() + digits, line.data() + line.size(), r.memory);
-  r.memory *= 1024;
- });
- return r;
-}
-
-/// Why a device cannot be used; empty if it can.
-inline std::string why_unavailable(device d) {
- if (d.is_cpu()) return {};
- const device_backend& backend = cuda_backend();
- if (backend.count == nullptr)
-  return d.name() +
-   " cannot be used: this program was built without CUDA (compile it with nvcc and link tapegraph::cuda)";
- const int count = backend.count();
- if (count == 0) return d.name() + " cannot be used: " + backend.why_none();
- if (d.index() >= count)
-  return d.name() + " does not exist: this machine has " +
-   (count == 1 ? "cuda:0 alone" : "cuda:0 to cuda:" + std::to_string(count - 1));
- return {};
-}
-
-}
-
-/// The CPU and then the GPUs that CUDA shows; the CPU alone in a program without CUDA.
-template <class = void>
-std::vector<device_report> list_devices() {
- std::vector<device_report> devices{detail::cpu_report()};
- const detail::device_backend& backend = detail::cuda_backend();
- const int count = backend.count == nullptr ? 0 : backend.count();
- for (int i = 0; i < count; ++i) devices.push_back(backend.report(i));
- return devices;
-}
-
-/// A table with one line per device.
-template <class = void>
-std::string device_table(const std::vector<device_report>& devices = list_devices()) {
- std::vector<std::vector<std::string>> rows{{"device", "memory", "capability", "processors", "name"}};
- for (const device_report& r : devices) {
-  const auto known = [](bool is, std::string text) { return is ? text : std::string("-"); };
-  rows.push_back({r.id.name(), known(r.memory > 0, detail::readable_bytes(r.memory)),
-      known(r.major > 0, std::to_string(r.major) + "." + std::to_string(r.minor)),
-      known(r.multiprocessors > 0, std::to_string(r.multiprocessors)), r.name});
- }
- std::string text;
- for (const auto& row : rows) {
-  for (std::size_t column = 0; column + 1 < row.size(); ++column) {
-   std::size_t width = 0;
-   for (const auto& other : rows) width = std::max(width, other[column].size());
-   text += row[column] + std::string(width + 2 - row[column].size(), ' ');
-  }
-  text += row.back() + "\n";
- }
- return text;
-}
-
-/// Throws device_error with the reason if the device cannot be used.
-inline void check_available(device d) {
- if (const std::string why = detail::why_unavailable(d); !why.empty()) throw device_error(why);
-}
-
-/// The device if it can be used, else the CPU; the first time, the reason goes to stderr.
-inline device available_or_cpu(device wanted) {
- const std::string why = detail::why_unavailable(wanted);
- if (why.empty()) return wanted;
- static const bool said = [&] {
-  return std::fprintf(stderr, "tapegraph: %s; continuing on the CPU\n", why.c_str()) > 0;
- }();
- static_cast<void>(said);
- return device::cpu();
-}
-
-}
-// ---- tapegraph/core/environment.hpp ----
-
-/// Settings that a program takes from its environment.
-
-namespace tapegraph::detail {
-
-/// The value of a variable; null where it is not set, or empty.
-inline const char* environment(const char* variable) {
- const char* const value = std::getenv(variable);
- return value == nullptr || *value == 0 ? nullptr : value;
-}
-
-/// Throws argument_error: "TAPEGRAPH_ISA='avx9': expected baseline, avx2 or avx512".
-[[noreturn]] inline void refuse_environment(const char* variable, const char* value, const std::string& expected) {
- throw argument_error(std::string(variable) + "='" + value + "': expected " + expected);
-}
-
-/// The position of a variable's value among some words; `otherwise` where it is not set. Throws argument_error that names the
-/// variable, its value and the words.
-template <class = void>
-int environment_choice(const char* variable, std::initializer_list<const char*> words, int otherwise) {
- const char* const value = environment(variable);
- if (value == nullptr) return otherwise;
- std::string expected;
- const int count = static_cast<int>(words.size());
- for (int i = 0; i < count; ++i) {
-  const char* const word = words.begin()[i];
-  if (std::string_view(value) == word) return i;
-  expected.append(i == 0 ? "" : i + 1 == count ? " or " : ", ").append(word);
- }
- refuse_environment(variable, value, expected);
-}
-
-/// 0 or 1.
-inline bool environment_flag(const char* variable, bool otherwise) {
- return environment_choice(variable, {"0", "1"}, otherwise ? 1 : 0) == 1;
-}
-
-TG_COMPILED(runtime, int environment_choice<void>(const char*, std::initializer_list<const char*>, int))
-
-}
-
-#include <mutex>
-
-namespace tapegraph {
-
-namespace runtime {
-
-constexpr std::size_t padded(std::size_t bytes) { return (bytes + 15) / 16 * 16; }
-
-class device_runtime {
-public:
- virtual device id() const = 0;
- virtual void enter() = 0;
-
- virtual void* allocate(std::size_t bytes, const char* what) = 0;
- virtual void release(void* at) noexcept = 0;
- virtual void* scratch(std::size_t bytes) = 0;
-
- virtual void upload(void* to, const void* from, std::size_t bytes) = 0;
- virtual void feed(void* to, const void* from, std::size_t bytes) = 0;
- struct piece {
-  void* to;
-  const void* from;
-  std::size_t bytes;
- };
- void download(void* to, const void* from, std::size_t bytes) {
-  const piece all{to, from, bytes};
-  bring_to_host(&all, 1);
- }
- virtual void bring_to_host(const piece* pieces, int count) = 0;
- virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
- virtual void wait() = 0;
-
- virtual void* constant(const void* from, std::size_t bytes) = 0;
- virtual void* stream() = 0;
- virtual void* fault() = 0;
-
- virtual std::int64_t publish(const void* from, std::size_t bytes) = 0;
- virtual const void* published(std::int64_t number) = 0;
-
- virtual void begin_capture() = 0;
- virtual void* end_capture() = 0;
- virtual void replay(void* graph) = 0;
- virtual void drop(void* graph) noexcept = 0;
-
- std::recursive_mutex& turns() { return turns_; }
-
-protected:
- ~device_runtime() = default;
-
-private:
- std::recursive_mutex turns_;
-};
-
-class device_turn {
-public:
- explicit device_turn(device_runtime* d) {
-  if (d != nullptr) lock_ = std::unique_lock(d->turns());
- }
-
-private:
- std::unique_lock<std::recursive_mutex> lock_;
-};
-
-inline device_runtime& runtime_of(device d) {
- check_available(d);
- return *tapegraph::detail::cuda_backend().open(d.index());
-}
-
-inline device_runtime* runtime_for(device d) {
- const tapegraph::detail::device_backend& gpus = tapegraph::detail::cuda_backend();
- if (d.is_cuda() && gpus.count != nullptr && gpus.count() == 0) d = available_or_cpu(d);
- return d.is_cpu() ? nullptr : &runtime_of(d);
-}
-
-inline bool& capture_steps() {
- static bool on = tapegraph::detail::environment_flag("TAPEGRAPH_CAPTURE", true);
- return on;
-}
-
-namespace detail {
-inline device_runtime*& thread_runtime() {
- static constinit thread_local device_runtime* current = nullptr;
- return current;
-}
-}
-
-inline device_runtime* current_runtime() { return detail::thread_runtime(); }
-
-inline std::int8_t memory_of(const device_runtime* d) {
- return d == nullptr ? std::int8_t{0} : static_cast<std::int8_t>(d->id().index() + 1);
-}
-
-}
-
-inline device current_device() {
- const runtime::device_runtime* const d = runtime::current_runtime();
- return d == nullptr ? device::cpu() : d->id();
-}
-
-class device_scope {
-public:
- explicit device_scope(device d) : device_scope(runtime::runtime_for(d)) {}
- explicit device_scope(runtime::device_runtime* d) : before_(runtime::current_runtime()) { change(d); }
- device_scope(const device_scope&) = delete;
- device_scope& operator=(const device_scope&) = delete;
- ~device_scope() { change(before_); }
-
-private:
- static void change(runtime::device_runtime* d) {
-  runtime::detail::thread_runtime() = d;
-  if (d != nullptr) d->enter();
- }
-
- runtime::device_runtime* before_;
-};
-
-}
-// ---- tapegraph/runtime/memory.hpp ----
-
-#include <atomic>
-
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
-
-namespace tapegraph {
-
-namespace runtime {
-
-inline constexpr std::size_t alignment = 64;
-
-constexpr std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
-
-struct arena_counters {
- std::atomic<std::size_t> in_use{0}, limit{SIZE_MAX};
-
- static arena_counters& instance() {
-  static arena_counters counters;
-  return counters;
- }
-};
-
-template <class = void>
-[[noreturn]] void refuse_arena(std::size_t asked, std::size_t in_use, std::size_t limit) {
- throw out_of_memory("out of memory on the CPU: " + tapegraph::detail::readable_bytes(asked) + " asked, " +
-       tapegraph::detail::readable_bytes(in_use) + " in use" +
-       (limit == SIZE_MAX ? "" : ", limit " + tapegraph::detail::readable_bytes(limit)),
-      asked, in_use);
-}
-
-class arena {
-public:
- arena() = default;
- explicit arena(std::size_t bytes) : size_(bytes) {
-  if (bytes == 0) return;
-  constexpr std::size_t huge = std::size_t{1} << 21;
-  const std::size_t boundary = bytes >= 2 * huge ? huge : alignment;
-  const std::size_t whole = (bytes + boundary - 1) / boundary * boundary;
-  arena_counters& all = arena_counters::instance();
-  const std::size_t before = all.in_use.fetch_add(bytes, std::memory_order_relaxed);
-  const std::size_t limit = all.limit.load(std::memory_order_relaxed);
-  if (before <= limit && bytes <= limit - before) data_ = std::aligned_alloc(boundary, whole);
-  if (data_ == nullptr) {
-   all.in_use.fetch_sub(bytes, std::memory_order_relaxed);
-   refuse_arena(bytes, before, limit);
-  }
-#if defined(__linux__)
-  if (boundary == huge) madvise(data_, whole, MADV_HUGEPAGE);
-#endif
- }
- arena(arena&& other) noexcept : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
- arena& operator=(arena&& other) noexcept {
-  std::swap(data_, other.data_);
-  std::swap(size_, other.size_);
-  return *this;
- }
- ~arena() {
-  if (data_ == nullptr) return;
-  arena_counters::instance().in_use.fetch_sub(size_, std::memory_order_relaxed);
-  std::free(data_);
- }
-
- std::byte* data() const { return static_cast<std::byte*>(data_); }
- std::size_t size() const { return size_; }
-
-private:
- void* data_ = nullptr;
- std::size_t size_ = 0;
-};
-
-}
-
-inline void set_memory_limit(std::size_t bytes) { runtime::arena_counters::instance().limit.store(bytes); }
-
-TG_COMPILED(runtime, void runtime::refuse_arena<void>(std::size_t, std::size_t, std::size_t))
-
-}
-
-namespace tapegraph::ir {
-
-class memory_block {
-public:
- memory_block() = default;
- memory_block(const memory_block&) = delete;
- memory_block& operator=(const memory_block&) = delete;
- ~memory_block() { release(); }
-
- bool reserve(runtime::device_runtime* d, std::size_t bytes, const char* what) {
-  if (bytes <= size_) return false;
-  if (external_) {
-   size_ = bytes;
-   return true;
-  }
-  release();
-  if (d == nullptr) {
-   host_ = runtime::arena(bytes);
-   data_ = host_.data();
-  } else {
-   data_ = static_cast<std::byte*>(d->allocate(bytes, what));
-   device_ = d;
-  }
-  size_ = bytes;
-  return true;
- }
- void use(std::byte* memory) {
-  external_ = true;
-  data_ = memory;
- }
- std::byte* data() const { return data_; }
- std::size_t size() const { return size_; }
-
-private:
- void release() {
-  if (device_ != nullptr && data_ != nullptr) device_->release(data_);
-  host_ = runtime::arena();
-  data_ = nullptr;
-  size_ = 0;
- }
-
- runtime::device_runtime* device_ = nullptr;
- runtime::arena host_;
- std::byte* data_ = nullptr;
- std::size_t size_ = 0;
- bool external_ = false;
-};
-
-struct kernel_step {
- kernel_function run;
- kernel_call call;
-};
-
-struct fed_input {
- memory_block memory;
- buffer_view from;
-};
-
-class captured_steps {
-public:
- explicit captured_steps(runtime::device_runtime* d) : device_(d) {}
- captured_steps(const captured_steps&) = delete;
- captured_steps& operator=(const captured_steps&) = delete;
- ~captured_steps() { clear(); }
-
- void clear() {
-  for (const entry& e : entries_)
-   if (e.graph != nullptr) device_->drop(e.graph);
-  entries_.clear();
- }
-
- template <class F>
- void run(const std::vector<std::int64_t>& extents, const F& launch) {
-  entry* e = nullptr;
-  for (entry& each : entries_)
-   if (each.extents == extents) e = &each;
-  if (e == nullptr) {
-   launch();
-   if (entries_.size() >= most) clear();
-   entries_.push_back({extents});
-   return;
-  }
-  if (e->graph == nullptr && !e->refused) capture(*e, launch);
-  if (e->refused) return launch();
-  device_->replay(e->graph);
- }
-
-private:
- static constexpr std::size_t most = 8;
- struct entry {
-  std::vector<std::int64_t> extents;
-  void* graph = nullptr;
-  bool refused = false;
- };
-
- template <class F>
- void capture(entry& e, const F& launch) {
-  std::string why = "the device made no graph of them";
-  device_->begin_capture();
-  try {
-   launch();
-  } catch (const device_error& error) {
-   why = error.what();
-   e.refused = true;
-  } catch (...) {
-   if (void* const graph = device_->end_capture(); graph != nullptr) device_->drop(graph);
-   throw;
-  }
-  e.graph = device_->end_capture();
-  if (e.refused && e.graph != nullptr) device_->drop(std::exchange(e.graph, nullptr));
-  e.refused = e.graph == nullptr;
-  if (e.refused)
-   std::fprintf(stderr, "tapegraph: a program's steps are launched one by one, they cannot be captured: %s\n",
-      why.c_str());
- }
- runtime::device_runtime* device_;
- std::vector<entry> entries_;
-};
-
-}
-// ---- tapegraph/graph/input_rules.hpp ----
+// ---- tapegraph/graph/lifetimes.hpp ----
 
 // ---- tapegraph/graph/lower.hpp ----
 
@@ -9459,7 +8603,6 @@ struct element<dtype::bf16> {
 };
 template <dtype Type>
 using element_t = typename element<Type>::type;
-
 }
 
 namespace tapegraph::ir {
@@ -9524,10 +8667,6 @@ std::string operation_names(const region_view& region, const Operations& ops) {
  return names.empty() ? "copy" : names;
 }
 
-}
-
-namespace tapegraph::ir {
-
 struct region_code {
  list<int> slots;
  list<int> words;
@@ -9571,7 +8710,6 @@ struct region_encoder {
   return slot_mark[node] >= 0 ? slot_mark[node] : slots.size() + order_mark[node];
  }
 };
-
 }
 
 template <class IsSlot, class OpIndex>
@@ -9597,10 +8735,6 @@ constexpr region_code encode_region(trace& t, const list<int>& roots, const IsSl
  s.forget_marks();
  return result;
 }
-
-}
-
-namespace tapegraph::ir {
 
 enum class kernel_kind : int { operation, region, reduction };
 
@@ -9678,12 +8812,7 @@ private:
  schedule* s_;
  list<int> op_head_, op_next_, kernel_head_, kernel_next_;
 };
-
 }
-
-}
-
-namespace tapegraph::ir {
 
 inline constexpr int most_region_results = 12, most_merged_instructions = 96;
 
@@ -9822,7 +8951,6 @@ struct update_merger {
   }
  }
 };
-
 }
 
 template <class = void>
@@ -9830,10 +8958,6 @@ constexpr void merge_updates(trace& t, const list<int>& buffered, schedule& s) {
  detail::update_merger<> merger(t, buffered, s);
  if (merger.find()) merger.rewrite();
 }
-
-}
-
-namespace tapegraph::ir {
 
 namespace detail {
 
@@ -9976,7 +9100,6 @@ struct scheduler {
   s.steps.push_back(step);
  }
 };
-
 }
 
 template <class = void>
@@ -9998,37 +9121,33 @@ constexpr schedule make_schedule(trace& t, bool fuse = true) {
  return s;
 }
 
-}
-
-namespace tapegraph::ir {
-
-#define TG_FROZEN_LISTS(X)                                                                                             \
- X(entry, t.nodes, nodes, 32768)                                                                                    \
- X(int, t.arguments, arguments, 65536)                                                                              \
- X(std::int64_t, t.pool, pool, 65536)                                                                               \
- X(std::int64_t, t.words, words, 65536)                                                                             \
- X(scope_entry, t.scopes, scopes, 8192)                                                                             \
- X(source_line, t.lines, lines, 8192)                                                                               \
- X(variable_entry, t.variables, variables, 8192)                                                                    \
- X(weight_rule, t.regularizers, regularizers, 4096)                                                                 \
- X(weight_rule, t.constraints, constraints, 4096)                                                                   \
- X(input_entry, t.inputs, inputs, 256)                                                                              \
- X(output_entry, t.outputs, outputs, 8192)                                                                          \
- X(assignment_entry, t.assignments, assignments, 8192)                                                              \
- X(row_use_entry, t.row_uses, row_uses, 1024)                                                                       \
- X(gradient_entry, t.gradients, gradients, 8192)                                                                    \
- X(minimization_entry, t.minimizations, minimizations, 32)                                                          \
- X(pass_entry, t.history, history, 64)                                                                              \
- X(layer_entry, t.layers, layers, 2048)                                                                             \
- X(extent_table::atom, t.extents.atoms, atoms, 64)                                                                  \
- X(extent_table::monomial, t.extents.monomials, monomials, 512)                                                     \
- X(extent_table::polynomial, t.extents.polynomials, polynomials, 512)                                               \
- X(extent_table::requirement, t.extents.requirements, requirements, 128)                                            \
- X(const operation*, s.ops, ops, 512)                                                                               \
- X(kernel_entry, s.kernels, kernels, 1024)                                                                          \
- X(int, s.kernel_words, kernel_words, 65536)                                                                        \
- X(step_entry, s.steps, steps, 32768)                                                                               \
- X(int, s.values, values, 131072)                                                                                   \
+#define TG_FROZEN_LISTS(X) \
+ X(entry, t.nodes, nodes, 32768) \
+ X(int, t.arguments, arguments, 65536) \
+ X(std::int64_t, t.pool, pool, 65536) \
+ X(std::int64_t, t.words, words, 65536) \
+ X(scope_entry, t.scopes, scopes, 8192) \
+ X(source_line, t.lines, lines, 8192) \
+ X(variable_entry, t.variables, variables, 8192) \
+ X(weight_rule, t.regularizers, regularizers, 4096) \
+ X(weight_rule, t.constraints, constraints, 4096) \
+ X(input_entry, t.inputs, inputs, 256) \
+ X(output_entry, t.outputs, outputs, 8192) \
+ X(assignment_entry, t.assignments, assignments, 8192) \
+ X(row_use_entry, t.row_uses, row_uses, 1024) \
+ X(gradient_entry, t.gradients, gradients, 8192) \
+ X(minimization_entry, t.minimizations, minimizations, 32) \
+ X(pass_entry, t.history, history, 64) \
+ X(layer_entry, t.layers, layers, 2048) \
+ X(extent_table::atom, t.extents.atoms, atoms, 64) \
+ X(extent_table::monomial, t.extents.monomials, monomials, 512) \
+ X(extent_table::polynomial, t.extents.polynomials, polynomials, 512) \
+ X(extent_table::requirement, t.extents.requirements, requirements, 128) \
+ X(const operation*, s.ops, ops, 512) \
+ X(kernel_entry, s.kernels, kernels, 1024) \
+ X(int, s.kernel_words, kernel_words, 65536) \
+ X(step_entry, s.steps, steps, 32768) \
+ X(int, s.values, values, 131072) \
  X(int, s.alias, alias, 32768)
 
 struct capacity {
@@ -10140,7 +9259,7 @@ constexpr void thaw(const frozen<C>& f, trace& t, schedule& s) {
 namespace detail {
 inline constexpr char unevaluated_text[] =
  "the compiler cannot run this: what it calls must be constexpr, and no tensor or run-time value can be in it; what is large "
-#ifdef __clang__
+#if defined(__clang__)
  "needs -fconstexpr-steps=50000000 -fbracket-depth=1024";
 #else
  "needs -fconstexpr-ops-limit=2000000000 -fconstexpr-loop-limit=10000000";
@@ -10163,7 +9282,7 @@ constexpr auto unevaluated() {
 
 template <class Builder>
 struct compile_stage {
-#ifdef __CUDACC__
+#if defined(__CUDACC__)
 private:
  template <class Result>
  static constexpr Result run(Result (*finish)(const trace&, const schedule&)) {
@@ -10211,7 +9330,6 @@ public:
  static constexpr const auto& value = choose();
 #endif
 };
-
 }
 // ---- tapegraph/ops/kernels.hpp ----
 
@@ -10233,6 +9351,7 @@ struct convolution_geometry {
  std::int64_t pad_top = 0, pad_left = 0;
  std::int64_t dilation_height = 1, dilation_width = 1;
  std::int64_t groups = 1;
+ convolution_algorithm algorithm = convolution_algorithm::automatic;
 
  std::int64_t group_in() const { return in_channels / groups; }
  std::int64_t group_out() const { return out_channels / groups; }
@@ -10240,7 +9359,6 @@ struct convolution_geometry {
  std::int64_t span_width() const { return (kernel_width - 1) * dilation_width + 1; }
  bool row_is_contiguous() const { return groups == 1 && (dilation_width == 1 || kernel_width == 1); }
 };
-
 }
 
 namespace tapegraph::runtime {
@@ -10265,6 +9383,7 @@ inline convolution_geometry geometry(const window_attributes& a, const buffer_vi
  g.pad_top = flat ? 0 : a.leading(0, g.in_height, g.out_height, g.kernel_height);
  g.pad_left = a.leading(1, g.in_width, g.out_width, g.kernel_width);
  g.groups = a.groups;
+ g.algorithm = static_cast<convolution_algorithm>(a.algorithm);
  return g;
 }
 
@@ -10292,7 +9411,6 @@ inline convolution_geometry pooled_geometry(const kernel_call& c) {
  g.out_width = 2 * c.out[0].extents[2];
  return g;
 }
-
 }
 // ---- tapegraph/ops/convolution/cpu.hpp ----
 
@@ -10308,14 +9426,47 @@ inline convolution_geometry pooled_geometry(const kernel_call& c) {
 
 // ---- tapegraph/cpu/isa.hpp ----
 
+// ---- tapegraph/core/environment.hpp ----
+
+/// Settings that a program takes from its environment.
+
+namespace tapegraph::detail {
+
+inline const char* environment(const char* variable) {
+ const char* const value = std::getenv(variable);
+ return value == nullptr || *value == 0 ? nullptr : value;
+}
+
+[[noreturn]] inline void refuse_environment(const char* variable, const char* value, const std::string& expected) {
+ throw argument_error(std::string(variable) + "='" + value + "': expected " + expected);
+}
+
+template <class = void>
+int environment_choice(const char* variable, std::initializer_list<const char*> words, int otherwise) {
+ const char* const value = environment(variable);
+ if (value == nullptr) return otherwise;
+ std::string expected;
+ const int count = static_cast<int>(words.size());
+ for (int i = 0; i < count; ++i) {
+  const char* const word = words.begin()[i];
+  if (std::string_view(value) == word) return i;
+  expected.append(i == 0 ? "" : i + 1 == count ? " or " : ", ").append(word);
+ }
+ refuse_environment(variable, value, expected);
+}
+
+inline bool environment_flag(const char* variable, bool otherwise) {
+ return environment_choice(variable, {"0", "1"}, otherwise ? 1 : 0) == 1;
+}
+}
+
 #if !defined(__x86_64__)
 #undef TG_INSTRUCTION_SETS
 #define TG_INSTRUCTION_SETS 1
 #elif !defined(TG_INSTRUCTION_SETS)
-#if !defined(TG_COMPONENT) && defined(__AVX512F__) && defined(__AVX512DQ__) && defined(__AVX512BW__) &&                \
- defined(__AVX512VL__) && defined(__FMA__)
+#if defined(__AVX512F__) && defined(__AVX512DQ__) && defined(__AVX512BW__) && defined(__AVX512VL__) && defined(__FMA__)
 #define TG_INSTRUCTION_SETS 4
-#elif !defined(TG_COMPONENT) && defined(__AVX2__) && defined(__FMA__)
+#elif defined(__AVX2__) && defined(__FMA__)
 #define TG_INSTRUCTION_SETS 6
 #else
 #define TG_INSTRUCTION_SETS 7
@@ -10441,10 +9592,7 @@ void dispatch(Args... args) {
  }
 }
 
-}
 // ---- tapegraph/cpu/vector.hpp ----
-
-namespace tapegraph::cpu {
 
 namespace detail {
 template <std::size_t Size>
@@ -10508,10 +9656,6 @@ private:
   }
  }
 };
-
-}
-
-namespace tapegraph::cpu {
 
 struct tile_walk {
  std::int64_t outer = 1, a_outer = 0;
@@ -10667,22 +9811,22 @@ struct tile_finish {
 #endif
 #define TG_FUSED_AVX2 __attribute__((target("avx2,fma")))
 
-#define TG_FUSED_FUNCTIONS(Isa, Target)                                                                               \
- template <>                                                                                                       \
- struct fused<Isa> {                                                                                               \
-  template <class T, int Rows, int Vectors>                                                                     \
-  TG_FUSED(Target) static void run(const tile_job<T>& job) {                                                    \
-   tile<Isa, T, Rows, Vectors>::run(job);                                                                    \
-  }                                                                                                             \
-  template <class Body, class... Args>                                                                          \
-  TG_FUSED(Target) static void call(Args... args) {                                                             \
-   Body::template run<Isa>(args...);                                                                         \
-  }                                                                                                             \
-  template <class T>                                                                                            \
-  TG_FUSED(Target) __attribute__((noinline)) static void finish(const tile_job<T>& job, const T* values,        \
-                 int rows, int vectors) {                        \
-   tile_finish<Isa, T>::run(job, values, rows, vectors);                                                     \
-  }                                                                                                             \
+#define TG_FUSED_FUNCTIONS(Isa, Target) \
+ template <> \
+ struct fused<Isa> { \
+  template <class T, int Rows, int Vectors> \
+  TG_FUSED(Target) static void run(const tile_job<T>& job) { \
+   tile<Isa, T, Rows, Vectors>::run(job); \
+  } \
+  template <class Body, class... Args> \
+  TG_FUSED(Target) static void call(Args... args) { \
+   Body::template run<Isa>(args...); \
+  } \
+  template <class T> \
+  TG_FUSED(Target) __attribute__((noinline)) static void finish(const tile_job<T>& job, const T* values, \
+                 int rows, int vectors) { \
+   tile_finish<Isa, T>::run(job, values, rows, vectors); \
+  } \
  };
 
 TG_FUSED_FUNCTIONS(baseline, )
@@ -10713,7 +9857,6 @@ void dispatch_fused(Args... args) {
 
 template <class Isa>
 inline constexpr int tile_rows = Isa::vector_bytes == 64 ? 12 : 6;
-
 }
 
 template <class T>
@@ -10812,7 +9955,6 @@ void transpose(T* to, std::int64_t to_row, const T* from, std::int64_t from_row,
   for (std::int64_t c = r < whole_rows ? whole_columns : 0; c < columns; ++c)
    to[c * to_row + r] = from[r * from_row + c];
 }
-
 }
 
 template <class T>
@@ -10848,10 +9990,6 @@ TG_INLINE void for_tiles(std::int64_t n, std::int64_t most, const F& f) {
   f(first, n * (t + 1) / tiles - first);
  }
 }
-
-TG_COMPILED(product, const tile_kernels<float>& active_tile_kernels<float>())
-TG_COMPILED(product, const tile_kernels<double>& active_tile_kernels<double>())
-
 }
 // ---- tapegraph/cpu/tasks.hpp ----
 
@@ -10865,15 +10003,15 @@ TG_COMPILED(product, const tile_kernels<double>& active_tile_kernels<double>())
 
 namespace tapegraph::detail {
 
-/// Seconds since some fixed moment, on a clock that nobody sets. <chrono> has one, too, but is long, and from g++ 13 on includes
-/// streams and <format>; the umbrella header should not bring that into every program.
 inline double steady_seconds() {
  std::timespec now{};
  ::clock_gettime(CLOCK_MONOTONIC, &now);
  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
-
 }
+
+#include <atomic>
+#include <vector>
 
 #if defined(_OPENMP)
 #include <omp.h>
@@ -11060,17 +10198,14 @@ private:
 };
 
 void run_team(int threads, bool all, const team_work& work);
-#if TG_DEFINES(runtime)
 TG_DEFINITION void run_team(int threads, bool all, const team_work& work) {
  thread_team<>* const team = team_shelf<>::take();
  if (team == nullptr) return work.call(work.f, 0, 1);
  team->run(threads, all, work);
  team_shelf<>::put(team);
 }
-#endif
 
 #endif
-
 }
 
 #if defined(_OPENMP)
@@ -11127,7 +10262,6 @@ team_work work_of(const F& f) {
  return {[](const void* g, int thread, int threads) noexcept { (*static_cast<const F*>(g))(thread, threads); }, &f};
 }
 #endif
-
 }
 
 class listen_between_tasks {
@@ -11189,7 +10323,6 @@ void parallel_team([[maybe_unused]] bool parallel, const F& f) {
 #endif
  f(0, 1);
 }
-
 }
 }
 
@@ -11222,7 +10355,6 @@ private:
 using cpu::for_tasks;
 
 inline bool worth_threads(double multiply_adds) { return multiply_adds > 100000; }
-
 }
 
 namespace tapegraph::cpu {
@@ -11269,7 +10401,6 @@ void copy_window(T* to, const T* image, std::int64_t image_height, std::int64_t 
   std::fill_n(to + right * channels, (window.width - right) * channels, T(0));
  }
 }
-
 }
 }
 
@@ -11277,12 +10408,15 @@ namespace tapegraph::cpu::detail {
 
 inline constexpr int fast_outputs = 4;
 
-inline bool takes_planar(const convolution_geometry& g) {
- constexpr std::int64_t fewest_channels = 32, fewest_tiles = 16;
+inline bool winograd_can(const convolution_geometry& g) {
  return g.groups == 1 && g.stride_height == 1 && g.stride_width == 1 && g.dilation_height == 1 &&
   g.dilation_width == 1 && g.kernel_height == g.kernel_width && (g.kernel_width == 3 || g.kernel_width == 5) &&
-  g.pad_top < g.kernel_height && g.pad_left < g.kernel_width && g.in_channels >= fewest_channels &&
-  g.out_channels >= fewest_channels && g.in_height > 0 && g.in_width > 0 &&
+  g.pad_top < g.kernel_height && g.pad_left < g.kernel_width && g.in_height > 0 && g.in_width > 0 &&
+  g.out_height > 0 && g.out_width > 0 && g.in_channels > 0 && g.out_channels > 0;
+}
+inline bool winograd_pays(const convolution_geometry& g) {
+ constexpr std::int64_t fewest_channels = 32, fewest_tiles = 16;
+ return g.in_channels >= fewest_channels && g.out_channels >= fewest_channels &&
   divide_up(g.out_height, fast_outputs) * divide_up(g.out_width, fast_outputs) >= fewest_tiles;
 }
 
@@ -11295,14 +10429,15 @@ struct line_tiles {
 
  static std::int64_t products(std::int64_t transform) { return 3 * (transform / 2 - 1) + 2; }
 
- explicit line_tiles(const convolution_geometry& g)
+ line_tiles(const convolution_geometry& g, bool pays)
   : lead(divide_up(g.pad_left, g.stride_width) * g.stride_width - g.pad_left),
   taps(divide_up(g.kernel_width + lead, g.stride_width)),
   transform(0),
   outputs(0),
   across(0) {
   constexpr std::int64_t fewest = 3, filter_tiles = 2;
-  std::int64_t best = divide_up(g.out_width * g.kernel_width, fewest * g.stride_width);
+  std::int64_t best = pays ? divide_up(g.out_width * g.kernel_width, fewest * g.stride_width)
+        : std::numeric_limits<std::int64_t>::max();
   for (std::int64_t n = 32; n <= 256; n *= 2) {
    if (n < taps + 8) continue;
    const std::int64_t tiles = divide_up(g.out_width, n - taps + 1);
@@ -11316,14 +10451,24 @@ struct line_tiles {
  }
 };
 
-inline bool takes_line(const convolution_geometry& g) {
- constexpr std::int64_t fewest_channels = 32;
+inline bool fourier_can(const convolution_geometry& g) {
  return g.groups == 1 && g.in_height == 1 && g.kernel_height == 1 && g.out_height == 1 && g.pad_top == 0 &&
-  g.dilation_width == 1 && g.pad_left < g.kernel_width && g.in_channels * g.stride_width >= fewest_channels &&
-  g.out_channels >= fewest_channels && g.in_width > 0 && g.out_width > 0 && line_tiles(g).transform != 0;
+  g.dilation_width == 1 && g.pad_left < g.kernel_width && g.in_width > 0 && g.out_width > 0 &&
+  g.in_channels > 0 && g.out_channels > 0 && line_tiles(g, false).transform != 0;
+}
+inline bool fourier_pays(const convolution_geometry& g) {
+ constexpr std::int64_t fewest_channels = 32;
+ return g.in_channels * g.stride_width >= fewest_channels && g.out_channels >= fewest_channels &&
+  line_tiles(g, true).transform != 0;
 }
 
-inline bool takes_fast(const convolution_geometry& g) { return takes_planar(g) || takes_line(g); }
+inline convolution_algorithm algorithm_for_shape(const convolution_geometry& g, convolution_algorithm asked) {
+ using enum convolution_algorithm;
+ const bool open = asked == automatic;
+ if ((open || asked == winograd) && winograd_can(g) && (!open || winograd_pays(g))) return winograd;
+ if ((open || asked == fourier) && fourier_can(g) && (!open || fourier_pays(g))) return fourier;
+ return direct;
+}
 
 struct fast_plan {
  convolution_geometry g;
@@ -11347,7 +10492,7 @@ struct fast_plan {
   lead_rows(0),
   rows(given.kernel_height * given.kernel_width * given.in_channels),
   image(given.in_height * given.in_width * given.in_channels) {
-  if (takes_planar(given)) {
+  if (given.algorithm == convolution_algorithm::winograd) {
    const std::int64_t side = fast_outputs + g.kernel_width - 1;
    taps = g.kernel_width;
    transform = 0;
@@ -11356,7 +10501,7 @@ struct fast_plan {
    down = divide_up(g.out_height, fast_outputs);
    across = divide_up(g.out_width, fast_outputs);
   } else {
-   const line_tiles tiling(given);
+   const line_tiles tiling(given, false);
    taps = 0;
    transform = tiling.transform;
    outputs = tiling.outputs;
@@ -11403,13 +10548,11 @@ struct fast_tile {
   row(tile / plan.across % plan.down * fast_outputs),
   column(tile % plan.across * plan.outputs) {}
 };
-
 }
 
 namespace tapegraph::cpu {
 
 struct convolution_algorithm_passes {
- bool (*takes)(const convolution_geometry& g);
  std::size_t (*workspace)(const convolution_geometry& g, convolution_pass pass, int threads);
  void (*forward)(const convolution_geometry& g, const float* x, const float* w, float* y, void* workspace,
      const convolution_epilogue<float>& epilogue, bool pooled);
@@ -11425,33 +10568,35 @@ void fast_filter_gradient(const convolution_geometry& g, const float* x, const f
 std::size_t fast_workspace(const convolution_geometry& g, convolution_pass pass, int threads);
 }
 
-inline constexpr convolution_algorithm_passes fast_convolution{&detail::takes_fast, &detail::fast_workspace,
-               &detail::fast_forward, &detail::fast_input_gradient,
-               &detail::fast_filter_gradient};
+inline constexpr convolution_algorithm_passes fast_convolution{
+ &detail::fast_workspace, &detail::fast_forward, &detail::fast_input_gradient, &detail::fast_filter_gradient};
 
 namespace detail {
 struct convolution_choice {
- std::atomic<const convolution_algorithm_passes*> chosen{&fast_convolution};
+ std::atomic<convolution_algorithm> chosen{convolution_algorithm::automatic};
  std::atomic<bool> asked{false};
 };
 inline convolution_choice& chosen_convolution() {
  static convolution_choice choice;
  return choice;
 }
+template <class T>
+convolution_algorithm resolved(const convolution_geometry& g) {
+ if constexpr (!std::is_same_v<T, float>) return convolution_algorithm::direct;
+ const bool open = g.algorithm == convolution_algorithm::automatic;
+ return algorithm_for_shape(g, open ? chosen_convolution().chosen.load(std::memory_order_relaxed) : g.algorithm);
+}
 }
 
 template <class T>
-const convolution_algorithm_passes* algorithm_for([[maybe_unused]] const convolution_geometry& g) {
+const convolution_algorithm_passes* algorithm_for(convolution_geometry& g) {
  if constexpr (std::is_same_v<T, float>) {
   detail::convolution_choice& choice = detail::chosen_convolution();
   if (!choice.asked.load(std::memory_order_relaxed)) choice.asked.store(true, std::memory_order_relaxed);
-  const auto* chosen = choice.chosen.load(std::memory_order_relaxed);
-  return chosen != nullptr && chosen->takes(g) ? chosen : nullptr;
- } else {
-  return nullptr;
  }
+ g.algorithm = detail::resolved<T>(g);
+ return g.algorithm == convolution_algorithm::direct ? nullptr : &fast_convolution;
 }
-
 }
 // ---- tapegraph/ops/convolution/cpu_fast_line.hpp ----
 
@@ -11591,10 +10736,6 @@ struct channel_map {
   for (int i = 0; i < columns; ++i) backward(half + i * rows, 1, y + i * columns, 1);
  }
 };
-
-}
-
-namespace tapegraph::cpu::detail {
 
 template <class V>
 TG_INLINE void load_channels(typename V::type& to, const float* from, std::int64_t left) {
@@ -11862,7 +11003,6 @@ struct filter_gradient_transform {
   }
  }
 };
-
 }
 // ---- tapegraph/ops/convolution/cpu_real_fourier.hpp ----
 
@@ -11965,10 +11105,6 @@ struct real_fourier {
   }
  }
 };
-
-}
-
-namespace tapegraph::cpu::detail {
 
 template <class V>
 struct line_numbers {
@@ -12242,12 +11378,10 @@ struct filter_gradient_transform<0> {
   }
  }
 };
-
 }
 
 namespace tapegraph::cpu {
 
-#if TG_DEFINES(convolution)
 namespace detail {
 
 template <template <int> class Transform, class Job>
@@ -12439,10 +11573,7 @@ TG_DEFINITION std::size_t fast_workspace(const convolution_geometry& g, convolut
   fast_forward_scratch(cut, plan, threads, pass == convolution_pass::input_gradient);
  return cut.used();
 }
-
 }
-#endif
-
 }
 // ---- tapegraph/ops/convolution/cpu_filter_gradient.hpp ----
 
@@ -12586,10 +11717,6 @@ void depthwise_filter_gradient(const convolution_geometry& g, const T* x, const 
           std::min(strip, channels - c), image > 0);
  });
 }
-
-}
-
-namespace tapegraph::cpu::detail {
 
 struct filter_gradient_plan {
  std::int64_t chunk_images = 1, chunk_rows = 1, chunk_columns;
@@ -12735,7 +11862,6 @@ struct filter_gradient_chunk {
   });
  }
 };
-
 }
 
 namespace tapegraph::cpu {
@@ -12765,7 +11891,7 @@ void convolution_filter_gradient(const convolution_geometry& g, const T* x, cons
   T* windows = cut.take<T>(threads * window_elements);
   T* sums = cut.take<T>(plan.parts * filters);
   detail::for_tasks(plan.parts, parallel, [&](std::int64_t part, int thread) {
-   detail::filter_gradient_chunk<T> chunk{g,  plan, kernels, x, dy, panels + thread * panel_elements,
+   detail::filter_gradient_chunk<T> chunk{g, plan, kernels, x, dy, panels + thread * panel_elements,
             windows + thread * window_elements};
    const std::int64_t first = chunks * part / plan.parts, last = chunks * (part + 1) / plan.parts;
    for (std::int64_t i = first; i < last; ++i) {
@@ -12802,10 +11928,7 @@ void convolution_filter_gradient(const convolution_geometry& g, const T* x, cons
  }
 }
 
-}
 // ---- tapegraph/ops/convolution/cpu_forward.hpp ----
-
-namespace tapegraph::cpu {
 
 namespace detail {
 
@@ -12904,7 +12027,6 @@ T* take_forward_scratch(workspace_cutter& cut, const convolution_geometry& g, in
       (g.out_width - 1) * g.stride_width - g.pad_left + g.span_width() > g.in_width;
  return cut.take<T>(padded ? threads * plan.window.height * plan.window.width * g.in_channels : 0);
 }
-
 }
 
 template <class T>
@@ -12966,7 +12088,6 @@ void convolution_forward(const convolution_geometry& g, const T* x, const T* w, 
  pack_filters(g, w, packed);
  convolution_forward_packed(g, x, packed, y, workspace, epilogue);
 }
-
 }
 // ---- tapegraph/ops/convolution/cpu_input_gradient.hpp ----
 
@@ -13082,7 +12203,6 @@ void input_gradient_block(const convolution_geometry& g, const input_gradient_pl
   std::fill_n(to + end * channels, (column0 + columns - end) * channels, T(0));
  }
 }
-
 }
 
 namespace tapegraph::cpu {
@@ -13146,10 +12266,6 @@ void convolution_input_gradient(const convolution_geometry& g, const T* dy, cons
  convolution_input_gradient_packed(g, dy, packed, dx, workspace);
 }
 
-}
-
-namespace tapegraph::cpu {
-
 template <class T>
 std::size_t convolution_workspace_bytes(const convolution_geometry& g, convolution_pass pass, int threads) {
  if (g.batch <= 0 || g.in_channels <= 0 || g.out_channels <= 0 || g.kernel_height <= 0 || g.kernel_width <= 0)
@@ -13182,7 +12298,6 @@ std::size_t convolution_workspace_bytes(const convolution_geometry& g, convoluti
  }
  return cut.used();
 }
-
 }
 // ---- tapegraph/runtime/kernel.hpp ----
 
@@ -13320,7 +12435,6 @@ private:
   (execute<slot_count + I, file, std::conditional_t<needed<R>.at[slot_count + I], Instructions, void>>::run(f), ...);
  }
 };
-
 }
 
 namespace tapegraph::cpu {
@@ -13424,10 +12538,6 @@ void evaluate_merged_tile(const tile& t) {
  dispatch<merged_region_body<Region>>(&t);
 }
 
-}
-
-namespace tapegraph::cpu {
-
 namespace detail {
 
 inline constexpr std::int64_t tile_elements = 512;
@@ -13465,7 +12575,6 @@ inline void copy_run(std::byte* to, const std::byte* from, std::int64_t stride, 
  default: return copy_run<std::uint64_t>(to, from, stride, count);
  }
 }
-
 }
 
 class region_reader {
@@ -13589,7 +12698,6 @@ private:
 };
 
 void run_map(tile_function evaluate, const kernel_call& call);
-#if TG_DEFINES(reduction)
 TG_DEFINITION void run_map(tile_function evaluate, const kernel_call& call) {
  const std::int64_t elements = call.domain.elements();
  if (elements == 0) return;
@@ -13620,16 +12728,12 @@ TG_DEFINITION void run_map(tile_function evaluate, const kernel_call& call) {
   reader.read(begin, count, part, sizes, call.outputs);
  });
 }
-#endif
 
-}
 // ---- tapegraph/cpu/reduce.hpp ----
 
 // ---- tapegraph/cpu/reduce_columns.hpp ----
 
 // ---- tapegraph/cpu/reduce_leaves.hpp ----
-
-namespace tapegraph::cpu {
 
 template <class T>
 struct reduce_source {
@@ -13884,12 +12988,7 @@ void run_rows(const T* x, std::int64_t rows, std::int64_t length, accumulator<T>
  else
   dispatch<rows_body<R, T>>(x, rows, length, out);
 }
-
 }
-
-}
-
-namespace tapegraph::cpu {
 
 namespace reduce_detail {
 
@@ -14030,7 +13129,7 @@ void run_blocks(const T* x, std::int64_t units, std::int64_t rows, std::int64_t 
 
 template <class A>
 A identity_of(reduction kind) {
- return kind == reduction::sum       ? A(0)
+ return kind == reduction::sum ? A(0)
   : kind == reduction::product ? A(1)
   : kind == reduction::maximum ? smallest_value<A>
           : largest_value<A>;
@@ -14045,12 +13144,7 @@ A combined(reduction kind, A a, A b) {
  }
  return a;
 }
-
 }
-
-}
-
-namespace tapegraph::cpu {
 
 namespace reduce_detail {
 
@@ -14339,7 +13433,6 @@ struct driver {
   if (p.parts > 1) join_parts();
  }
 };
-
 }
 
 template <class T>
@@ -14361,42 +13454,9 @@ void reduce_axes(int rank, const std::int64_t* extents, std::uint32_t axes, cons
  reduce_detail::driver<T>{p, leaf, source, out, static_cast<reduce_detail::accumulator<T>*>(workspace)}.run();
 }
 
-#define TG_COMPILED_REDUCTION(R, T)                                                                                    \
- TG_COMPILED(reduction, void reduce_axes<reduction::R, T>(int, const std::int64_t*, std::uint32_t,                  \
-               const reduce_source<T>&, T*, void*))
-TG_COMPILED_REDUCTION(sum, float)
-TG_COMPILED_REDUCTION(product, float)
-TG_COMPILED_REDUCTION(maximum, float)
-TG_COMPILED_REDUCTION(minimum, float)
-TG_COMPILED_REDUCTION(sum, double)
-TG_COMPILED_REDUCTION(product, double)
-TG_COMPILED_REDUCTION(maximum, double)
-TG_COMPILED_REDUCTION(minimum, double)
-TG_COMPILED_REDUCTION(sum, std::uint32_t)
-TG_COMPILED_REDUCTION(product, std::uint32_t)
-TG_COMPILED_REDUCTION(sum, std::uint64_t)
-TG_COMPILED_REDUCTION(product, std::uint64_t)
-TG_COMPILED_REDUCTION(maximum, std::int32_t)
-TG_COMPILED_REDUCTION(minimum, std::int32_t)
-TG_COMPILED_REDUCTION(maximum, std::int64_t)
-TG_COMPILED_REDUCTION(minimum, std::int64_t)
-TG_COMPILED_REDUCTION(maximum, std::uint8_t)
-TG_COMPILED_REDUCTION(minimum, std::uint8_t)
-#undef TG_COMPILED_REDUCTION
-TG_COMPILED(reduction, std::size_t reduce_workspace_bytes<float>(int, const std::int64_t*, std::uint32_t))
-TG_COMPILED(reduction, std::size_t reduce_workspace_bytes<double>(int, const std::int64_t*, std::uint32_t))
-TG_COMPILED(reduction, std::size_t reduce_workspace_bytes<std::uint32_t>(int, const std::int64_t*, std::uint32_t))
-TG_COMPILED(reduction, std::size_t reduce_workspace_bytes<std::uint64_t>(int, const std::int64_t*, std::uint32_t))
-TG_COMPILED(reduction, std::size_t reduce_workspace_bytes<std::int32_t>(int, const std::int64_t*, std::uint32_t))
-TG_COMPILED(reduction, std::size_t reduce_workspace_bytes<std::int64_t>(int, const std::int64_t*, std::uint32_t))
-TG_COMPILED(reduction, std::size_t reduce_workspace_bytes<std::uint8_t>(int, const std::int64_t*, std::uint32_t))
-
-}
 // ---- tapegraph/runtime/widened_reduction.hpp ----
 
 // ---- tapegraph/cpu/widen.hpp ----
-
-namespace tapegraph::cpu {
 
 namespace detail {
 
@@ -14440,7 +13500,6 @@ struct narrow_biased_body {
 };
 
 inline constexpr std::int64_t widen_piece = 16384;
-
 }
 
 template <storage_type T>
@@ -14491,7 +13550,6 @@ inline void narrow(dtype type, void* to, const float* from, std::int64_t count) 
  else
   detail::narrow_body<half>::run<baseline>(static_cast<half*>(to), from, count);
 }
-
 }
 
 namespace tapegraph::runtime {
@@ -14512,7 +13570,6 @@ void run_widened_reduction(const kernel_call& call, cpu::tile_function evaluate,
       void (*reduce)(int, const std::int64_t*, std::uint32_t, const cpu::reduce_source<float>&,
           float*, void*),
       cpu::widen_function widen);
-#if TG_DEFINES(reduction)
 TG_DEFINITION void run_widened_reduction(const kernel_call& call, cpu::tile_function evaluate, int wanted, int results,
           void (*reduce)(int, const std::int64_t*, std::uint32_t,
               const cpu::reduce_source<float>&, float*, void*),
@@ -14543,18 +13600,9 @@ TG_DEFINITION void run_widened_reduction(const kernel_call& call, cpu::tile_func
   static_cast<std::byte*>(call.workspace) + detail::float_bytes(out));
  cpu::narrow(out.type, out.data, wide, out.elements());
 }
-#endif
-
 }
 
-#if defined(TG_COMPONENT) && TG_COMPONENT == 2
-#elif !defined(TG_CUDA)
 TG_OBJECTS_AGREE(TG_CUDA, off)
-#elif defined(TG_SIMT)
-TG_OBJECTS_AGREE(TG_CUDA, imitated)
-#else
-TG_OBJECTS_AGREE(TG_CUDA, on)
-#endif
 
 namespace tapegraph::runtime {
 
@@ -14591,19 +13639,7 @@ struct no_backend {
   return {};
  }
 };
-#ifdef TG_CUDA
-#if !defined(__CUDACC__) && !defined(TG_SIMT)
-#error "this target uses tapegraph::cuda, so nvcc compiles this file: tapegraph_cuda_sources(target) says so to CMake"
-#endif
-}
-namespace tapegraph::cuda {
-struct backend;
-}
-namespace tapegraph::runtime {
-using backend = cuda::backend;
-#else
 using backend = no_backend;
-#endif
 inline constexpr bool has_backend = !std::is_same_v<backend, no_backend>;
 
 template <class Op>
@@ -14647,18 +13683,6 @@ struct compiled_kernel {
  static void run(const kernel_call& call);
  static std::size_t workspace(const kernel_call& call);
 };
-#if TG_COMPONENT == 2
-template <class Op, class T>
-void compiled_kernel<Op, T>::run(const kernel_call& call) {
- constexpr kernel_functions functions = defined_kernel<Op, T>();
- functions.run(call);
-}
-template <class Op, class T>
-std::size_t compiled_kernel<Op, T>::workspace(const kernel_call& call) {
- constexpr kernel_functions functions = defined_kernel<Op, T>();
- return functions.workspace(call);
-}
-#endif
 
 template <class Op, class Types>
 struct compiled_kernels;
@@ -14667,15 +13691,6 @@ struct compiled_kernels<Op, element_types<T...>> {
  static constexpr kernel_functions functions[] = {
   {&compiled_kernel<Op, T>::run, &compiled_kernel<Op, T>::workspace}...};
 };
-
-#if defined(TG_COMPONENT)
-#define TG_COMPILED_KERNELS(part, types, ...)                                                                          \
- template <>                                                                                                        \
- inline constexpr types compiled_types<__VA_ARGS__>;                                                                \
- TG_COMPILED(part, struct compiled_kernels<__VA_ARGS__, types>)
-#else
-#define TG_COMPILED_KERNELS(part, types, ...)
-#endif
 
 template <class Op, class T, class Backend = backend>
 constexpr kernel_pair kernel_for() {
@@ -14805,23 +13820,7 @@ constexpr kernel_pair reduction_kernel_for() {
  return {{&kernel::run, &kernel::workspace}, Backend::template reduction<Op, Region, T>()};
 }
 
-#define TG_COMPILED_RUN_REDUCTION(T)                                                                                   \
- TG_COMPILED(reduction, void run_reduction<T>(const kernel_call&, cpu::tile_function, int, int,                     \
-            void (*)(int, const std::int64_t*, std::uint32_t,                     \
-              const cpu::reduce_source<T>&, T*, void*)))
-TG_COMPILED_RUN_REDUCTION(float)
-TG_COMPILED_RUN_REDUCTION(double)
-TG_COMPILED_RUN_REDUCTION(std::uint32_t)
-TG_COMPILED_RUN_REDUCTION(std::uint64_t)
-TG_COMPILED_RUN_REDUCTION(std::int32_t)
-TG_COMPILED_RUN_REDUCTION(std::int64_t)
-TG_COMPILED_RUN_REDUCTION(std::uint8_t)
-#undef TG_COMPILED_RUN_REDUCTION
-
-}
 // ---- tapegraph/runtime/widened.hpp ----
-
-namespace tapegraph::runtime {
 
 namespace detail {
 
@@ -14864,7 +13863,6 @@ struct widened_call {
   }
  }
 };
-
 }
 
 template <class Op>
@@ -14880,14 +13878,39 @@ struct widened_kernel {
   wide.store(c);
  }
 };
+}
 
+namespace tapegraph {
+
+inline std::string_view detail::convolution_operation::method_of(const convolution_geometry& g, dtype type) {
+ if (type != dtype::f32) return {};
+ switch (cpu::detail::resolved<float>(g)) {
+ case convolution_algorithm::winograd: return "winograd";
+ case convolution_algorithm::fourier: return "fourier";
+ default: return {};
+ }
+}
+inline std::string_view convolution_op::method(const kernel_call& c) {
+ return method_of(runtime::geometry_of<convolution_op>(c), c.out[0].type);
+}
+inline std::string_view convolution_input_gradient_op::method(const kernel_call& c) {
+ return method_of(runtime::geometry_of<convolution_input_gradient_op>(c), c.out[0].type);
+}
+inline std::string_view convolution_filter_gradient_op::method(const kernel_call& c) {
+ return method_of(runtime::geometry_of<convolution_filter_gradient_op>(c), c.out[0].type);
+}
+template <bool Relu>
+std::string_view convolution_bias_op<Relu>::method(const kernel_call& c) {
+ return convolution_op::method(c);
+}
 }
 
 namespace tapegraph::runtime {
 
 namespace detail {
 template <class T>
-std::size_t convolution_workspace(const convolution_geometry& g, cpu::convolution_pass pass) {
+std::size_t convolution_workspace(const convolution_geometry& given, cpu::convolution_pass pass) {
+ convolution_geometry g = given;
  if (const auto* algorithm = cpu::algorithm_for<T>(g)) return algorithm->workspace(g, pass, thread_count());
  return cpu::convolution_workspace_bytes<T>(g, pass, thread_count());
 }
@@ -14901,7 +13924,7 @@ struct kernel<convolution_op, T> {
  }
  static void run(const kernel_call& c) { run(c, {}); }
  static void run(const kernel_call& c, const cpu::convolution_epilogue<T>& epilogue) {
-  const convolution_geometry g = shape_of(c);
+  convolution_geometry g = shape_of(c);
   if (const auto* algorithm = cpu::algorithm_for<T>(g)) {
    if constexpr (std::is_same_v<T, float>)
     algorithm->forward(g, c.in[0].as<const T>(), c.in[1].as<const T>(), c.out[0].as<T>(), c.workspace,
@@ -14926,7 +13949,7 @@ struct kernel<convolution_input_gradient_op, T> {
   return detail::convolution_workspace<T>(shape_of(c), cpu::convolution_pass::input_gradient);
  }
  static void run(const kernel_call& c) {
-  const convolution_geometry g = shape_of(c);
+  convolution_geometry g = shape_of(c);
   const T *const dy = c.in[0].as<const T>(), *const w = c.in[1].as<const T>();
   if (const auto* algorithm = cpu::algorithm_for<T>(g)) {
    if constexpr (std::is_same_v<T, float>) algorithm->input_gradient(g, dy, w, c.out[0].as<T>(), c.workspace);
@@ -14945,7 +13968,7 @@ struct kernel<convolution_filter_gradient_op, T> {
   return detail::convolution_workspace<T>(shape_of(c), cpu::convolution_pass::filter_gradient);
  }
  static void run(const kernel_call& c) {
-  const convolution_geometry g = shape_of(c);
+  convolution_geometry g = shape_of(c);
   const T *const x = c.in[0].as<const T>(), *const dy = c.in[1].as<const T>();
   if (const auto* algorithm = cpu::algorithm_for<T>(g)) {
    if constexpr (std::is_same_v<T, float>) algorithm->filter_gradient(g, x, dy, c.out[0].as<T>(), c.workspace);
@@ -14977,13 +14000,6 @@ struct kernel<convolution_bias_op<Relu>, T> {
   });
  }
 };
-
-TG_COMPILED_KERNELS(convolution, floating_types, convolution_op)
-TG_COMPILED_KERNELS(convolution, floating_types, convolution_input_gradient_op)
-TG_COMPILED_KERNELS(convolution, floating_types, convolution_filter_gradient_op)
-TG_COMPILED_KERNELS(convolution, floating_types, convolution_bias_op<false>)
-TG_COMPILED_KERNELS(convolution, floating_types, convolution_bias_op<true>)
-
 }
 // ---- tapegraph/ops/cumulative/kernel.hpp ----
 
@@ -15079,7 +14095,6 @@ void scan_rows(const T* x, T* y, std::int64_t apart, std::int64_t stride, std::i
   ((total[R] = next[R]), ...);
  }
 }
-
 }
 
 template <scanning S, class T>
@@ -15138,7 +14153,6 @@ template <class T>
 void cumulative_sum(int rank, const std::int64_t* extents, int axis, bool exclusive, bool reverse, const T* x, T* y) {
  scan<scanning::sum>(rank, extents, axis, exclusive, reverse, x, y);
 }
-
 }
 
 namespace tapegraph::runtime {
@@ -15160,14 +14174,12 @@ template <class T>
 struct kernel<cumulative_product_op, T> {
  static void run(const kernel_call& c) { detail::run_scan<cpu::scanning::product, T>(c); }
 };
-
-TG_COMPILED_KERNELS(cumulative, number_types, cumulative_sum_op)
-TG_COMPILED_KERNELS(cumulative, number_types, cumulative_product_op)
-
 }
 // ---- tapegraph/ops/effect/kernel.hpp ----
 
 // ---- tapegraph/core/print.hpp ----
+
+#include <charconv>
 
 /// Values as text.
 
@@ -15175,7 +14187,6 @@ namespace tapegraph {
 
 namespace detail {
 
-/// The fewest digits that give the value back.
 template <class T>
 char* number_text(char* first, char* last, T value, std::chars_format format = std::chars_format::general) {
  if constexpr (storage_type<T>) {
@@ -15209,9 +14220,8 @@ void print_value(std::string& text, T value) {
  }
 }
 
-/// One element, before the column it stands in is known.
 struct element_text {
- char digits[48]; ///< the fewest digits that give it back, in scientific notation; of no float, the whole text
+ char digits[48];
  int length = 0;
  double value = 0;
  std::string_view text() const { return {digits, static_cast<std::size_t>(length)}; }
@@ -15238,8 +14248,6 @@ void read_element(const void* data, std::int64_t at, element_text& out) {
  out.length = static_cast<int>(end - out.digits);
 }
 
-/// Elements in columns, as NumPy prints arrays. Numbers with a point have at most eight digits behind it, in scientific notation
-/// where the elements shown span more than three decades or reach 1e8 or below 1e-4.
 template <class = void>
 class array_printer {
 public:
@@ -15369,9 +14377,6 @@ private:
  int before_ = 0, behind_ = 0, exponent_ = 0, width_ = 0;
 };
 
-TG_COMPILED(runtime, class array_printer<void>)
-
-/// "[[1. 2.]\n [3. 4.]]": nested brackets, of more than 1000 elements three at either end of long axes; a scalar alone.
 template <class T>
 std::string array_text(const T* data, const shape& s) {
  if (s.rank() > 0) return array_printer<>(s, data, &read_element<T>, is_floating_type<T>).print();
@@ -15379,15 +14384,11 @@ std::string array_text(const T* data, const shape& s) {
  print_value(text, *data);
  return text;
 }
-
 }
 
-}
 // ---- tapegraph/ops/effect/effect.hpp ----
 
 // ---- tapegraph/expr/transforms.hpp ----
-
-namespace tapegraph {
 
 template <class Mode>
 struct mode_transforms;
@@ -15423,7 +14424,6 @@ constexpr decltype(auto) flow_at(const Flows& flows) {
 }
 
 inline constexpr const char* wrong_flow = "custom_gradient: a derivative has another shape or type than its argument";
-
 }
 
 template <class F, class B>
@@ -15458,7 +14458,6 @@ template <class F>
 constexpr auto checkpoint(F f) {
  return checkpoint_of<F>{f};
 }
-
 }
 
 /// print, check_finite, check: looks at values while a model runs. In both modes they happen where the model says, every time
@@ -15535,7 +14534,6 @@ template <fixed_string Message, tensor_like X>
 constexpr void check(const X& condition, std::source_location where = std::source_location::current()) {
  mode_transforms<mode_of_t<X>>::template effect<check_op<Message>>(eval(condition, where), where);
 }
-
 }
 // ---- tapegraph/runtime/finite.hpp ----
 
@@ -15556,7 +14554,6 @@ inline std::int64_t first_not_finite(const buffer_view& v) {
  }
  return -1;
 }
-
 }
 
 namespace tapegraph {
@@ -15640,7 +14637,6 @@ void check(std::string_view message, const buffer_view& v) {
  for (std::int64_t i = 0; i < count; ++i)
   if (!holds[i]) throw_not_true(message, v, i);
 }
-
 }
 
 template <labelled_effect Op, class T>
@@ -15655,11 +14651,6 @@ struct kernel<Op, T> {
   *c.out[0].as<bool>() = true;
  }
 };
-
-TG_COMPILED(runtime, void detail::print<void>(std::string_view, const buffer_view&))
-TG_COMPILED(runtime, void detail::check_finite<void>(std::string_view, const buffer_view&))
-TG_COMPILED(runtime, void detail::check<void>(std::string_view, const buffer_view&))
-
 }
 }
 // ---- tapegraph/ops/gather/kernel.hpp ----
@@ -15933,7 +14924,6 @@ void transpose_block(const char* from, std::int64_t in, char* to, std::int64_t o
    for (std::int64_t c = 0; c < columns; ++c) at(r, c);
  }
 }
-
 }
 
 namespace tapegraph::cpu {
@@ -16154,7 +15144,6 @@ inline void strides_of(int rank, const std::int64_t* extents, std::int64_t* stri
   stride *= extents[i];
  }
 }
-
 }
 
 template <class = void>
@@ -16239,10 +15228,6 @@ void broadcast_copy(int rank, const std::int64_t* extents, int out_rank, const s
  layout_detail::strided_copy(axes, size, in, out);
 }
 
-}
-
-namespace tapegraph::cpu {
-
 namespace gather_detail {
 
 inline constexpr std::int64_t parallel_elements = 32768;
@@ -16298,10 +15283,6 @@ void over_rows(std::int64_t rows, std::int64_t row_elements, const F& f) {
  });
 }
 
-}
-
-namespace gather_detail {
-
 template <int Bytes, class Index>
 void copy_slices(const char* table, const Index* indices, std::int64_t count, std::size_t, char* out, bool) {
  for (std::int64_t i = 0; i < count; ++i)
@@ -16323,7 +15304,6 @@ void copy_any_slices(const char* table, const Index* indices, std::int64_t count
  }
  if (streaming) layout_detail::finish_streaming();
 }
-
 }
 
 template <class Index>
@@ -16334,10 +15314,10 @@ void gather_slices(std::int64_t batches, std::int64_t outer, std::int64_t rows, 
  if (!checked) check(operation, indices, batches * count, rows);
  const std::size_t bytes = static_cast<std::size_t>(width) * size;
  if (bytes == 0 || count == 0) return;
- const auto move = bytes == 1    ? &copy_slices<1, Index>
-     : bytes == 2  ? &copy_slices<2, Index>
-     : bytes == 4  ? &copy_slices<4, Index>
-     : bytes == 8  ? &copy_slices<8, Index>
+ const auto move = bytes == 1 ? &copy_slices<1, Index>
+     : bytes == 2 ? &copy_slices<2, Index>
+     : bytes == 4 ? &copy_slices<4, Index>
+     : bytes == 8 ? &copy_slices<8, Index>
      : bytes == 16 ? &copy_slices<16, Index>
      : bytes == 32 ? &copy_slices<32, Index>
          : &copy_any_slices<Index>;
@@ -16413,7 +15393,7 @@ void take_along(std::int64_t outer, std::int64_t length, std::int64_t inner, std
     std::int64_t picks, const Index* indices, void* out) {
  using namespace gather_detail;
  check("take_along", indices, outer * picks * inner, length);
- const auto take = size == 1   ? &take_row<1, Index>
+ const auto take = size == 1 ? &take_row<1, Index>
      : size == 2 ? &take_row<2, Index>
      : size == 4 ? &take_row<4, Index>
      : size == 8 ? &take_row<8, Index>
@@ -16460,7 +15440,6 @@ void one_hot(std::int64_t outer, std::int64_t inner, const Index* indices, std::
   for (std::int64_t i = 0; i < inner; ++i) to[indices[o * inner + i] * inner + i] = on;
  });
 }
-
 }
 
 namespace tapegraph::runtime {
@@ -16564,14 +15543,6 @@ struct kernel<one_hot_op<Element>, T> {
      c.out[0].as<Element>());
  }
 };
-
-TG_COMPILED_KERNELS(gather, common_types, gather_op)
-TG_COMPILED_KERNELS(gather, common_types, gather_nd_op)
-TG_COMPILED_KERNELS(gather, common_types, take_along_op)
-TG_COMPILED_KERNELS(gather, number_types, scatter_add_op)
-TG_COMPILED_KERNELS(gather, number_types, scatter_nd_op)
-TG_COMPILED_KERNELS(gather, number_types, put_along_op)
-
 }
 // ---- tapegraph/ops/movement/kernel.hpp ----
 
@@ -16720,7 +15691,7 @@ constexpr void slice_known_axis(const range& r, std::int64_t size, slice_op::att
  const std::int64_t begin = clip(r.begin < 0 ? r.begin + size : r.begin, low, high);
  const bool open = r.end == all.end;
  const std::int64_t end = open ? (r.step > 0 ? size : -1) : clip(r.end < 0 ? r.end + size : r.end, low, high);
- const std::int64_t count = r.step == 0  ? 0
+ const std::int64_t count = r.step == 0 ? 0
        : r.step > 0 ? (end - begin + r.step - 1) / r.step
            : (begin - end - r.step - 1) / -r.step;
  a.begin[axis] = begin < 0 || count <= 0 ? 0 : begin;
@@ -16760,10 +15731,6 @@ constexpr void slice_symbolic_axis(const range& r, extent size, slice_op::attrib
   a.begin[axis] = at_the_end + begin - 1;
 }
 
-}
-
-namespace detail {
-/// What a range takes of an axis; of one that x does not have, a mistake for the shape rule to name.
 constexpr void slice_axis(const range& r, const shape& from, slice_op::attributes& a, shape& target, int axis) {
  if (axis < from.rank() && from[axis].known())
   slice_known_axis(r, from[axis].value, a, target, axis);
@@ -16831,7 +15798,6 @@ constexpr auto flip(const A& x, axes over = {}, std::source_location where = std
 
 namespace detail {
 
-/// `count` elements of an axis behind the first `before`.
 template <handle H>
 constexpr H part_of(const H& whole, int axis, extent before, extent count, std::source_location where) {
  const shape from = shape_of(whole);
@@ -16854,7 +15820,6 @@ constexpr H part_of(const H& whole, int axis, extent before, extent count, std::
  return invoke<slice_op>(a, &target, where, whole);
 }
 
-/// Parts that cannot be taken: the shape rule says why.
 template <handle H>
 constexpr H refused_part(const H& whole, std::int64_t problem, std::source_location where) {
  const shape target = shape_of(whole);
@@ -16862,7 +15827,6 @@ constexpr H refused_part(const H& whole, std::int64_t problem, std::source_locat
  a.begin[0] = problem;
  return invoke<slice_op>(a, &target, where, whole);
 }
-
 }
 
 /// N parts of equal extents along an axis, as std::array. A symbolic extent is required to divide.
@@ -16874,7 +15838,7 @@ constexpr auto split(const A& x, int axis = 0, std::source_location where = std:
  const int at = normalized_axis(axis, from.rank());
  constexpr auto parts = static_cast<std::int64_t>(N);
  const extent size = at < 0 ? extent(0) : from[at] / parts;
- const auto problem = at < 0                                     ? slice_op::axis_outside
+ const auto problem = at < 0 ? slice_op::axis_outside
       : equal_or_required(size * parts, from[at]) ? slice_op::none
                  : slice_op::indivisible;
  const auto part = [&](std::size_t i) {
@@ -16896,7 +15860,7 @@ constexpr auto split(const A& x, const std::int64_t (&sizes)[N], int axis = 0,
  std::int64_t sum = 0;
  bool negative = false;
  for (const std::int64_t size : sizes) sum += size, negative = negative || size < 0;
- const auto problem = at < 0                                         ? slice_op::axis_outside
+ const auto problem = at < 0 ? slice_op::axis_outside
       : !negative && equal_or_required(from[at], sum) ? slice_op::none
                   : slice_op::wrong_sum;
  const auto part = [&](std::size_t i) {
@@ -16927,7 +15891,6 @@ constexpr auto unstack(const A& x, int axis = 0, std::source_location where = st
   return std::array<decltype(eval(x)), N>{part(I)...};
  }(std::make_index_sequence<N>{});
 }
-
 }
 
 /// concat, stack: tensors behind one another, any number of them in one pass.
@@ -17023,22 +15986,19 @@ constexpr H stack(const std::array<H, N>& parts, int axis = 0,
  return detail::stacked(parts.data(), static_cast<int>(N), axis, where);
 }
 
-}
 // ---- tapegraph/ops/movement/cpu_index_map.hpp ----
 
 // ---- tapegraph/ops/movement/index_map.hpp ----
 
-namespace tapegraph {
-
 /// How a position on an axis of a result leads to one of an operand's axis of n elements. `amount` is the number of positions
 /// in front of the operand's first element, for `repeat` how often each element stands.
 enum class index_map : std::int64_t {
- keep,      ///< a b c
- reflect,   ///< c b | a b c | b a
+ keep, ///< a b c
+ reflect, ///< c b | a b c | b a
  symmetric, ///< b a | a b c | c b
- edge,      ///< a a | a b c | c c
- wrap,      ///< b c | a b c | a b
- repeat     ///< a a b b c c
+ edge, ///< a a | a b c | c c
+ wrap, ///< b c | a b c | a b
+ repeat ///< a a b b c c
 };
 
 /// What a shape_error says where there is nothing to choose from.
@@ -17155,7 +16115,6 @@ constexpr void for_positions(index_map map, std::int64_t n, std::int64_t amount,
        const F& f) {
  for (auto at = positions_of(map, n, amount, j, limit); !at.done(); at.next()) f(at.position());
 }
-
 }
 
 namespace tapegraph::cpu {
@@ -17311,7 +16270,6 @@ void fold_rows(const plan& p, int axis, const std::int64_t* at, std::int64_t fro
  for_positions(p.map[axis], p.small[axis], p.amount[axis], at[axis], p.large[axis],
     [&](std::int64_t position) { fold_rows(p, axis + 1, at, from * p.large[axis] + position, dy, row); });
 }
-
 }
 
 template <class = void>
@@ -17323,7 +16281,7 @@ void apply_index_map(int rank, const std::int64_t* extents, const std::int64_t* 
  if (elements == 0) return;
  require_elements(p);
  const std::int64_t block = static_cast<std::int64_t>(size) * p.inner;
- const auto write = block == 1   ? &write_row<1>
+ const auto write = block == 1 ? &write_row<1>
      : block == 2 ? &write_row<2>
      : block == 4 ? &write_row<4>
      : block == 8 ? &write_row<8>
@@ -17378,10 +16336,7 @@ void index_map_adjoint(int rank, const std::int64_t* extents, const std::int64_t
  });
 }
 
-}
 // ---- tapegraph/ops/movement/cpu_pad.hpp ----
-
-namespace tapegraph::cpu {
 
 namespace layout_detail {
 template <int Size>
@@ -17460,7 +16415,6 @@ void pad(int rank, const std::int64_t* extents, const std::int64_t* begin, const
   }
  });
 }
-
 }
 // ---- tapegraph/ops/movement/fill.hpp ----
 
@@ -17546,13 +16500,11 @@ constexpr auto linspace(const L& like, double begin, double end, std::int64_t co
 }
 
 namespace detail {
-/// column - row of every place of a matrix, as a formula.
 template <tensor_like L>
 constexpr auto diagonal_number(const L& like, extent rows, extent columns, std::source_location where) {
  return arange<std::int32_t>(like, columns, 0, 1, where) -
   expand_dims(arange<std::int32_t>(like, rows, 0, 1, where), -1, where);
 }
-/// The last two extents; a vector counts as a matrix of one row that is repeated, and is refused where it meets the mask.
 constexpr extent last_extent(const shape& s, int from_end) {
  return s.rank() >= from_end ? s[s.rank() - from_end] : extent(0);
 }
@@ -17633,7 +16585,6 @@ constexpr auto diag(const A& x, std::int64_t offset = 0, std::source_location wh
  a.step[rank - 1] = side + 1;
  return invoke<reshape_op>({}, &target, where, invoke<pad_op>(a, &flat, where, values));
 }
-
 }
 // ---- tapegraph/ops/movement/padding.hpp ----
 
@@ -17650,7 +16601,7 @@ struct index_map_op {
  static constexpr linearity linear = linearity::joint;
  static constexpr int arity = 1;
  struct attributes {
-  std::int64_t map[max_rank]{};    ///< an index_map
+  std::int64_t map[max_rank]{}; ///< an index_map
   std::int64_t amount[max_rank]{}; ///< elements in front; how often each is repeated
  };
  /// In map: what is wrong, found where the attributes were put together.
@@ -17728,9 +16679,9 @@ constexpr auto pad(const A& x, std::initializer_list<padding_amount> amounts, pa
  shape target = shape_of(x);
  pad_op::attributes box = detail::whole_slice();
  index_map_op::attributes a;
- const auto map = options.mode == pad_mode::reflect     ? index_map::reflect
+ const auto map = options.mode == pad_mode::reflect ? index_map::reflect
      : options.mode == pad_mode::symmetric ? index_map::symmetric
-     : options.mode == pad_mode::edge      ? index_map::edge
+     : options.mode == pad_mode::edge ? index_map::edge
               : index_map::wrap;
  std::int64_t problem = 0;
  int axis = 0;
@@ -17815,7 +16766,6 @@ constexpr auto roll(const A& x, std::int64_t shift, int axis = 0,
  }
  return invoke<index_map_op>(a, &target, where, x);
 }
-
 }
 
 namespace tapegraph::runtime {
@@ -17906,14 +16856,6 @@ struct kernel<arange_op<Element>, T> {
   if (a.ends != 0) to[count - 1] = static_cast<Element>(a.last);
  }
 };
-
-TG_COMPILED_KERNELS(movement, common_types, transpose_op)
-TG_COMPILED_KERNELS(movement, common_types, slice_op)
-TG_COMPILED_KERNELS(movement, common_types, pad_op)
-TG_COMPILED_KERNELS(movement, common_types, index_map_op)
-TG_COMPILED_KERNELS(movement, common_types, index_map_adjoint_op)
-TG_COMPILED_KERNELS(movement, common_types, concat_op)
-
 }
 // ---- tapegraph/ops/ordering/kernel.hpp ----
 
@@ -17928,7 +16870,6 @@ namespace tapegraph::detail {
 template <class T>
 using sort_key = std::conditional_t<sizeof(T) <= 4, std::uint32_t, std::uint64_t>;
 
-/// Negative numbers have all bits flipped and positive ones the sign. Zeros are equal; NaN comes last in either direction.
 template <class T>
 TG_HD constexpr sort_key<T> sort_key_of(T x, bool descending) {
  using bits = sort_key<T>;
@@ -17943,7 +16884,6 @@ TG_HD constexpr sort_key<T> sort_key_of(T x, bool descending) {
  }
  return descending ? ~b : b;
 }
-
 }
 
 namespace tapegraph::cpu {
@@ -18009,7 +16949,6 @@ void select(const T* x, std::int64_t length, bool descending, pair<T>* best, std
 }
 
 inline std::int64_t slots(std::int64_t outer) { return std::min(outer, most_slots); }
-
 }
 
 template <class T>
@@ -18054,10 +16993,7 @@ void sort_last(std::int64_t outer, std::int64_t length, bool descending, const T
  });
 }
 
-}
 // ---- tapegraph/ops/ordering/cpu_arg_reduce.hpp ----
-
-namespace tapegraph::cpu {
 
 namespace reduce_detail {
 
@@ -18169,7 +17105,6 @@ inline void check_arg_axis(bool maximum, int axis, std::int64_t length) {
   throw argument_error(std::string(maximum ? "argmax" : "argmin") + ": axis " + std::to_string(axis) +
        (length == 0 ? " has no elements" : " has more than 2^31 - 1 elements"));
 }
-
 }
 
 template <bool Maximum, class T, class Index>
@@ -18207,7 +17142,6 @@ void arg_reduce(int rank, const std::int64_t* extents, int axis, const T* in, In
   }
  });
 }
-
 }
 
 namespace tapegraph::runtime {
@@ -18235,10 +17169,6 @@ struct kernel<arg_reduce_op, T> {
    c.out[0].as<std::int32_t>());
  }
 };
-
-TG_COMPILED_KERNELS(ordering, common_types, argsort_op)
-TG_COMPILED_KERNELS(ordering, common_types, arg_reduce_op)
-
 }
 // ---- tapegraph/ops/pooling/kernel.hpp ----
 
@@ -18431,7 +17361,6 @@ inline bool overlapping(const pool_geometry& g) {
  return g.stride_height < g.window_height || g.stride_width < g.window_width || g.dilation_height != 1 ||
   g.dilation_width != 1;
 }
-
 }
 
 template <class T>
@@ -18465,7 +17394,6 @@ void average_pool_gradient(const pool_geometry& g, const T* dy, T* dx, bool coun
  if (overlapping(g)) run(g, block<rule::average_gradient, true, T>{nullptr, nullptr, dy, dx}, count_include_pad);
  else run(g, block<rule::average_gradient, false, T>{nullptr, nullptr, dy, dx}, count_include_pad);
 }
-
 }
 
 namespace tapegraph::runtime {
@@ -18527,13 +17455,6 @@ struct kernel<average_pool_gradient_op, T> {
          attributes_of<average_pool_op>(c).count_padding != 0);
  }
 };
-
-TG_COMPILED_KERNELS(pooling, floating_types, max_pool_op)
-TG_COMPILED_KERNELS(pooling, floating_types, max_pool_gradient_op)
-TG_COMPILED_KERNELS(pooling, floating_types, max_pool_select_op)
-TG_COMPILED_KERNELS(pooling, floating_types, average_pool_op)
-TG_COMPILED_KERNELS(pooling, floating_types, average_pool_gradient_op)
-
 }
 // ---- tapegraph/ops/pooling/kernel_of_convolution.hpp ----
 
@@ -18575,7 +17496,6 @@ struct pooled_scratch {
   filters = cut.take<T>(forward_filter_elements<T>(g, tile_kernels<T>::most_lanes));
  }
 };
-
 }
 
 template <class T>
@@ -18611,7 +17531,14 @@ void convolution_pool_forward(const convolution_geometry& g, const T* x, const T
   max_pool_forward<T>(p, y, pooled + (of * g.out_height + first) / 2 * line);
  });
 }
+}
 
+namespace tapegraph {
+
+template <bool Relu>
+std::string_view convolution_bias_pool_op<Relu>::method(const kernel_call& c) {
+ return method_of(runtime::pooled_geometry(c), c.out[0].type);
+}
 }
 
 namespace tapegraph::runtime {
@@ -18619,13 +17546,13 @@ namespace tapegraph::runtime {
 template <bool Relu, class T>
 struct kernel<convolution_bias_pool_op<Relu>, T> {
  static std::size_t workspace(const kernel_call& c) {
-  const convolution_geometry g = pooled_geometry(c);
+  convolution_geometry g = pooled_geometry(c);
   if (const auto* algorithm = cpu::algorithm_for<T>(g))
    return algorithm->workspace(g, cpu::convolution_pass::forward, thread_count());
   return cpu::convolution_pool_workspace_bytes<T>(g, thread_count());
  }
  static void run(const kernel_call& c) {
-  const convolution_geometry g = pooled_geometry(c);
+  convolution_geometry g = pooled_geometry(c);
   const T *const x = c.in[0].as<const T>(), *const w = c.in[1].as<const T>();
   const cpu::convolution_epilogue<T> epilogue{c.in[2].as<const T>(), Relu};
   if (const auto* algorithm = cpu::algorithm_for<T>(g)) {
@@ -18636,10 +17563,6 @@ struct kernel<convolution_bias_pool_op<Relu>, T> {
   }
  }
 };
-
-TG_COMPILED_KERNELS(pooling, floating_types, convolution_bias_pool_op<false>)
-TG_COMPILED_KERNELS(pooling, floating_types, convolution_bias_pool_op<true>)
-
 }
 // ---- tapegraph/ops/pooling/lp_pooling_kernel.hpp ----
 
@@ -18692,10 +17615,6 @@ constexpr auto lp_pooling1d(const X& x, double norm, const pool1d_options& optio
  return detail::pool<lp_pool_op>(x, {detail::pool_attributes(options), norm}, 3, where);
 }
 
-}
-
-namespace tapegraph {
-
 namespace detail {
 template <class T>
 struct lp_norm {
@@ -18727,7 +17646,6 @@ struct lp_pool_body {
   }
  }
 };
-
 }
 
 namespace runtime {
@@ -18744,9 +17662,6 @@ struct kernel<lp_pool_op, T> {
       });
  }
 };
-
-TG_COMPILED_KERNELS(pooling, floating_types, lp_pool_op)
-
 }
 }
 // ---- tapegraph/ops/product/kernel.hpp ----
@@ -18900,7 +17815,6 @@ void gemm_vector(const gemm_vector_arguments<T>& g, T* scratch) {
    for (std::int64_t j = 0; j < count; ++j) y[j * g.y_stride] = strip[j];
  });
 }
-
 }
 
 namespace tapegraph::cpu {
@@ -19057,7 +17971,6 @@ struct gemm_block {
   });
  }
 };
-
 }
 
 template <class T>
@@ -19175,20 +18088,6 @@ void gemm_batched(const gemm_arguments<T>& first, std::int64_t batch, std::int64
   [&](std::int64_t i, gemm_arguments<T>& g) { g.a += i * stride_a, g.b += i * stride_b, g.c += i * stride_c; },
   workspace);
 }
-
-TG_COMPILED(product, void finish_rows<float>(const gemm_arguments<float>&))
-TG_COMPILED(product, std::size_t gemm_workspace_bytes<float>(const gemm_arguments<float>&, int))
-TG_COMPILED(product, void gemm_pack_b<float>(const gemm_arguments<float>&, float*))
-TG_COMPILED(product, void gemm<float>(const gemm_arguments<float>&, void*))
-TG_COMPILED(product, void gemm_batched<float>(const gemm_arguments<float>&, std::int64_t, std::int64_t, std::int64_t,
-           std::int64_t, void*))
-TG_COMPILED(product, void finish_rows<double>(const gemm_arguments<double>&))
-TG_COMPILED(product, std::size_t gemm_workspace_bytes<double>(const gemm_arguments<double>&, int))
-TG_COMPILED(product, void gemm_pack_b<double>(const gemm_arguments<double>&, double*))
-TG_COMPILED(product, void gemm<double>(const gemm_arguments<double>&, void*))
-TG_COMPILED(product, void gemm_batched<double>(const gemm_arguments<double>&, std::int64_t, std::int64_t, std::int64_t,
-           std::int64_t, void*))
-
 }
 
 /// Matrix products by a CBLAS instead of our own kernels: the CMake option TAPEGRAPH_BLAS defines TAPEGRAPH_USE_CBLAS for
@@ -19205,7 +18104,6 @@ namespace tapegraph::runtime {
 
 #if defined(TAPEGRAPH_USE_CBLAS)
 
-/// C = op(A) op(B), or C += with `accumulate`; then bias and relu. No scratch memory.
 template <class T>
 void product(const cpu::gemm_arguments<T>& g, void*) {
  if (g.m == 0 || g.n == 0) return;
@@ -19219,7 +18117,6 @@ void product(const cpu::gemm_arguments<T>& g, void*) {
   cblas_dgemm(CblasRowMajor, a, b, size(g.m), size(g.n), size(g.k), T(1), g.a, lda, g.b, ldb, beta, g.c, ldc);
  cpu::finish_rows(g);
 }
-/// `batch` products of one shape, placed as cpu::gemm_each says.
 template <class T, class Place>
 void product_each(const cpu::gemm_arguments<T>& first, std::int64_t batch, const Place& place, void*) {
  for (std::int64_t i = 0; i < batch; ++i) {
@@ -19245,7 +18142,6 @@ std::size_t product_workspace(const cpu::gemm_arguments<T>& g, std::int64_t batc
 }
 
 #endif
-
 }
 // ---- tapegraph/ops/product/kernel_matrices.hpp ----
 
@@ -19284,7 +18180,6 @@ inline std::int64_t matrix_offset(const buffer_view& x, const buffer_view& c, st
  }
  return at;
 }
-
 }
 
 namespace tapegraph::runtime {
@@ -19335,7 +18230,6 @@ struct kernel<matmul_bias_op<Relu>, T> {
  static std::size_t workspace(const kernel_call& c) { return kernel<matmul_op, T>::workspace(c); }
  static void run(const kernel_call& c) { kernel<matmul_op, T>::multiply(c, c.in[2].as<const T>(), Relu); }
 };
-
 }
 // ---- tapegraph/ops/product/kernel_16bit.hpp ----
 
@@ -19501,7 +18395,6 @@ struct narrow_rows_biased {
   dispatch<narrow_biased_body<T, Relu>>(to, to_row, from, from_row, bias, rows, columns);
  }
 };
-
 }
 
 template <storage_type T>
@@ -19550,7 +18443,6 @@ void gemm_storage(const gemm_arguments<T>& given, void* workspace, const Finish&
           std::min(plan.block_n, g.n - column)}
     .run(parallel, finish);
 }
-
 }
 
 namespace tapegraph::runtime {
@@ -19589,14 +18481,7 @@ struct kernel<matmul_bias_op<Relu>, T> {
  }
 };
 
-TG_COMPILED_KERNELS(product, floating_types, matmul_op)
-TG_COMPILED_KERNELS(product, floating_types, matmul_bias_op<false>)
-TG_COMPILED_KERNELS(product, floating_types, matmul_bias_op<true>)
-
-}
 // ---- tapegraph/ops/random/kernel.hpp ----
-
-namespace tapegraph::runtime {
 
 template <class T>
 struct random_body {
@@ -19706,20 +18591,7 @@ struct kernel<random_integer_op<T>, T> {
  }
 };
 
-TG_COMPILED(random, void fill_random<float>(float*, std::int64_t, const random_attributes&, const random_state&))
-TG_COMPILED(random, void fill_random<double>(double*, std::int64_t, const random_attributes&, const random_state&))
-TG_COMPILED(random, void fill_standard_normal<double>(double*, std::int64_t, std::uint32_t, const random_state&))
-TG_COMPILED_KERNELS(random, element_types<float>, random_op<float>)
-TG_COMPILED_KERNELS(random, element_types<double>, random_op<double>)
-TG_COMPILED_KERNELS(random, element_types<half>, random_op<half>)
-TG_COMPILED_KERNELS(random, element_types<bfloat16>, random_op<bfloat16>)
-TG_COMPILED_KERNELS(random, element_types<std::int32_t>, random_integer_op<std::int32_t>)
-TG_COMPILED_KERNELS(random, element_types<std::int64_t>, random_integer_op<std::int64_t>)
-
-}
 // ---- tapegraph/ops/reduction/kernel.hpp ----
-
-namespace tapegraph::runtime {
 
 template <class Op, class T>
  requires whole_reduction<Op>
@@ -19732,13 +18604,433 @@ struct kernel<Op, T> {
  static void run(const kernel_call& call) { reduction::run(over_operand(call)); }
  static std::size_t workspace(const kernel_call& call) { return reduction::workspace(over_operand(call)); }
 };
+}
+// ---- tapegraph/ops/reduction/softmax_kernel.hpp ----
 
-TG_COMPILED_KERNELS(reduction, number_types, prod_op)
-TG_COMPILED_KERNELS(reduction, number_types, max_op)
-TG_COMPILED_KERNELS(reduction, number_types, min_op)
-TG_COMPILED_KERNELS(reduction, element_types<bool>, any_op)
-TG_COMPILED_KERNELS(reduction, element_types<bool>, all_op)
+// ---- tapegraph/ops/reduction/cpu_softmax.hpp ----
 
+namespace tapegraph::cpu {
+
+namespace softmax_detail {
+
+using reduce_detail::run_rows;
+inline constexpr std::int64_t block_elements = 2048, part = 32768, most_parts = 64, columns = 64;
+
+template <class T>
+TG_INLINE T exp_of(T x) {
+ return math::exp(x);
+}
+
+template <class T>
+struct exp_body {
+ template <class Isa>
+ TG_INLINE static void run(const T* from, T* to, std::int64_t count) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < count; ++i) to[i] = exp_of(from[i]);
+ }
+};
+
+enum class row_step { subtract, multiply, subtract_twice, product, gradient, log_gradient };
+
+template <row_step S, class T>
+struct rows_step_body {
+ TG_INLINE static T value(T x, T y, T a, T b) {
+  if constexpr (S == row_step::subtract) return x - a;
+  if constexpr (S == row_step::multiply) return x * a;
+  if constexpr (S == row_step::subtract_twice) return (x - a) - b;
+  if constexpr (S == row_step::product) return x * y;
+  if constexpr (S == row_step::gradient) return y * (x - a);
+  if constexpr (S == row_step::log_gradient) return x - y * a;
+ }
+ template <class Isa>
+ TG_INLINE static void run(const T* x, const T* y, const double* a, const double* b, T* to, std::int64_t rows,
+       std::int64_t length) {
+  for (std::int64_t r = 0; r < rows; ++r, x += length, y += length, to += length) {
+   const T first = static_cast<T>(a[r]), second = static_cast<T>(b[r]);
+#pragma omp simd
+   for (std::int64_t i = 0; i < length; ++i) to[i] = value(x[i], y[i], first, second);
+  }
+ }
+};
+template <row_step S, class T>
+void step(const T* x, const T* y, const double* a, T* to, std::int64_t rows, std::int64_t length,
+  const double* b = nullptr) {
+ dispatch<rows_step_body<S, T>>(x, y, a, b == nullptr ? a : b, to, rows, length);
+}
+
+template <bool Log, class T>
+struct of_sums_body {
+ TG_INLINE static double value(double sum) {
+  return Log ? static_cast<double>(math::log(static_cast<T>(sum))) : 1 / sum;
+ }
+ template <class Isa>
+ TG_INLINE static void run(double* sums, std::int64_t count) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < count; ++i) sums[i] = value(sums[i]);
+ }
+};
+
+template <bool Log>
+struct forward {
+ template <class T>
+ static void block(const T* x, const T*, T* y, std::int64_t rows, std::int64_t length) {
+  T raised[Log ? block_elements : 1];
+  double a[block_elements];
+  T* const e = Log ? raised : y;
+  run_rows<reduction::maximum>(x, rows, length, a);
+  step<row_step::subtract>(x, x, a, y, rows, length);
+  dispatch<exp_body<T>>(static_cast<const T*>(y), e, rows * length);
+  run_rows<reduction::sum>(static_cast<const T*>(e), rows, length, a);
+  dispatch<of_sums_body<Log, T>>(static_cast<double*>(a), rows);
+  step<Log ? row_step::subtract : row_step::multiply>(static_cast<const T*>(y), static_cast<const T*>(y), a, y,
+               rows, length);
+ }
+ static constexpr bool has_largest = true;
+ template <class T>
+ static double sum(const T* x, const T*, T* y, double largest, std::int64_t count) {
+  T raised[Log ? block_elements : 1], *const e = Log ? raised : y;
+  double total = 0;
+  step<row_step::subtract>(x, x, &largest, e, 1, count);
+  dispatch<exp_body<T>>(static_cast<const T*>(e), e, count);
+  run_rows<reduction::sum>(static_cast<const T*>(e), 1, count, &total);
+  return total;
+ }
+ template <class T>
+ static double of_sum(double sum) {
+  dispatch<of_sums_body<Log, T>>(&sum, std::int64_t{1});
+  return sum;
+ }
+ template <class T>
+ static void finish(const T* x, const T*, T* y, double largest, double of, std::int64_t count) {
+  if constexpr (Log)
+   step<row_step::subtract_twice>(x, x, &largest, y, 1, count, &of);
+  else
+   step<row_step::multiply>(static_cast<const T*>(y), static_cast<const T*>(y), &of, y, 1, count);
+ }
+};
+
+template <bool Log>
+struct backward {
+ template <class T>
+ static void block(const T* dy, const T* y, T* dx, std::int64_t rows, std::int64_t length) {
+  T made[block_elements];
+  double a[block_elements];
+  if constexpr (Log) {
+   run_rows<reduction::sum>(dy, rows, length, a);
+   dispatch<exp_body<T>>(y, static_cast<T*>(made), rows * length);
+   step<row_step::log_gradient>(dy, static_cast<const T*>(made), a, dx, rows, length);
+  } else {
+   constexpr double none = 0;
+   step<row_step::product>(dy, y, &none, static_cast<T*>(made), 1, rows * length);
+   run_rows<reduction::sum>(static_cast<const T*>(made), rows, length, a);
+   step<row_step::gradient>(dy, y, a, dx, rows, length);
+  }
+ }
+ static constexpr bool has_largest = false;
+ template <class T>
+ static double sum(const T* dy, const T* y, T*, double none, std::int64_t count) {
+  T made[block_elements];
+  double total = 0;
+  if constexpr (!Log) {
+   step<row_step::product>(dy, y, &none, static_cast<T*>(made), 1, count);
+   dy = made;
+  }
+  run_rows<reduction::sum>(dy, 1, count, &total);
+  return total;
+ }
+ template <class T>
+ static double of_sum(double sum) {
+  return sum;
+ }
+ template <class T>
+ static void finish(const T* dy, const T* y, T* dx, double, double sum, std::int64_t count) {
+  T made[Log ? block_elements : 1];
+  if constexpr (Log) {
+   dispatch<exp_body<T>>(y, static_cast<T*>(made), count);
+   step<row_step::log_gradient>(dy, static_cast<const T*>(made), &sum, dx, 1, count);
+  } else {
+   step<row_step::gradient>(dy, y, &sum, dx, 1, count);
+  }
+ }
+};
+
+template <class Way, class T>
+void long_row(const T* x, const T* y, T* to, std::int64_t length, std::int64_t parts) {
+ double found[most_parts], largest = 0, total = 0;
+ const auto each_part = [&](const auto& f) {
+  parallel_for(parts, parts > 1, [&](std::int64_t p) {
+   const std::int64_t end = length * (p + 1) / parts;
+   for (std::int64_t i = length * p / parts; i < end; i += block_elements)
+    f(p, i, std::min(block_elements, end - i));
+  });
+ };
+ if constexpr (Way::has_largest) {
+  for (std::int64_t p = 0; p < parts; ++p) found[p] = -std::numeric_limits<double>::infinity();
+  each_part([&](std::int64_t p, std::int64_t i, std::int64_t count) {
+   double of_tile = 0;
+   run_rows<reduction::maximum>(x + i, 1, count, &of_tile);
+   reduce_detail::combine<reduction::maximum>(found[p], of_tile);
+  });
+  largest = found[0];
+  for (std::int64_t p = 1; p < parts; ++p) reduce_detail::combine<reduction::maximum>(largest, found[p]);
+ }
+ for (std::int64_t p = 0; p < parts; ++p) found[p] = 0;
+ each_part([&](std::int64_t p, std::int64_t i, std::int64_t count) {
+  found[p] += Way::template sum<T>(x + i, y + i, to + i, largest, count);
+ });
+ for (std::int64_t p = 0; p < parts; ++p) total += found[p];
+ const double of = Way::template of_sum<T>(total);
+ each_part([&](std::int64_t, std::int64_t i, std::int64_t count) {
+  Way::template finish<T>(x + i, y + i, to + i, largest, of, count);
+ });
+}
+
+struct column_sums {
+ static constexpr std::int64_t longest = 64;
+ double run[columns] = {}, sum[columns] = {};
+ TG_INLINE void join(std::int64_t row, std::int64_t rows) {
+  if ((row + 1) % longest != 0 && row + 1 != rows) return;
+  for (std::int64_t c = 0; c < columns; ++c) sum[c] += run[c], run[c] = 0;
+ }
+};
+
+template <class Way, class T>
+struct columns_body;
+template <bool Log, class T>
+struct columns_body<forward<Log>, T> {
+ template <class Isa>
+ TG_INLINE static void run(const T* x, const T*, T* y, std::int64_t stride, std::int64_t length,
+       std::int64_t width) {
+  T largest[columns], shift[columns];
+  column_sums total;
+  for (std::int64_t c = 0; c < width; ++c) largest[c] = x[c];
+  for (std::int64_t k = 1; k < length; ++k) {
+   const T* const from = x + k * stride;
+#pragma omp simd
+   for (std::int64_t c = 0; c < width; ++c) {
+    const T best = from[c] > largest[c] ? from[c] : largest[c];
+    largest[c] = from[c] != from[c] ? from[c] : best;
+   }
+  }
+  for (std::int64_t k = 0; k < length; ++k) {
+   T raised[columns], *const e = Log ? raised : y + k * stride;
+   const T* const from = x + k * stride;
+#pragma omp simd
+   for (std::int64_t c = 0; c < width; ++c) e[c] = exp_of(from[c] - largest[c]);
+#pragma omp simd
+   for (std::int64_t c = 0; c < width; ++c) total.run[c] += static_cast<double>(e[c]);
+   total.join(k, length);
+  }
+  of_sums_body<Log, T>::template run<Isa>(total.sum, width);
+  for (std::int64_t c = 0; c < width; ++c) shift[c] = static_cast<T>(total.sum[c]);
+  for (std::int64_t k = 0; k < length; ++k) {
+   const T* const from = x + k * stride;
+   T* const to = y + k * stride;
+#pragma omp simd
+   for (std::int64_t c = 0; c < width; ++c) to[c] = Log ? (from[c] - largest[c]) - shift[c] : to[c] * shift[c];
+  }
+ }
+};
+template <bool Log, class T>
+struct columns_body<backward<Log>, T> {
+ template <class Isa>
+ TG_INLINE static void run(const T* dy, const T* y, T* dx, std::int64_t stride, std::int64_t length,
+       std::int64_t width) {
+  T sum[columns];
+  column_sums total;
+  for (std::int64_t k = 0; k < length; ++k) {
+   const std::int64_t at = k * stride;
+#pragma omp simd
+   for (std::int64_t c = 0; c < width; ++c)
+    total.run[c] += static_cast<double>(Log ? dy[at + c] : dy[at + c] * y[at + c]);
+   total.join(k, length);
+  }
+  for (std::int64_t c = 0; c < width; ++c) sum[c] = static_cast<T>(total.sum[c]);
+  for (std::int64_t k = 0; k < length; ++k) {
+   const std::int64_t at = k * stride;
+   T* const to = dx + at;
+#pragma omp simd
+   for (std::int64_t c = 0; c < width; ++c)
+    to[c] = Log ? dy[at + c] - exp_of(y[at + c]) * sum[c] : y[at + c] * (dy[at + c] - sum[c]);
+  }
+ }
+};
+}
+
+template <class Way, class T>
+void along_lines(std::int64_t outer, std::int64_t length, std::int64_t inner, const T* x, const T* y, T* to) {
+ using namespace softmax_detail;
+ const std::int64_t elements = outer * length * inner;
+ if (elements == 0) return;
+ const bool parallel = elements >= part;
+ if (inner > 1) {
+  const std::int64_t chunks = reduce_detail::divide_up(inner, columns);
+  parallel_for(outer * chunks, parallel, [&](std::int64_t task) {
+   const std::int64_t c = task % chunks * columns, at = task / chunks * length * inner + c;
+   dispatch<columns_body<Way, T>>(x + at, y + at, to + at, inner, length, std::min(columns, inner - c));
+  });
+ } else if (length > block_elements) {
+  const std::int64_t parts = outer < 16 ? std::clamp<std::int64_t>(length / part, 1, most_parts) : 1;
+  parallel_for(outer, parallel && parts == 1, [&](std::int64_t row) {
+   const std::int64_t at = row * length;
+   long_row<Way>(x + at, y + at, to + at, length, parts);
+  });
+ } else {
+  const std::int64_t in_block = block_elements / length;
+  parallel_for(reduce_detail::divide_up(outer, in_block), parallel, [&](std::int64_t block) {
+   const std::int64_t first = block * in_block, at = first * length;
+   Way::block(x + at, y + at, to + at, std::min(in_block, outer - first), length);
+  });
+ }
+}
+}
+// ---- tapegraph/ops/reduction/softmax.hpp ----
+
+/// logsumexp, softmax, log_softmax.
+
+namespace tapegraph {
+
+/// log(sum(exp(x))), shifted by the maximum so that nothing overflows; an infinite maximum is not shifted by, so that
+/// only infinities give infinity and not NaN.
+template <tensor_like A>
+constexpr auto logsumexp(const A& x, axes over = {}, reduce_options options = {},
+      std::source_location where = std::source_location::current()) {
+ return detail::in_float(x, where, [&](const auto& operand) {
+  const auto value = eval(operand, where);
+  const auto largest = max(value, over, {.keepdims = true}, where);
+  const auto infinite = abs(largest) == std::numeric_limits<double>::infinity();
+  const auto shift = eval(stop_gradient(tapegraph::where(infinite, 0, largest)), where);
+  const auto total = eval(log(sum(exp(value - shift), over, {.keepdims = true}, where)) + shift, where);
+  return detail::without_kept_axes(total, over.bits(shape_of(value).rank()), options.keepdims, where);
+ });
+}
+
+/// exp(x) / sum(exp(x)) along an axis; a row is read once where it fits the caches.
+struct softmax_op {
+ static constexpr std::string_view name = "softmax";
+ static constexpr std::string_view layer_name = "softmax*";
+ static constexpr batching batched = batching::axis;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_value;
+ static constexpr int arity = 1;
+ struct attributes {
+  std::int64_t axis = 0;
+ };
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  io.result = io.in[0].dims;
+  io.require(is_floating(io.type), "softmax, log_softmax: the elements are not floating; cast<float>(x) first");
+  io.require(a.axis >= 0 && a.axis < io.result.rank(), "softmax, log_softmax: axis outside the rank");
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto dy, auto, auto y);
+ static double flops(const kernel_call& c) { return 4 * static_cast<double>(c.out[0].elements()); }
+};
+
+struct log_softmax_op : softmax_op {
+ static constexpr std::string_view name = "log_softmax";
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto dy, auto, auto y);
+};
+
+/// y (dy - sum(dy y)), y the softmax.
+struct softmax_gradient_op : softmax_op {
+ static constexpr std::string_view name = "softmax_gradient";
+ static constexpr std::string_view layer_name = "";
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ static constexpr int arity = 2;
+ static constexpr void infer(const attributes& a, inference& io) {
+  softmax_op::infer(a, io);
+  io.require(io.in[0].dims == io.in[1].dims, "softmax_gradient: shapes differ");
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto u, auto dy, auto y, auto) {
+  const auto here = std::source_location::current();
+  if constexpr (I == 0) {
+   return invoke<softmax_gradient_op>(a, nullptr, here, u, y);
+  } else {
+   const auto total = [&](const auto& of) {
+    return detail::reduce_over<sum_op>(of, std::int64_t{1} << a.axis, true, here);
+   };
+   return eval(u * (dy - total(dy * y)) - dy * total(u * y), here);
+  }
+ }
+};
+
+/// dy - exp(y) sum(dy), y the logarithm of the softmax.
+struct log_softmax_gradient_op : softmax_gradient_op {
+ static constexpr std::string_view name = "log_softmax_gradient";
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto u, auto dy, auto y, auto) {
+  const auto here = std::source_location::current();
+  const auto total = [&](const auto& of) {
+   return detail::reduce_over<sum_op>(of, std::int64_t{1} << a.axis, true, here);
+  };
+  if constexpr (I == 0)
+   return eval(u - total(u * exp(y)), here);
+  else
+   return eval(-(u * exp(y) * total(dy)), here);
+ }
+};
+
+template <int I>
+constexpr auto softmax_op::vjp(const attributes& a, auto dy, auto, auto y) {
+ return invoke<softmax_gradient_op>(a, nullptr, std::source_location::current(), dy, y);
+}
+template <int I>
+constexpr auto log_softmax_op::vjp(const attributes& a, auto dy, auto, auto y) {
+ return invoke<log_softmax_gradient_op>(a, nullptr, std::source_location::current(), dy, y);
+}
+
+/// log(softmax(x)) along an axis, as (x - max) - log(sum(exp(x - max))): the difference comes first, so that what the largest
+/// elements lose to the others is not rounded away with their size. NaN where softmax is.
+template <tensor_like A>
+constexpr auto log_softmax(const A& x, int axis = -1, std::source_location where = std::source_location::current()) {
+ return detail::in_float(x, where, [&](const auto& operand) {
+  return invoke<log_softmax_op>({normalized_axis(axis, shape_of(operand).rank())}, nullptr, where, operand);
+ });
+}
+
+/// exp(x) / sum(exp(x)) along an axis; empty where the axis is. NaN where all elements are -infinity or one is +infinity, as in
+/// TensorFlow and PyTorch.
+template <tensor_like A>
+constexpr auto softmax(const A& x, int axis = -1, std::source_location where = std::source_location::current()) {
+ return detail::in_float(x, where, [&](const auto& operand) {
+  return invoke<softmax_op>({normalized_axis(axis, shape_of(operand).rank())}, nullptr, where, operand);
+ });
+}
+}
+
+namespace tapegraph::runtime {
+
+namespace detail {
+template <class Way, class T>
+void run_along_lines(const kernel_call& c) {
+ static_assert(std::is_floating_point_v<T>,
+    "softmax, log_softmax: the elements are not floating; cast<float>(x) first");
+ const buffer_view& x = c.in[0];
+ const std::int64_t axis = attributes_of<softmax_op>(c).axis;
+ cpu::along_lines<Way>(span(x, 0, axis), x.extents[axis], span(x, axis + 1, x.rank), x.as<const T>(),
+      c.in[Way::has_largest ? 0 : 1].template as<const T>(), c.out[0].as<T>());
+}
+}
+
+template <class T>
+struct kernel<softmax_op, T> {
+ static void run(const kernel_call& c) { detail::run_along_lines<cpu::softmax_detail::forward<false>, T>(c); }
+};
+template <class T>
+struct kernel<log_softmax_op, T> {
+ static void run(const kernel_call& c) { detail::run_along_lines<cpu::softmax_detail::forward<true>, T>(c); }
+};
+template <class T>
+struct kernel<softmax_gradient_op, T> {
+ static void run(const kernel_call& c) { detail::run_along_lines<cpu::softmax_detail::backward<false>, T>(c); }
+};
+template <class T>
+struct kernel<log_softmax_gradient_op, T> {
+ static void run(const kernel_call& c) { detail::run_along_lines<cpu::softmax_detail::backward<true>, T>(c); }
+};
 }
 
 namespace tapegraph::ir {
@@ -19783,7 +19075,6 @@ template <class Stage, int... K>
 constexpr auto kernel_table(std::integer_sequence<int, K...>) {
  return frozen_list<runtime::kernel_pair, sizeof...(K)>{{kernel_at<Stage, K>()...}};
 }
-
 }
 
 template <class T>
@@ -19834,7 +19125,700 @@ struct lowered {
  static constexpr program_view view = make();
 };
 
+template <class T>
+class numbered : public std::vector<T> {
+public:
+ using std::vector<T>::vector;
+ using std::vector<T>::operator[];
+ T& operator[](int i) { return this->begin()[i]; }
+ const T& operator[](int i) const { return this->begin()[i]; }
+};
+
+inline bool same_extents(const program_view& view, int a, int b) {
+ const entry &x = view.nodes[a], &y = view.nodes[b];
+ bool same = x.rank == y.rank;
+ for (int axis = 0; same && axis < x.rank; ++axis) same = view.pool[x.dims + axis] == view.pool[y.dims + axis];
+ return same;
 }
+
+struct lifetimes {
+ numbered<int> birth, death, variable_of;
+
+ lifetimes() = default;
+ explicit lifetimes(const program_view& view) { find(view); }
+
+private:
+ template <class = void>
+ void find(const program_view& view) {
+  const auto count = static_cast<std::size_t>(view.nodes.size());
+  const int steps = view.steps.size();
+  birth.assign(count, -1);
+  death.assign(count, -1);
+  variable_of.assign(count, -1);
+  for (int s = 0; s < steps; ++s) {
+   const step_entry& step = view.steps[s];
+   for (int k = 0; k < step.inputs + step.outputs; ++k) {
+    const int id = view.alias[view.values[step.first_value + k]];
+    if (k >= step.inputs) birth[id] = s;
+    death[id] = s;
+   }
+  }
+  for (const output_entry& output : view.outputs) death[view.alias[output.node]] = steps;
+  numbered<int> last_read;
+  for (const variable_entry& v : view.variables) last_read.push_back(death[v.node]);
+  for (const assignment_entry& update : view.assignments) {
+   const int id = view.alias[update.node];
+   const bool unread = last_read[update.variable] < 0;
+   const bool in_place = birth[id] >= 0 &&
+        (unread || writes_over(view, birth[id], view.variables[update.variable].node)) &&
+        variable_of[id] < 0 && death[id] < steps && last_read[update.variable] <= birth[id];
+   if (in_place)
+    variable_of[id] = update.variable;
+   else
+    death[id] = steps;
+  }
+ }
+
+ static bool writes_over(const program_view& view, int step, int variable) {
+  const step_entry& s = view.steps[step];
+  const kernel_entry& kernel = view.kernels[s.kernel];
+  if (kernel.kind == static_cast<int>(kernel_kind::region)) return true;
+  if (kernel.kind != static_cast<int>(kernel_kind::operation) || !view.ops[kernel.op]->in_place) return false;
+  for (int k = 1; k < s.inputs; ++k)
+   if (view.alias[view.values[s.first_value + k]] == variable) return false;
+  return true;
+ }
+};
+
+// ---- tapegraph/graph/plan.hpp ----
+
+struct buffer_request {
+ std::int64_t bytes = 0;
+ int birth = 0, death = 0;
+ std::int64_t offset = 0;
+};
+
+constexpr std::int64_t plan_buffers(list<buffer_request>& requests, list<int>& order, list<int>& placed) {
+ order.clear();
+ placed.clear();
+ for (int i = 0; i < requests.size(); ++i) {
+  order.push_back(i);
+  for (int k = i; k > 0 && requests[order[k - 1]].bytes < requests[order[k]].bytes; --k) {
+   const int larger = order[k];
+   order[k] = order[k - 1];
+   order[k - 1] = larger;
+  }
+ }
+ std::int64_t size = 0;
+ for (const int i : order) {
+  buffer_request& r = requests[i];
+  std::int64_t at = 0;
+  for (const int p : placed) {
+   const buffer_request& other = requests[p];
+   if (other.death < r.birth || r.death < other.birth) continue;
+   if (other.offset >= at + r.bytes) break;
+   if (other.offset + other.bytes > at) at = other.offset + other.bytes;
+  }
+  r.offset = at;
+  if (at + r.bytes > size) size = at + r.bytes;
+  placed.push_back(i);
+  for (int k = placed.size() - 1; k > 0 && requests[placed[k - 1]].offset > at; --k) {
+   const int later = placed[k - 1];
+   placed[k - 1] = placed[k];
+   placed[k] = later;
+  }
+ }
+ return size;
+}
+
+constexpr std::int64_t plan_buffers(list<buffer_request>& requests) {
+ list<int> order, placed;
+ return plan_buffers(requests, order, placed);
+}
+}
+// ---- tapegraph/runtime/memory.hpp ----
+
+// ---- tapegraph/core/device.hpp ----
+
+#include <compare>
+
+/// Where tensors live and kernels run. Knows nothing of CUDA: the backend, if a program has it, says what there is.
+
+namespace tapegraph {
+
+/// The CPU, or a GPU by its index.
+class device {
+public:
+ constexpr device() = default;
+ static constexpr device cpu() { return {}; }
+ /// Throws argument_error for a negative index; whether there is such a GPU shows when it is used.
+ static constexpr device cuda(int index = 0) {
+  if (index < 0) throw argument_error("device::cuda: the index is " + std::to_string(index));
+  device d;
+  d.index_ = index;
+  return d;
+ }
+ /// "cpu"; "gpu" or "cuda" for the first GPU, "gpu:1" or "cuda:1" for others. Throws argument_error that names the text.
+ static device parse(std::string_view text);
+
+ constexpr bool is_cpu() const { return index_ < 0; }
+ constexpr bool is_cuda() const { return index_ >= 0; }
+ /// The number of the GPU among those that CUDA shows; -1 for the CPU.
+ constexpr int index() const { return index_; }
+ /// "cpu", "cuda:0"; parse() reads it.
+ std::string name() const { return is_cpu() ? "cpu" : "cuda:" + std::to_string(index_); }
+
+ friend constexpr bool operator==(device a, device b) { return a.index_ == b.index_; }
+ /// The CPU comes first.
+ friend constexpr auto operator<=>(device a, device b) { return a.index_ <=> b.index_; }
+
+private:
+ int index_ = -1;
+};
+
+inline device device::parse(std::string_view text) {
+ if (text == "cpu") return cpu();
+ std::string_view rest = text;
+ for (std::string_view kind : {"gpu", "cuda"})
+  if (text.substr(0, kind.size()) == kind) rest = text.substr(kind.size());
+ if (rest.empty() && !text.empty()) return cuda();
+ int index = -1;
+ if (rest.size() > 1 && rest.size() < text.size() && rest[0] == ':') {
+  const auto [end, status] = std::from_chars(rest.data() + 1, rest.data() + rest.size(), index);
+  if (status == std::errc{} && end == rest.data() + rest.size() && index >= 0) return cuda(index);
+ }
+ throw argument_error("device '" + std::string(text) +
+      "': expected cpu, gpu, cuda, or cuda:N with the GPU's number");
+}
+
+/// What a device is; a number that is not known is 0.
+struct device_report {
+ device id;
+ std::string name; ///< the maker's
+ std::size_t memory = 0; ///< bytes
+ int major = 0, minor = 0; ///< compute capability, of GPUs
+ int multiprocessors = 0; ///< of a GPU; hardware threads of the CPU
+};
+
+namespace runtime {
+class device_runtime;
+}
+
+namespace detail {
+
+struct device_backend {
+ int (*count)() = nullptr;
+ std::string (*why_none)() = nullptr;
+ device_report (*report)(int) = nullptr;
+ runtime::device_runtime* (*open)(int) = nullptr;
+};
+inline device_backend& cuda_backend() {
+ static device_backend backend;
+ return backend;
+}
+
+inline std::string readable_bytes(std::size_t bytes) {
+ const char* const units[]{"bytes", "KiB", "MiB", "GiB"};
+ double value = static_cast<double>(bytes);
+ int unit = 0;
+ while (value >= 1024 && unit < 3) value /= 1024, ++unit;
+ char text[48];
+ std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.2f %s", value, units[unit]);
+ return text;
+}
+
+template <class = void>
+device_report cpu_report() {
+ device_report r{device::cpu(), "processor"};
+ const auto each_line = [](const char* file, const auto& f) {
+  std::FILE* const lines = std::fopen(file, "r");
+  if (lines == nullptr) return;
+  for (char line[512]; std::fgets(line, sizeof line, lines) != nullptr;) f(std::string_view(line));
+  std::fclose(lines);
+ };
+ each_line("/proc/cpuinfo", [&](std::string_view line) {
+  if (line.substr(0, 9) == "processor") ++r.multiprocessors;
+  const std::size_t colon = line.find(": ");
+  if (line.substr(0, 10) == "model name" && colon != line.npos)
+   r.name = line.substr(colon + 2, line.find('\n') - colon - 2);
+ });
+ each_line("/proc/meminfo", [&](std::string_view line) {
+  if (line.substr(0, 9) != "MemTotal:") return;
+  const std::size_t digits = std::min(line.find_first_of("0123456789"), line.size());
+  std::from_chars(line.data() + digits, line.data() + line.size(), r.memory);
+  r.memory *= 1024;
+ });
+ return r;
+}
+
+inline std::string why_unavailable(device d) {
+ if (d.is_cpu()) return {};
+ const device_backend& backend = cuda_backend();
+ if (backend.count == nullptr)
+  return d.name() +
+   " cannot be used: this program was built without CUDA (compile it with nvcc and link tapegraph::cuda)";
+ const int count = backend.count();
+ if (count == 0) return d.name() + " cannot be used: " + backend.why_none();
+ if (d.index() >= count)
+  return d.name() + " does not exist: this machine has " +
+   (count == 1 ? "cuda:0 alone" : "cuda:0 to cuda:" + std::to_string(count - 1));
+ return {};
+}
+}
+
+/// The CPU and then the GPUs that CUDA shows; the CPU alone in a program without CUDA.
+template <class = void>
+std::vector<device_report> list_devices() {
+ std::vector<device_report> devices{detail::cpu_report()};
+ const detail::device_backend& backend = detail::cuda_backend();
+ const int count = backend.count == nullptr ? 0 : backend.count();
+ for (int i = 0; i < count; ++i) devices.push_back(backend.report(i));
+ return devices;
+}
+
+/// A table with one line per device.
+template <class = void>
+std::string device_table(const std::vector<device_report>& devices = list_devices()) {
+ std::vector<std::vector<std::string>> rows{{"device", "memory", "capability", "processors", "name"}};
+ for (const device_report& r : devices) {
+  const auto known = [](bool is, std::string text) { return is ? text : std::string("-"); };
+  rows.push_back({r.id.name(), known(r.memory > 0, detail::readable_bytes(r.memory)),
+      known(r.major > 0, std::to_string(r.major) + "." + std::to_string(r.minor)),
+      known(r.multiprocessors > 0, std::to_string(r.multiprocessors)), r.name});
+ }
+ std::string text;
+ for (const auto& row : rows) {
+  for (std::size_t column = 0; column + 1 < row.size(); ++column) {
+   std::size_t width = 0;
+   for (const auto& other : rows) width = std::max(width, other[column].size());
+   text += row[column] + std::string(width + 2 - row[column].size(), ' ');
+  }
+  text += row.back() + "\n";
+ }
+ return text;
+}
+
+/// Throws device_error with the reason if the device cannot be used.
+inline void check_available(device d) {
+ if (const std::string why = detail::why_unavailable(d); !why.empty()) throw device_error(why);
+}
+
+/// The device if it can be used, else the CPU; the first time, the reason goes to stderr.
+inline device available_or_cpu(device wanted) {
+ const std::string why = detail::why_unavailable(wanted);
+ if (why.empty()) return wanted;
+ static const bool said = [&] {
+  return std::fprintf(stderr, "tapegraph: %s; continuing on the CPU\n", why.c_str()) > 0;
+ }();
+ static_cast<void>(said);
+ return device::cpu();
+}
+}
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
+namespace tapegraph {
+
+namespace runtime {
+
+inline constexpr std::size_t alignment = 64;
+
+constexpr std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+
+struct arena_counters {
+ std::atomic<std::size_t> in_use{0}, limit{SIZE_MAX};
+
+ static arena_counters& instance() {
+  static arena_counters counters;
+  return counters;
+ }
+};
+
+template <class = void>
+[[noreturn]] void refuse_arena(std::size_t asked, std::size_t in_use, std::size_t limit) {
+ throw out_of_memory("out of memory on the CPU: " + tapegraph::detail::readable_bytes(asked) + " asked, " +
+       tapegraph::detail::readable_bytes(in_use) + " in use" +
+       (limit == SIZE_MAX ? "" : ", limit " + tapegraph::detail::readable_bytes(limit)),
+      asked, in_use);
+}
+
+class arena {
+public:
+ arena() = default;
+ explicit arena(std::size_t bytes) : size_(bytes) {
+  if (bytes == 0) return;
+  constexpr std::size_t huge = std::size_t{1} << 21;
+  const std::size_t boundary = bytes >= 2 * huge ? huge : alignment;
+  const std::size_t whole = (bytes + boundary - 1) / boundary * boundary;
+  arena_counters& all = arena_counters::instance();
+  const std::size_t before = all.in_use.fetch_add(bytes, std::memory_order_relaxed);
+  const std::size_t limit = all.limit.load(std::memory_order_relaxed);
+  if (before <= limit && bytes <= limit - before) data_ = std::aligned_alloc(boundary, whole);
+  if (data_ == nullptr) {
+   all.in_use.fetch_sub(bytes, std::memory_order_relaxed);
+   refuse_arena(bytes, before, limit);
+  }
+#if defined(__linux__)
+  if (boundary == huge) madvise(data_, whole, MADV_HUGEPAGE);
+#endif
+ }
+ arena(arena&& other) noexcept : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+ arena& operator=(arena&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+ }
+ ~arena() {
+  if (data_ == nullptr) return;
+  arena_counters::instance().in_use.fetch_sub(size_, std::memory_order_relaxed);
+  std::free(data_);
+ }
+
+ std::byte* data() const { return static_cast<std::byte*>(data_); }
+ std::size_t size() const { return size_; }
+
+private:
+ void* data_ = nullptr;
+ std::size_t size_ = 0;
+};
+}
+
+inline void set_memory_limit(std::size_t bytes) { runtime::arena_counters::instance().limit.store(bytes); }
+}
+
+namespace tapegraph::ir {
+
+template <class = void>
+class basic_buffer_placement {
+public:
+ std::int64_t offset(int id) const { return offsets_[id]; }
+ std::int64_t scratch_offset(int step) const { return scratch_offsets_[step]; }
+ std::size_t scratch_bytes(int step) const { return scratch_bytes_[static_cast<std::size_t>(step)]; }
+
+ numbered<std::size_t>& needed_scratch() { return needed_scratch_; }
+
+ bool fits(const lifetimes& live, const numbered<buffer_view>& values) const {
+  if (offsets_.empty()) return false;
+  for (std::size_t s = 0; s < needed_scratch_.size(); ++s)
+   if (needed_scratch_[s] > scratch_bytes_[s]) return false;
+  for (std::size_t i = 0; i < values.size(); ++i)
+   if (live.birth[i] >= 0 && values[i].bytes() > planned_bytes_[i]) return false;
+  return true;
+ }
+
+ std::size_t plan(const program_view& view, const lifetimes& live, const numbered<buffer_view>& values) {
+  sizes_.resize(values.size());
+  for (std::size_t i = 0; i < sizes_.size(); ++i) {
+   const bool known = !offsets_.empty() && offsets_[i] >= 0;
+   const std::size_t before = known ? planned_bytes_[i] : 0, now = values[i].bytes();
+   sizes_[i] = now > before ? now : before;
+  }
+  for (std::size_t s = 0; s < scratch_bytes_.size(); ++s)
+   if (needed_scratch_[s] < scratch_bytes_[s]) needed_scratch_[s] = scratch_bytes_[s];
+  requests_.clear();
+  request_of_.assign(values.size(), -1);
+  const int steps = view.steps.size();
+  for (int s = 0; s < steps; ++s) {
+   const step_entry& step = view.steps[s];
+   for (int k = step.inputs; k < step.inputs + step.outputs; ++k) {
+    const int id = view.values[step.first_value + k];
+    if (live.variable_of[id] >= 0) continue;
+    const int shared = reusable(view, live, values, s, id);
+    if (shared >= 0) {
+     request_of_[id] = shared;
+     requests_[shared].death = live.death[id];
+    } else {
+     request_of_[id] = requests_.push_back(
+      {static_cast<std::int64_t>(runtime::aligned(sizes_[id])), s, live.death[id], 0});
+    }
+   }
+  }
+  first_scratch_ = requests_.size();
+  for (int s = 0; s < steps; ++s)
+   requests_.push_back({static_cast<std::int64_t>(runtime::aligned(needed_scratch_[s])), s, s, 0});
+  offsets_.clear();
+  return static_cast<std::size_t>(plan_buffers(requests_, order_, placed_));
+ }
+ void take_plan() {
+  offsets_.assign(sizes_.size(), -1);
+  planned_bytes_.assign(sizes_.size(), ~std::size_t{0});
+  for (std::size_t i = 0; i < sizes_.size(); ++i) {
+   if (request_of_[i] < 0) continue;
+   offsets_[i] = requests_[request_of_[i]].offset;
+   planned_bytes_[i] = sizes_[i];
+  }
+  scratch_bytes_ = needed_scratch_;
+  scratch_offsets_.resize(needed_scratch_.size());
+  for (std::size_t s = 0; s < scratch_offsets_.size(); ++s)
+   scratch_offsets_[s] = requests_[first_scratch_ + static_cast<int>(s)].offset;
+ }
+
+private:
+ int reusable(const program_view& view, const lifetimes& live, const numbered<buffer_view>& values, int s,
+    int id) const {
+  const step_entry& step = view.steps[s];
+  if (view.kernels[step.kernel].kind != static_cast<int>(kernel_kind::region) || step.outputs != 1) return -1;
+  for (int k = 0; k < step.inputs; ++k) {
+   const int operand = view.values[step.first_value + k], owner = view.alias[operand];
+   if (request_of_[owner] >= 0 && live.death[owner] == s && same_extents(view, operand, id) &&
+    values[owner].bytes() == values[id].bytes() && sizes_[owner] == sizes_[id])
+    return request_of_[owner];
+  }
+  return -1;
+ }
+
+ numbered<std::int64_t> offsets_, scratch_offsets_;
+ numbered<std::size_t> planned_bytes_, scratch_bytes_, needed_scratch_, sizes_;
+ numbered<int> request_of_;
+ list<buffer_request> requests_;
+ list<int> order_, placed_;
+ int first_scratch_ = 0;
+};
+using buffer_placement = basic_buffer_placement<>;
+}
+// ---- tapegraph/graph/device_memory.hpp ----
+
+// ---- tapegraph/runtime/device_runtime.hpp ----
+
+#include <mutex>
+
+namespace tapegraph {
+
+namespace runtime {
+
+constexpr std::size_t padded(std::size_t bytes) { return (bytes + 15) / 16 * 16; }
+
+class device_runtime {
+public:
+ virtual device id() const = 0;
+ virtual void enter() = 0;
+
+ virtual void* allocate(std::size_t bytes, const char* what) = 0;
+ virtual void release(void* at) noexcept = 0;
+ virtual void* scratch(std::size_t bytes) = 0;
+
+ virtual void upload(void* to, const void* from, std::size_t bytes) = 0;
+ virtual void feed(void* to, const void* from, std::size_t bytes) = 0;
+ struct piece {
+  void* to;
+  const void* from;
+  std::size_t bytes;
+ };
+ void download(void* to, const void* from, std::size_t bytes) {
+  const piece all{to, from, bytes};
+  bring_to_host(&all, 1);
+ }
+ virtual void bring_to_host(const piece* pieces, int count) = 0;
+ virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
+ virtual void wait() = 0;
+
+ virtual void* constant(const void* from, std::size_t bytes) = 0;
+ virtual void* stream() = 0;
+ virtual void* fault() = 0;
+
+ virtual std::int64_t publish(const void* from, std::size_t bytes) = 0;
+ virtual const void* published(std::int64_t number) = 0;
+
+ virtual void begin_capture() = 0;
+ virtual void* end_capture() = 0;
+ virtual void replay(void* graph) = 0;
+ virtual void drop(void* graph) noexcept = 0;
+
+ std::recursive_mutex& turns() { return turns_; }
+
+protected:
+ ~device_runtime() = default;
+
+private:
+ std::recursive_mutex turns_;
+};
+
+class device_turn {
+public:
+ explicit device_turn(device_runtime* d) {
+  if (d != nullptr) lock_ = std::unique_lock(d->turns());
+ }
+
+private:
+ std::unique_lock<std::recursive_mutex> lock_;
+};
+
+inline device_runtime& runtime_of(device d) {
+ check_available(d);
+ return *tapegraph::detail::cuda_backend().open(d.index());
+}
+
+inline device_runtime* runtime_for(device d) {
+ const tapegraph::detail::device_backend& gpus = tapegraph::detail::cuda_backend();
+ if (d.is_cuda() && gpus.count != nullptr && gpus.count() == 0) d = available_or_cpu(d);
+ return d.is_cpu() ? nullptr : &runtime_of(d);
+}
+
+inline bool& capture_steps() {
+ static bool on = tapegraph::detail::environment_flag("TAPEGRAPH_CAPTURE", true);
+ return on;
+}
+
+namespace detail {
+inline device_runtime*& thread_runtime() {
+ static constinit thread_local device_runtime* current = nullptr;
+ return current;
+}
+}
+
+inline device_runtime* current_runtime() { return detail::thread_runtime(); }
+
+inline std::int8_t memory_of(const device_runtime* d) {
+ return d == nullptr ? std::int8_t{0} : static_cast<std::int8_t>(d->id().index() + 1);
+}
+}
+
+inline device current_device() {
+ const runtime::device_runtime* const d = runtime::current_runtime();
+ return d == nullptr ? device::cpu() : d->id();
+}
+
+class device_scope {
+public:
+ explicit device_scope(device d) : device_scope(runtime::runtime_for(d)) {}
+ explicit device_scope(runtime::device_runtime* d) : before_(runtime::current_runtime()) { change(d); }
+ device_scope(const device_scope&) = delete;
+ device_scope& operator=(const device_scope&) = delete;
+ ~device_scope() { change(before_); }
+
+private:
+ static void change(runtime::device_runtime* d) {
+  runtime::detail::thread_runtime() = d;
+  if (d != nullptr) d->enter();
+ }
+
+ runtime::device_runtime* before_;
+};
+}
+
+namespace tapegraph::ir {
+
+class memory_block {
+public:
+ memory_block() = default;
+ memory_block(const memory_block&) = delete;
+ memory_block& operator=(const memory_block&) = delete;
+ ~memory_block() { release(); }
+
+ bool reserve(runtime::device_runtime* d, std::size_t bytes, const char* what) {
+  if (bytes <= size_) return false;
+  if (external_) {
+   size_ = bytes;
+   return true;
+  }
+  release();
+  if (d == nullptr) {
+   host_ = runtime::arena(bytes);
+   data_ = host_.data();
+  } else {
+   data_ = static_cast<std::byte*>(d->allocate(bytes, what));
+   device_ = d;
+  }
+  size_ = bytes;
+  return true;
+ }
+ void use(std::byte* memory) {
+  external_ = true;
+  data_ = memory;
+ }
+ std::byte* data() const { return data_; }
+ std::size_t size() const { return size_; }
+
+private:
+ void release() {
+  if (device_ != nullptr && data_ != nullptr) device_->release(data_);
+  host_ = runtime::arena();
+  data_ = nullptr;
+  size_ = 0;
+ }
+
+ runtime::device_runtime* device_ = nullptr;
+ runtime::arena host_;
+ std::byte* data_ = nullptr;
+ std::size_t size_ = 0;
+ bool external_ = false;
+};
+
+struct kernel_step {
+ kernel_function run;
+ kernel_call call;
+};
+
+struct fed_input {
+ memory_block memory;
+ buffer_view from;
+};
+
+class captured_steps {
+public:
+ explicit captured_steps(runtime::device_runtime* d) : device_(d) {}
+ captured_steps(const captured_steps&) = delete;
+ captured_steps& operator=(const captured_steps&) = delete;
+ ~captured_steps() { clear(); }
+
+ void clear() {
+  for (const entry& e : entries_)
+   if (e.graph != nullptr) device_->drop(e.graph);
+  entries_.clear();
+ }
+
+ template <class F>
+ void run(const std::vector<std::int64_t>& extents, const F& launch) {
+  entry* e = nullptr;
+  for (entry& each : entries_)
+   if (each.extents == extents) e = &each;
+  if (e == nullptr) {
+   launch();
+   if (entries_.size() >= most) clear();
+   entries_.push_back({extents});
+   return;
+  }
+  if (e->graph == nullptr && !e->refused) capture(*e, launch);
+  if (e->refused) return launch();
+  device_->replay(e->graph);
+ }
+
+private:
+ static constexpr std::size_t most = 8;
+ struct entry {
+  std::vector<std::int64_t> extents;
+  void* graph = nullptr;
+  bool refused = false;
+ };
+
+ template <class F>
+ void capture(entry& e, const F& launch) {
+  std::string why = "the device made no graph of them";
+  device_->begin_capture();
+  try {
+   launch();
+  } catch (const device_error& error) {
+   why = error.what();
+   e.refused = true;
+  } catch (...) {
+   if (void* const graph = device_->end_capture(); graph != nullptr) device_->drop(graph);
+   throw;
+  }
+  e.graph = device_->end_capture();
+  if (e.refused && e.graph != nullptr) device_->drop(std::exchange(e.graph, nullptr));
+  e.refused = e.graph == nullptr;
+  if (e.refused)
+   std::fprintf(stderr, "tapegraph: a program's steps are launched one by one, they cannot be captured: %s\n",
+      why.c_str());
+ }
+ runtime::device_runtime* device_;
+ std::vector<entry> entries_;
+};
+}
+// ---- tapegraph/graph/input_rules.hpp ----
+
 // ---- tapegraph/ir/text.hpp ----
 
 namespace tapegraph::ir::detail {
@@ -19951,7 +19935,6 @@ std::string unmet_requirement(const View& view, const extent_table& table, const
  return std::string(r.at_least_for) + ": extent " + named(r.left, left) + ", at least " + std::to_string(right) +
   " is needed";
 }
-
 }
 
 #include <span>
@@ -20064,130 +20047,6 @@ void basic_input_rules<X>::check(std::span<const buffer_view> values) const {
    check_input_extent(input, axis, value.extents[axis], table_.evaluate(view_.pool[e.dims + axis], value_of));
  });
 }
-
-TG_COMPILED(graph, class basic_input_rules<void>)
-
-}
-// ---- tapegraph/graph/lifetimes.hpp ----
-
-namespace tapegraph::ir {
-
-template <class T>
-class numbered : public std::vector<T> {
-public:
- using std::vector<T>::vector;
- using std::vector<T>::operator[];
- T& operator[](int i) { return this->begin()[i]; }
- const T& operator[](int i) const { return this->begin()[i]; }
-};
-
-inline bool same_extents(const program_view& view, int a, int b) {
- const entry &x = view.nodes[a], &y = view.nodes[b];
- bool same = x.rank == y.rank;
- for (int axis = 0; same && axis < x.rank; ++axis) same = view.pool[x.dims + axis] == view.pool[y.dims + axis];
- return same;
-}
-
-struct lifetimes {
- numbered<int> birth, death, variable_of;
-
- lifetimes() = default;
- explicit lifetimes(const program_view& view) { find(view); }
-
-private:
- template <class = void>
- void find(const program_view& view) {
-  const auto count = static_cast<std::size_t>(view.nodes.size());
-  const int steps = view.steps.size();
-  birth.assign(count, -1);
-  death.assign(count, -1);
-  variable_of.assign(count, -1);
-  for (int s = 0; s < steps; ++s) {
-   const step_entry& step = view.steps[s];
-   for (int k = 0; k < step.inputs + step.outputs; ++k) {
-    const int id = view.alias[view.values[step.first_value + k]];
-    if (k >= step.inputs) birth[id] = s;
-    death[id] = s;
-   }
-  }
-  for (const output_entry& output : view.outputs) death[view.alias[output.node]] = steps;
-  numbered<int> last_read;
-  for (const variable_entry& v : view.variables) last_read.push_back(death[v.node]);
-  for (const assignment_entry& update : view.assignments) {
-   const int id = view.alias[update.node];
-   const bool unread = last_read[update.variable] < 0;
-   const bool in_place = birth[id] >= 0 &&
-        (unread || writes_over(view, birth[id], view.variables[update.variable].node)) &&
-        variable_of[id] < 0 && death[id] < steps && last_read[update.variable] <= birth[id];
-   if (in_place)
-    variable_of[id] = update.variable;
-   else
-    death[id] = steps;
-  }
- }
-
- static bool writes_over(const program_view& view, int step, int variable) {
-  const step_entry& s = view.steps[step];
-  const kernel_entry& kernel = view.kernels[s.kernel];
-  if (kernel.kind == static_cast<int>(kernel_kind::region)) return true;
-  if (kernel.kind != static_cast<int>(kernel_kind::operation) || !view.ops[kernel.op]->in_place) return false;
-  for (int k = 1; k < s.inputs; ++k)
-   if (view.alias[view.values[s.first_value + k]] == variable) return false;
-  return true;
- }
-};
-
-TG_COMPILED(graph, void lifetimes::find<void>(const program_view&))
-
-}
-// ---- tapegraph/graph/plan.hpp ----
-
-namespace tapegraph::ir {
-
-struct buffer_request {
- std::int64_t bytes = 0;
- int birth = 0, death = 0;
- std::int64_t offset = 0;
-};
-
-constexpr std::int64_t plan_buffers(list<buffer_request>& requests, list<int>& order, list<int>& placed) {
- order.clear();
- placed.clear();
- for (int i = 0; i < requests.size(); ++i) {
-  order.push_back(i);
-  for (int k = i; k > 0 && requests[order[k - 1]].bytes < requests[order[k]].bytes; --k) {
-   const int larger = order[k];
-   order[k] = order[k - 1];
-   order[k - 1] = larger;
-  }
- }
- std::int64_t size = 0;
- for (const int i : order) {
-  buffer_request& r = requests[i];
-  std::int64_t at = 0;
-  for (const int p : placed) {
-   const buffer_request& other = requests[p];
-   if (other.death < r.birth || r.death < other.birth) continue;
-   if (other.offset >= at + r.bytes) break;
-   if (other.offset + other.bytes > at) at = other.offset + other.bytes;
-  }
-  r.offset = at;
-  if (at + r.bytes > size) size = at + r.bytes;
-  placed.push_back(i);
-  for (int k = placed.size() - 1; k > 0 && requests[placed[k - 1]].offset > at; --k) {
-   const int later = placed[k - 1];
-   placed[k - 1] = placed[k];
-   placed[k] = later;
-  }
- }
- return size;
-}
-
-constexpr std::int64_t plan_buffers(list<buffer_request>& requests) {
- list<int> order, placed;
- return plan_buffers(requests, order, placed);
-}
-
 }
 // ---- tapegraph/runtime/scalar.hpp ----
 
@@ -20234,9 +20093,6 @@ void load_scalars(device_runtime* d, const buffer_view* sources, int count, doub
   to[i] = load_scalar(v);
  }
 }
-
-TG_COMPILED(runtime, void load_scalars<void>(device_runtime*, const buffer_view*, int, double*))
-
 }
 
 namespace tapegraph::ir {
@@ -20321,7 +20177,7 @@ public:
 
  bool place_output(int index, void* to) {
   const int id = root(view_->outputs[index].node);
-  if (runs_on_ != nullptr || offsets_[id] < 0 || given_[id] != nullptr) return false;
+  if (runs_on_ != nullptr || placement_.offset(id) < 0 || given_[id] != nullptr) return false;
   given_[id] = to;
   return pointers_changed_ = true;
  }
@@ -20350,10 +20206,10 @@ public:
   int birth = -1, death = -1, variable = -1;
  };
  arena_slot arena_slot_of(int id) const {
-  return {offsets_[id], live_.birth[id], live_.death[id], live_.variable_of[id]};
+  return {placement_.offset(id), live_.birth[id], live_.death[id], live_.variable_of[id]};
  }
  const buffer_view& value_of(int id) const { return values_[static_cast<std::size_t>(id)]; }
- std::size_t scratch_bytes(int step) const { return scratch_bytes_[static_cast<std::size_t>(step)]; }
+ std::size_t scratch_bytes(int step) const { return placement_.scratch_bytes(step); }
 
 protected:
  struct copy {
@@ -20422,82 +20278,19 @@ protected:
  }
 
  void place_buffers() {
-  bool fits = !offsets_.empty();
-  const int steps = view_->steps.size();
-  numbered<std::size_t>& scratch = needed_scratch_;
-  scratch.resize(static_cast<std::size_t>(steps));
+  numbered<std::size_t>& scratch = placement_.needed_scratch();
+  scratch.resize(static_cast<std::size_t>(view_->steps.size()));
   build_steps();
-  for (int s = 0; s < steps; ++s) {
+  for (int s = 0; s < view_->steps.size(); ++s) {
    const runtime::kernel_pair& kernel = view_->functions[view_->steps[s].kernel];
-   scratch[s] = runs_on_ == nullptr        ? kernel.workspace(steps_[s].call)
+   scratch[s] = runs_on_ == nullptr ? kernel.workspace(steps_[s].call)
       : steps_[s].run != nullptr ? kernel.on_device.workspace(steps_[s].call)
              : 0;
-   fits = fits && scratch[s] <= scratch_bytes_[s];
   }
-  for (int i = 0; i < view_->nodes.size(); ++i)
-   fits = fits && (live_.birth[i] < 0 || values_[i].bytes() <= planned_bytes_[i]);
-  if (fits) return;
-
-  numbered<std::size_t>& sizes = sizes_;
-  sizes.resize(values_.size());
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
-   const bool known = !offsets_.empty() && offsets_[i] >= 0;
-   const std::size_t before = known ? planned_bytes_[i] : 0, now = values_[i].bytes();
-   sizes[i] = now > before ? now : before;
-  }
-  for (std::size_t s = 0; s < scratch_bytes_.size(); ++s)
-   if (scratch[s] < scratch_bytes_[s]) scratch[s] = scratch_bytes_[s];
-  list<buffer_request>& requests = requests_;
-  requests.clear();
-  numbered<int>& request_of = request_of_;
-  request_of.assign(values_.size(), -1);
-  for (int s = 0; s < steps; ++s) {
-   const step_entry& step = view_->steps[s];
-   for (int k = step.inputs; k < step.inputs + step.outputs; ++k) {
-    const int id = view_->values[step.first_value + k];
-    if (live_.variable_of[id] >= 0) continue;
-    const int shared = reusable(step, s, id, request_of, sizes);
-    if (shared >= 0) {
-     request_of[id] = shared;
-     requests[shared].death = live_.death[id];
-    } else {
-     request_of[id] = requests.push_back(
-      {static_cast<std::int64_t>(runtime::aligned(sizes[id])), s, live_.death[id], 0});
-    }
-   }
-  }
-  const int first_scratch = requests.size();
-  for (int s = 0; s < steps; ++s)
-   requests.push_back({static_cast<std::int64_t>(runtime::aligned(scratch[s])), s, s, 0});
-  const auto size = static_cast<std::size_t>(plan_buffers(requests, order_, placed_));
-  offsets_.clear();
-  arena_.reserve(device_, size, "buffers of a program");
+  if (placement_.fits(live_, values_)) return;
+  arena_.reserve(device_, placement_.plan(*view_, live_, values_), "buffers of a program");
+  placement_.take_plan();
   moved_ = true;
-  offsets_.assign(values_.size(), -1);
-  planned_bytes_.assign(values_.size(), 0);
-  scratch_bytes_ = scratch;
-  scratch_offsets_.resize(static_cast<std::size_t>(steps));
-  for (int s = 0; s < steps; ++s) scratch_offsets_[s] = requests[first_scratch + s].offset;
-  for (std::size_t i = 0; i < values_.size(); ++i) {
-   if (request_of[i] < 0) {
-    planned_bytes_[i] = ~std::size_t{0};
-    continue;
-   }
-   offsets_[i] = requests[request_of[i]].offset;
-   planned_bytes_[i] = sizes[i];
-  }
- }
-
- int reusable(const step_entry& step, int s, int id, const numbered<int>& request_of,
-    const numbered<std::size_t>& sizes) const {
-  if (view_->kernels[step.kernel].kind != static_cast<int>(kernel_kind::region) || step.outputs != 1) return -1;
-  for (int k = 0; k < step.inputs; ++k) {
-   const int operand = view_->values[step.first_value + k], owner = root(operand);
-   if (request_of[owner] >= 0 && live_.death[owner] == s && same_extents(*view_, operand, id) &&
-    values_[owner].bytes() == values_[id].bytes() && sizes[owner] == sizes[id])
-    return request_of[owner];
-  }
-  return -1;
  }
 
  void build_steps() {
@@ -20534,13 +20327,15 @@ protected:
   for (const variable_entry& v : view_->variables)
    if (values_[v.node].data == nullptr) missing_variable_ = &v;
   for (int i = 0; i < view_->nodes.size(); ++i) {
-   if (offsets_[i] >= 0) values_[i].data = given_[i] != nullptr ? given_[i] : arena_.data() + offsets_[i];
+   if (const std::int64_t offset = placement_.offset(i); offset >= 0)
+    values_[i].data = given_[i] != nullptr ? given_[i] : arena_.data() + offset;
    if (live_.variable_of[i] >= 0) values_[i].data = values_[view_->variables[live_.variable_of[i]].node].data;
   }
   for (int i = 0; i < view_->nodes.size(); ++i)
    if (root(i) != i) values_[i].data = values_[root(i)].data;
   for (int k = 0; k < view_->values.size(); ++k) operands_[k].data = values_[view_->values[k]].data;
-  for (std::size_t s = 0; s < steps_.size(); ++s) steps_[s].call.workspace = arena_.data() + scratch_offsets_[s];
+  for (int s = 0; s < view_->steps.size(); ++s)
+   steps_[s].call.workspace = arena_.data() + placement_.scratch_offset(s);
   copies_.clear();
   for (const assignment_entry& update : view_->assignments) {
    const buffer_view& to = values_[view_->variables[update.variable].node];
@@ -20586,11 +20381,7 @@ protected:
  numbered<copy> copies_;
  numbered<numbered<void**>> holders_;
  lifetimes live_;
- numbered<std::int64_t> offsets_, scratch_offsets_;
- numbered<std::size_t> planned_bytes_, scratch_bytes_, needed_scratch_, sizes_;
- numbered<int> request_of_;
- list<buffer_request> requests_;
- list<int> order_, placed_;
+ buffer_placement placement_;
  extent_table table_;
  numbered<double> constants_;
  memory_block numbers_, device_numbers_, device_constants_, arena_;
@@ -20604,9 +20395,6 @@ protected:
 
 template <class X>
 basic_bound_program<X>::~basic_bound_program() = default;
-
-TG_COMPILED(graph, class basic_bound_program<void>)
-
 }
 // ---- tapegraph/graph/placement_log.hpp ----
 
@@ -20632,14 +20420,9 @@ void write_placement(const std::string& what, const buffer_view& result, const d
  std::fprintf(stderr, "tapegraph: %s %s on %s\n", what.c_str(), shape_text.c_str(),
     has_kernel ? name.c_str() : ("cpu, " + name + " has no kernel for it").c_str());
 }
-
 }
 
 inline void log_placement(bool on) { runtime::detail::placement_log_setting().store(on, std::memory_order_relaxed); }
-
-TG_COMPILED(runtime, void runtime::write_placement<void>(const std::string&, const buffer_view&,
-              const runtime::device_runtime*, bool))
-
 }
 
 namespace tapegraph::ir::detail {
@@ -20652,6 +20435,16 @@ std::string kernel_operations(const View& view, int k) {
  if (kernel.kind == static_cast<int>(kernel_kind::region)) return operation_names(region, view.ops);
  return std::string(view.ops[kernel.op]->name) +
   (region.instructions() > 0 ? " of " + operation_names(region, view.ops) : "");
+}
+
+inline std::string by_method(std::string_view method) { return method.empty() ? "" : " by " + std::string(method); }
+template <class Program>
+std::string method_of_step(const Program& p, int s) {
+ const program_view& view = p.view();
+ const kernel_entry& kernel = view.kernels[view.steps[s].kernel];
+ if (p.device() != nullptr || kernel.kind != static_cast<int>(kernel_kind::operation)) return {};
+ const auto method = view.ops[kernel.op]->method;
+ return method == nullptr ? std::string() : by_method(method(p.call_of(s)));
 }
 
 template <class Program>
@@ -20672,7 +20465,6 @@ void log_placement_of(const Program& p) {
         p.device() == nullptr || view.functions[step.kernel].on_device.run != nullptr);
  }
 }
-
 }
 // ---- tapegraph/runtime/call_observer.hpp ----
 
@@ -20680,12 +20472,14 @@ namespace tapegraph::runtime {
 
 struct call_label {
  constexpr call_label(std::string_view name = {}, cost_function flops_of = nullptr, cost_function bytes_of = nullptr,
-      const std::source_location& line = {})
-  : operation(name), flops(flops_of), bytes(bytes_of), where(line) {}
+      const std::source_location& line = {},
+      std::string_view (*method_of)(const kernel_call&) = nullptr)
+  : operation(name), flops(flops_of), bytes(bytes_of), where(line), method(method_of) {}
 
  std::string_view operation;
  cost_function flops, bytes;
  std::source_location where;
+ std::string_view (*method)(const kernel_call&);
 };
 
 enum class call_part : unsigned char { operation, value, adjoints, summed_adjoints, program, exchange };
@@ -20745,10 +20539,7 @@ void observed(const Describe& describe, const Run& run) {
  who->end();
 }
 
-}
 // ---- tapegraph/runtime/perform.hpp ----
-
-namespace tapegraph::runtime {
 
 inline void* thread_scratch(std::size_t bytes) {
  static thread_local arena memory;
@@ -20858,11 +20649,6 @@ inline void perform(const kernel_pair& kernel, kernel_call& call, const call_lab
  call.workspace = thread_scratch(kernel.workspace(call));
  kernel.run(call);
 }
-
-TG_COMPILED(runtime,
-   void run_on_host<void>(device_runtime&, const kernel_functions&, const kernel_call&, const random_state*))
-TG_COMPILED(runtime, void perform_on<void>(device_runtime&, const kernel_pair&, const kernel_call&))
-
 }
 
 #include <memory>
@@ -21025,9 +20811,6 @@ private:
  bool placement_logged_ = false;
 };
 using program = basic_program<>;
-
-TG_COMPILED(graph, class basic_program<void>)
-
 }
 // ---- tapegraph/graph/refusal.hpp ----
 
@@ -21062,7 +20845,7 @@ struct cut_texts {
  int count = 0;
 
  constexpr void cut() {
-#ifdef __clang__
+#if defined(__clang__)
   constexpr int longest = 35;
 #else
   constexpr int longest = 4096;
@@ -21116,7 +20899,6 @@ template <class Facts, int... Piece>
 ill_formed_model<piece_string<Facts, Piece>()...> ill_formed(std::integer_sequence<int, Piece...>);
 template <class Facts, int... Piece>
 cannot_be_compiled<piece_string<Facts, Piece>()...> advised(std::integer_sequence<int, Piece...>);
-
 }
 
 template <class Stage>
@@ -21134,7 +20916,6 @@ template <class Stage>
 constexpr void refuse() {
  if constexpr (!Stage::value.said) static_cast<void>(sizeof(facts_of<Stage>));
 }
-
 }
 }
 // ---- tapegraph/ir/eliminate.hpp ----
@@ -21173,7 +20954,6 @@ constexpr bool equal_nodes(const trace& t, int a, int b) {
   if (t.words[x.words + k] != t.words[y.words + k]) return false;
  return true;
 }
-
 }
 
 constexpr void eliminate_common_subexpressions(trace& t) {
@@ -21210,10 +20990,7 @@ constexpr void eliminate_common_subexpressions(trace& t) {
  note_pass(t, "common subexpressions");
 }
 
-}
 // ---- tapegraph/ir/simplify.hpp ----
-
-namespace tapegraph::ir {
 
 namespace detail {
 
@@ -21292,7 +21069,6 @@ constexpr bool has_rows_and_columns(const trace& t, int product) {
   if (const std::int64_t extent = t.pool[e.dims + e.rank - k]; is_symbolic(extent) || extent == 1) return false;
  return true;
 }
-
 }
 
 template <class = void>
@@ -21333,7 +21109,6 @@ constexpr void simplify(trace& t) {
  redirect(t, target);
  note_pass(t, "simplify");
 }
-
 }
 
 namespace tapegraph {
@@ -21394,7 +21169,6 @@ template <class>
 struct nothing {
  static constexpr void build(trace&, schedule&) {}
 };
-
 }
 
 template <class Builder>
@@ -21417,16 +21191,13 @@ constexpr const program_view& compile_program() {
   }
  }
 }
+}
 
-}
-}
 // ---- tapegraph/graph/derivatives.hpp ----
 
 // ---- tapegraph/expr/jacobian.hpp ----
 
 // ---- tapegraph/expr/derivatives.hpp ----
-
-namespace tapegraph {
 
 template <class Value, class Tangent>
 struct value_with_tangent {
@@ -21569,7 +21340,6 @@ constexpr void add_rows(Row& sum, const C& cotangents, const Rows& rows) {
  }
  (std::make_index_sequence<std::tuple_size_v<C>>{});
 }
-
 }
 
 template <class F>
@@ -21672,7 +21442,6 @@ template <class F>
 constexpr auto hessian(F f) {
  return jacobian_forward(gradient(f));
 }
-
 }
 
 namespace tapegraph::detail {
@@ -21715,7 +21484,6 @@ constexpr typename At::handles jacobian_blocks(At& at, sweep_direction direction
  }
  return blocks;
 }
-
 }
 // ---- tapegraph/ir/jvp.hpp ----
 
@@ -21754,7 +21522,6 @@ constexpr int active_occurrences(const trace& t, int last, const TangentOf& tang
  }
  return count;
 }
-
 }
 
 template <class TangentOf>
@@ -21840,7 +21607,6 @@ constexpr int transposed_tangent(trace& t, int i, const list<int>& tangent) {
  }
  return sum;
 }
-
 }
 
 constexpr list<int> push_forward(trace& t, int first, int last, const list<int>& sources, const list<int>& tangents) {
@@ -21867,7 +21633,6 @@ constexpr list<int> push_forward(trace& t, int first, int last, const list<int>&
  t.line = line;
  return tangent;
 }
-
 }
 
 namespace tapegraph {
@@ -21973,7 +21738,6 @@ private:
   return reshaped(placed.id(), target);
  }
 };
-
 }
 
 namespace detail {
@@ -22061,13 +21825,9 @@ private:
 public:
  value_type value;
 };
-
 }
 
-}
 // ---- tapegraph/graph/transforms.hpp ----
-
-namespace tapegraph {
 
 namespace ir {
 
@@ -22108,7 +21868,6 @@ private:
   }
  }
 };
-
 }
 
 template <>
@@ -22139,7 +21898,6 @@ struct mode_transforms<graph> {
   like.owner().fail(what, in, 2);
  }
 };
-
 }
 // ---- tapegraph/nn/compile.hpp ----
 
@@ -22153,8 +21911,6 @@ struct mode_transforms<graph> {
 
 namespace tapegraph::detail {
 
-/// While a checkpointed function runs on this thread. The first run notes which random nodes it drew; the second one, for
-/// the derivative, draws the same and meets the variables of the first.
 class checkpointed_run {
 public:
  checkpointed_run(std::vector<std::int64_t>& ordinals, bool second)
@@ -22166,13 +21922,11 @@ public:
  ~checkpointed_run() { current() = before_; }
 
  static bool active() { return current() != nullptr; }
- /// Whether a checkpointed function is running for the second time.
  static bool repeats() {
   for (const checkpointed_run* run = current(); run != nullptr; run = run->before_)
    if (run->second_) return true;
   return false;
  }
- /// The number of the next random operation; `stream` is what numbers them outside checkpoints.
  template <class Stream>
  static std::int64_t ordinal(Stream& stream) {
   return drawn(current(), stream);
@@ -22197,7 +21951,6 @@ private:
  checkpointed_run* before_;
  bool second_;
 };
-
 }
 // ---- tapegraph/eager/gradient_tape.hpp ----
 
@@ -22210,7 +21963,6 @@ private:
 
 namespace tapegraph::detail {
 
-/// Numbers the random operations of one evaluation in the order in which they run, as a trace numbers its nodes.
 struct random_stream {
  random_state state;
  std::int64_t ordinals = 0;
@@ -22231,7 +21983,7 @@ struct random_generator {
  static constexpr std::uint64_t free_steps = std::uint64_t{1} << 47;
 
  std::uint64_t seed = 0;
- std::uint64_t changes = 0; ///< how often the seed has been set
+ std::uint64_t changes = 0;
  random_stream free{{0, free_steps}, 0};
  random_stream* active = nullptr;
 
@@ -22247,7 +21999,6 @@ struct random_generator {
  }
 };
 
-/// While it lives, random operations of this thread draw from `stream`.
 class random_scope {
 public:
  explicit random_scope(random_stream& stream) : outer_(random_generator::instance().active) {
@@ -22261,7 +22012,6 @@ private:
  random_stream* outer_;
 };
 
-/// The random state of a function's calls: every call is a step, counted from the last time the seed was set.
 class call_counter {
 public:
  random_state next() {
@@ -22291,7 +22041,6 @@ private:
  std::uint64_t seen_ = 0;
  bool own_seed_ = false;
 };
-
 }
 // ---- tapegraph/eager/operation_record.hpp ----
 
@@ -22314,7 +22063,7 @@ namespace tapegraph {
 /// Bytes in buffers of eager tensors, of the whole process.
 struct memory_statistics {
  std::int64_t in_use = 0; ///< in live tensors
- std::int64_t peak = 0;   ///< the most that was in use since the last reset
+ std::int64_t peak = 0; ///< the most that was in use since the last reset
  std::int64_t cached = 0; ///< kept for reuse
 };
 
@@ -22334,15 +22083,10 @@ struct pool_counters {
  }
 };
 
-/// A buffer's copies on the CPU and on a GPU. A buffer is written once, as the result of a kernel or by whoever fills it, so
-/// that both copies stay good: a tensor is brought to a device, or to the host, at most once. Writing on the CPU (any_tensor::write) drops
-/// the GPU's.
 class copies {
 public:
- /// `host`: where the CPU's elements stand, with their values; null for a buffer made on the device.
  copies(runtime::device_runtime& d, std::byte* host, std::size_t bytes)
   : device_(&d), host_(host), bytes_(bytes), host_good_(host != nullptr) {}
- /// Over elements of somebody else, which `owner` keeps.
  copies(std::byte* host, std::size_t bytes, std::shared_ptr<const void> owner, bool read_only)
   : device_(nullptr),
   host_(host),
@@ -22350,7 +22094,6 @@ public:
   host_good_(true),
   read_only_(read_only),
   owner_(static_cast<std::shared_ptr<const void>&&>(owner)) {}
- /// The same in a device's memory.
  copies(runtime::device_runtime& d, void* remote, std::size_t bytes, std::shared_ptr<const void> owner,
   bool read_only)
   : copies(nullptr, bytes, static_cast<std::shared_ptr<const void>&&>(owner), read_only) {
@@ -22363,7 +22106,6 @@ public:
  copies& operator=(const copies&) = delete;
  ~copies() { drop_remote(); }
 
- /// For the CPU to read, or to write (`change`).
  std::byte* host(bool change) {
   const std::lock_guard lock(mutex_);
   if (host_ == nullptr) {
@@ -22375,7 +22117,6 @@ public:
   remote_good_ = remote_good_ && !change;
   return host_;
  }
- /// For kernels of a device to read, or to write (`change`).
  void* remote(runtime::device_runtime& d, bool change) {
   if (device_ != &d) move_to(d);
   const std::lock_guard lock(mutex_);
@@ -22414,7 +22155,6 @@ private:
  std::shared_ptr<const void> owner_;
 };
 
-/// A buffer: this header, then the elements, both in one block. Those made on a GPU, and borrowed ones, have no elements here.
 struct alignas(runtime::alignment) storage {
  std::atomic<std::int32_t> references{1};
  std::int32_t size_class = 0;
@@ -22445,11 +22185,9 @@ struct alignas(runtime::alignment) storage {
   s->elsewhere = new copies(d, nullptr, bytes);
   return s;
  }
- /// Whether the elements are somebody else's who does not want them changed.
  bool read_only() const { return size_class == on_device && elsewhere.load(std::memory_order_acquire)->read_only(); }
 };
 
-/// Free buffers of one thread by size class: four classes per power of two, so at most a quarter is wasted.
 class buffer_pool {
 public:
  static buffer_pool& instance() {
@@ -22491,7 +22229,6 @@ public:
   free_[s->size_class] = s;
  }
 
- /// Gives every cached buffer of this thread back to the system.
  void trim() {
   for (storage*& head : free_) {
    while (head != nullptr) {
@@ -22531,15 +22268,12 @@ private:
  storage* free_[160]{};
 };
 
-/// A counted reference to a buffer.
 class storage_reference {
 public:
  storage_reference() = default;
  explicit storage_reference(std::size_t bytes)
   : storage_(runtime::current_runtime() == nullptr ? buffer_pool::instance().allocate(bytes)
               : storage::make_on(*runtime::current_runtime(), bytes)) {}
- /// Over elements of somebody else, in the CPU's memory or in that of `where`. Those that are read-only are shared as long as
- /// they are there: writing copies them first.
  static storage_reference over(void* elements, std::size_t bytes, std::shared_ptr<const void> owner, bool read_only,
         runtime::device_runtime* where = nullptr) {
   storage_reference r;
@@ -22570,9 +22304,7 @@ public:
    buffer_pool::instance().release(storage_);
  }
 
- /// The elements in the CPU's memory, for reading, or for writing (`change`).
  void* data(bool change) const { return storage_ == nullptr ? nullptr : storage_->data(change); }
- /// The elements in a device's memory.
  void* remote(runtime::device_runtime& d, bool change) const {
   return storage_ == nullptr ? nullptr : storage_->remote(d, change);
  }
@@ -22586,7 +22318,6 @@ public:
 private:
  storage* storage_ = nullptr;
 };
-
 }
 
 /// Bytes of tensors' buffers in the CPU's memory, of all threads: in use, the most since reset_peak_memory(), and kept for the next.
@@ -22603,10 +22334,6 @@ inline void reset_peak_memory() {
 /// Returns cached buffers of the calling thread to the system.
 inline void trim_memory() { detail::buffer_pool::instance().trim(); }
 
-}
-
-namespace tapegraph {
-
 /// Where a tensor stands on this thread's tape. A place is never a pointer: tapes come and go.
 struct tape_index {
  std::uint32_t serial = 0;
@@ -22614,8 +22341,6 @@ struct tape_index {
 };
 
 namespace detail {
-/// The serial number of this thread's tape. No two tapes of a process share one, so a place of an ended tape, or of another
-/// thread's, is never taken for one of this tape.
 struct tape_serial {
  static constexpr std::uint32_t none = ~std::uint32_t{0};
  static inline thread_local std::uint32_t current = none;
@@ -22740,7 +22465,6 @@ protected:
  tapegraph::tape_index tape_index_;
  dtype type_ = dtype::f32;
 };
-
 }
 
 /// The tape: a flat arena of records, one per sealed formula or operation, in the order in which they ran.
@@ -22752,15 +22476,12 @@ class basic_backward_pass;
 using backward_pass = basic_backward_pass<any_tensor>;
 class jvp_pass;
 
-/// What ran and how to differentiate it. Records live in the tape's arena; `destroy` ends the objects they hold.
 struct tape_record {
  void (*backward)(tape_record&, backward_pass&, const any_tensor& adjoint);
  void (*destroy)(tape_record&);
- /// Sets the tangent of what ran, given those of its operands; false when none of them has one.
  bool (*jvp)(tape_record&, const jvp_pass&, any_tensor& tangent);
 };
 
-/// One tape per thread, shared by all gradient_tape objects of the thread (a nested tape is a later stretch of it).
 class tape_storage {
 public:
  static tape_storage& instance() {
@@ -22769,7 +22490,6 @@ public:
  }
  ~tape_storage() { clear(0); }
 
- /// Whether anything is being recorded now.
  bool recording() const { return active_ > 0; }
  bool tracks(const any_tensor& t) const { return active_ > 0 && knows(t.tape_index()); }
  bool knows(tape_index at) const { return at.serial == tape_serial::current; }
@@ -22782,22 +22502,17 @@ public:
  }
  void stop() { --active_; }
  void resume() { ++active_; }
- /// Nothing is recorded until `unpause` is given what this returned.
  int pause() { return std::exchange(active_, 0); }
  void unpause(int active) { active_ = active; }
- /// A tape object has gone. When it was the last one the records go too.
  void close(bool was_recording) {
   if (was_recording) --active_;
   if (--open_ == 0) clear(0);
  }
- /// Whether derivatives may themselves be differentiated later: then records keep all their operands.
  bool keeps_everything() const { return open_ > 1 || persistent_ > 0; }
  void persist(int change) { persistent_ += change; }
- /// Whether somebody will walk forwards over what is recorded now.
  bool forward_wanted() const { return forward_ > 0; }
  void want_forward(int change) { forward_ += change; }
  int open() const { return open_; }
- /// The place whose derivative a walk of this thread takes now; -1 outside of walks.
  int visited() const { return visited_; }
  int visit(int place) { return std::exchange(visited_, place); }
 
@@ -22806,7 +22521,6 @@ public:
   return {tape_serial::current, length() - 1};
  }
 
- /// Builds a record of type R at the end of the tape and returns it; `at` is where its result stands.
  template <class R, class... Parts>
  R& append(tape_index& at, const Parts&... parts) {
   static_assert(alignof(R) <= 16);
@@ -22819,7 +22533,6 @@ public:
   at = {tape_serial::current, length() - 1};
   return *r;
  }
- /// Memory that lives as long as the records.
  void* take(std::size_t bytes) {
   bytes = (bytes + 15) / 16 * 16;
   if (bytes > block_bytes) {
@@ -22836,7 +22549,6 @@ public:
   return result;
  }
 
- /// Forgets records from `first` on; forgetting all of them makes every place of theirs stale.
  void clear(int first) {
   for (int i = length() - 1; i >= first; --i)
    if (tape_record* const r = records_[static_cast<std::size_t>(i)]; r != nullptr) r->destroy(*r);
@@ -22849,7 +22561,6 @@ public:
   }
  }
 
- /// Where the tape ends now, and back to there.
  struct mark {
   int length;
   std::size_t block, used, large;
@@ -22871,19 +22582,15 @@ private:
  int active_ = 0, open_ = 0, persistent_ = 0, forward_ = 0, visited_ = -1;
 };
 
-/// Adds two tensors of one type and shape, on the tape when they are tracked.
 template <class Tensor>
 Tensor add_adjoints(const Tensor& a, const Tensor& b);
-/// A tensor filled with ones.
 template <class Tensor>
 Tensor ones_like(const Tensor& like);
 
-/// One backward walk from a value to its sources. Every walk begins without adjoints.
 template <class Tensor>
 class basic_backward_pass {
 public:
  explicit basic_backward_pass(int length) : basic_backward_pass(0, length) {}
- /// Everything before place `first` counts as a constant.
  basic_backward_pass(int first, int end)
   : first_(first),
   adjoints_(static_cast<std::size_t>(end - first)),
@@ -22904,29 +22611,21 @@ public:
    adjoints_[at] = std::move(adjoint);
   present_[at] = 1;
  }
- /// `add` for records of programs that may never walk: compiled only where somebody does.
  void hand(const any_tensor& to, any_tensor adjoint) { add_(*this, to, std::move(adjoint)); }
- /// Puts back what a record was given, for a record before it to find.
  void keep(tape_index at, const any_tensor& adjoint) { adjoints_[number(at.index)] = adjoint; }
- /// The walk will call this place's record even if nothing arrives there (then with an adjoint without a buffer), or not.
  void visit(tape_index at, bool on) { present_[number(at.index)] = on; }
  const any_tensor* find(tape_index asked) const {
   const std::size_t at = number(asked.index);
   return at < present_.size() && present_[at] ? &adjoints_[at] : nullptr;
  }
 
- /// `keep[i]`: the adjoint at place i is asked for and must survive the walk.
  void run(const any_tensor& y, int first, const std::vector<char>& keep) {
   add(y, ones_like(y));
   run(y.tape_index().index, first, keep);
  }
- /// The walk itself, from place `last` down, when adjoints have been added.
  void run(int last, int first, const std::vector<char>& keep) { walk(last, first, &keep); }
- /// The walk when the adjoints of watched tensors are all that is asked for.
  void run(int last, int first) { walk(last, first, nullptr); }
 
- /// Called within a walk, for records from `first` on that were made after the walk began: walks through these records.
- /// Adjoints that reach places before them are left to the walk that goes on.
  void run_within(const any_tensor& y, const any_tensor& adjoint, int first) {
   const std::size_t length = present_.size();
   const std::size_t needed = number(y.tape_index().index) + 1;
@@ -22962,28 +22661,20 @@ private:
  std::vector<char> present_;
  void (*add_)(basic_backward_pass&, const any_tensor& to, any_tensor adjoint);
 };
-
-TG_COMPILED(eager, class basic_backward_pass<any_tensor>)
-
 }
 
 /// Forward-mode differentiation in eager mode: one walk over the tape, in the order in which its records were made.
 
 namespace tapegraph::detail {
 
-/// The arithmetic that the walk needs. Whoever starts a walk passes these functions in, so that programs that never use forward
-/// mode do not compile them.
 struct forward_kernels {
- /// sum + a * b, broadcast; a * b when `sum` is null
  any_tensor (*multiply_add)(const any_tensor* sum, const any_tensor& a, const any_tensor& b);
  any_tensor (*add)(const any_tensor& a, const any_tensor& b);
  any_tensor (*converted)(const any_tensor& a, dtype type);
- /// The tangent of a record's value, computed from nothing but the record's backward function; false when there is none.
  bool (*transposed)(tape_record&, const any_tensor* const* operands, int count, const any_tensor& output,
      const jvp_pass&, any_tensor& tangent);
 };
 
-/// The tangents of tracked tensors, indexed by their places on the tape.
 class jvp_pass {
 public:
  const forward_kernels& kernels;
@@ -22994,7 +22685,6 @@ public:
   tangents_(static_cast<std::size_t>(end - base)),
   present_(static_cast<std::size_t>(end - base)) {}
 
- /// The tangent of a recorded or watched tensor; null when it has none.
  const any_tensor* find(const any_tensor& t) const {
   const tape_index p = t.tape_index();
   if (!tape_storage::instance().knows(p) || p.index < base_) return nullptr;
@@ -23022,7 +22712,6 @@ private:
  std::vector<any_tensor> tangents_;
  std::vector<char> present_;
 };
-
 }
 // ---- tapegraph/eager/tensor.hpp ----
 
@@ -23032,7 +22721,6 @@ private:
 
 namespace tapegraph::detail {
 
-/// A number as an element of type V, if V can hold such numbers. Throws range_error for a whole number outside its range.
 template <class V, arithmetic U>
 constexpr V list_element(U value) {
  if constexpr (std::is_integral_v<V> && !std::is_same_v<V, bool> && !std::is_same_v<U, bool>) {
@@ -23042,12 +22730,9 @@ constexpr V list_element(U value) {
  }
  return static_cast<V>(value);
 }
-/// Whole numbers may stand among floats, not the other way round.
 template <class U, class V>
 concept listed_as = arithmetic<U> &&(std::is_integral_v<U> || std::is_floating_point_v<V>);
 
-/// What stands in braces: a number or a list, so that {{1}, {2}} is two lists of one number each. It lives as long as the
-/// statement that has the braces.
 template <class V>
 class nested_list {
 public:
@@ -23060,7 +22745,6 @@ public:
 
  bool is_list() const { return count_ >= 0; }
  std::int64_t count() const { return count_; }
- /// Of a list alone.
  const nested_list* begin() const { return parts_; }
  const nested_list* end() const { return parts_ + count_; }
  V value() const { return value_; }
@@ -23073,7 +22757,6 @@ private:
  std::int64_t count_ = -1;
 };
 
-/// Looks whether the lists below `whole` are as long as the first of their depth, `dims`; `at` is where they stand.
 template <class V>
 void check_nested(const nested_list<V>& whole, const shape& dims, shape& at) {
  const int depth = at.rank();
@@ -23101,8 +22784,6 @@ void check_nested(const nested_list<V>& whole, const shape& dims, shape& at) {
      described(depth < dims.rank(), depth < dims.rank() ? dims[depth].value : 0));
 }
 
-/// The shape of nested braces. Throws shape_error, naming the row, where lists beside one another differ in length, and for more
-/// than max_rank lists within one another.
 template <class V>
 shape nested_shape(const nested_list<V>& whole) {
  shape dims, at;
@@ -23124,12 +22805,6 @@ T* copy_nested(const nested_list<V>& whole, T* to) {
  for (const auto& each : whole) to = copy_nested(each, to);
  return to;
 }
-
-TG_COMPILED(eager, shape nested_shape<float>(const nested_list<float>&))
-TG_COMPILED(eager, shape nested_shape<double>(const nested_list<double>&))
-TG_COMPILED(eager, float* copy_nested<float, float>(const nested_list<float>&, float*))
-TG_COMPILED(eager, double* copy_nested<double, double>(const nested_list<double>&, double*))
-
 }
 
 namespace tapegraph {
@@ -23142,7 +22817,6 @@ template <class = void>
  throw range_error("tensor: index " + std::to_string(index) + " on axis " + std::to_string(axis) +
      " is outside shape " + to_string(dims));
 }
-TG_COMPILED(eager, void throw_index<void>(std::int64_t, int, const shape&))
 }
 
 template <class T>
@@ -23165,7 +22839,6 @@ void refuse_index(const tensor<T>& x, std::int64_t index, int axis) {
 }
 
 namespace detail {
-/// Refers to something that is a number, or turns into one.
 template <class Reference>
 concept number_in = std::is_convertible_v<Reference, double> || storage_type<std::remove_cvref_t<Reference>>;
 template <class R>
@@ -23349,12 +23022,9 @@ std::string to_string(const tensor<T>& t) {
 }
 template <class T>
 inline constexpr bool has_text<tensor<T>> = true;
-
 }
 
 #include <optional>
-
-/// Forward mode through operations that are not elementwise. A record has `attributes`, `inputs` (a tuple) and `output`.
 
 namespace tapegraph::detail {
 
@@ -23364,9 +23034,6 @@ inline any_tensor zeros_of(dtype type, const shape& dims) {
  return zero;
 }
 
-/// One operand's part of the tangent. The operand's adjoint is a linear function of the value's adjoint. That function is recorded
-/// with a placeholder for the value's adjoint; pulling the operand's tangent back through the recording applies its transpose,
-/// which gives the tangent. Empty where the operand has no derivative.
 template <class Tensor>
 std::optional<Tensor> transposed_flow(tape_record& record, const Tensor& operand, const Tensor& output,
          const Tensor& direction) {
@@ -23390,7 +23057,6 @@ std::optional<Tensor> transposed_flow(tape_record& record, const Tensor& operand
  return found;
 }
 
-/// Implements forward_kernels::transposed: the sum of a term for each operand that has a tangent.
 template <class Tensor>
 bool transposed_tangent(tape_record& record, const Tensor* const* operands, int count, const Tensor& output,
       const jvp_pass& walk, Tensor& tangent) {
@@ -23408,7 +23074,6 @@ bool transposed_tangent(tape_record& record, const Tensor* const* operands, int 
  }
  return any;
 }
-/// Calls forward_kernels::transposed with the operands and the value of a record that has `inputs` and `output`.
 template <class Record>
 bool tangent_by_going_back(Record& record, const jvp_pass& walk, any_tensor& tangent) {
  return std::apply(
@@ -23420,7 +23085,6 @@ bool tangent_by_going_back(Record& record, const jvp_pass& walk, any_tensor& tan
   record.inputs);
 }
 
-/// The tangent of a linear operation: the operation is applied to the tangents of its operands.
 template <class Op, class Record>
 class linear_tangents {
 public:
@@ -23480,8 +23144,6 @@ private:
  const jvp_pass& walk_;
 };
 
-/// The tangent of a record's value. A linear operation is applied to tangents; of any other operation the vjp is transposed. False
-/// when no operand has a tangent.
 template <class Op, class Record>
 bool operation_tangent(Record& record, const jvp_pass& walk, any_tensor& tangent) {
  using result = std::remove_cvref_t<decltype(record.output)>;
@@ -23494,13 +23156,6 @@ bool operation_tangent(Record& record, const jvp_pass& walk, any_tensor& tangent
  }
 }
 
-}
-
-/// How operations that are not elementwise are recorded on the tape.
-
-namespace tapegraph::detail {
-
-/// The tape's record of an operation that is not elementwise.
 template <class Op, class Result, class... Args>
 struct operation_record : tape_record {
  typename Op::attributes attributes;
@@ -23550,7 +23205,6 @@ private:
  }
 };
 
-/// The tape's record of an operation with any number of operands. It keeps their shapes; no derivative needs their values.
 template <class Op, class T>
 struct list_record : tape_record {
  typename Op::attributes attributes;
@@ -23589,7 +23243,6 @@ template <class T>
 tensor<T> outlined(const tensor<T>& t, bool whole) {
  return whole ? t : tensor<T>(t.outline());
 }
-
 }
 // ---- tapegraph/eager/replay.hpp ----
 
@@ -23622,7 +23275,6 @@ private:
  };
  int count_;
 };
-
 }
 // ---- tapegraph/eager/formula.hpp ----
 
@@ -23871,10 +23523,7 @@ struct formula_values {
  }
 };
 
-}
 // ---- tapegraph/eager/formula_shape.hpp ----
-
-namespace tapegraph::detail {
 
 template <class = void>
 [[noreturn]] void refuse_shapes(std::string_view operation, const operand_info* operands, int count) {
@@ -23942,13 +23591,7 @@ inline shape broadcast_shape(const formula_code& code, const formula_values& val
  return result;
 }
 
-TG_COMPILED(eager, void refuse_shapes<void>(std::string_view, const operand_info*, int))
-TG_COMPILED(eager, void throw_broadcast_error<void>(const formula_code&, const formula_values&))
-
-}
 // ---- tapegraph/eager/interpreter.hpp ----
-
-namespace tapegraph::detail {
 
 template <class = void>
 class basic_interpreter {
@@ -24065,7 +23708,6 @@ any_tensor evaluate(const ir::operation& op, dtype common, const any_tensor* ope
  cpu::narrow(type, rounded.write(), static_cast<const float*>(result.read()), result.size());
  return rounded;
 }
-
 }
 
 template <class X>
@@ -24205,25 +23847,8 @@ bool node_record<X>::jvp(tape_record& base, const jvp_pass& walk, any_tensor& ta
  return interpret_tangent(run, last, output, leaves, nodes, self.count, walk, tangent);
 }
 
-TG_COMPILED(eager, class basic_interpreter<void>)
-TG_COMPILED(eager, struct node_record<void>)
-TG_COMPILED(eager, any_tensor interpreting::spread<void>(const any_tensor&, const shape&))
-TG_COMPILED(eager, any_tensor interpreting::widened<void>(const any_tensor&))
-TG_COMPILED(eager, any_tensor interpreting::sum_over<void>(const any_tensor&, std::int64_t, const shape&))
-TG_COMPILED(eager, any_tensor interpreting::evaluate<void>(const ir::operation&, dtype, const any_tensor*, int, dtype,
-              const shape&))
-TG_COMPILED(eager, void interpret_adjoints<void>(node_interpreter&, int, int, int, const any_tensor* const*, const int*,
-            int, backward_pass&))
-TG_COMPILED(eager, bool interpret_tangent<void>(node_interpreter&, int, int, const any_tensor* const*, const int*, int,
-            const jvp_pass&, any_tensor&))
-TG_COMPILED(eager, any_tensor interpreted_sum<void>(const any_tensor&, const any_tensor&))
-
-}
 // ---- tapegraph/eager/numeric_check.hpp ----
 
-namespace tapegraph::detail {
-
-/// While one with `on` lives, every eager result of this thread is searched for values that are not finite.
 class numeric_check {
 public:
  explicit numeric_check(bool on) : before_(active()) {
@@ -24238,12 +23863,10 @@ public:
   static thread_local bool on = false;
   return on;
  }
- /// Whether somebody else wants to know which layer runs.
  static bool& layers_wanted() {
   static thread_local bool on = false;
   return on;
  }
- /// The path of the layer that runs, as far as scopes are asked for variables.
  static std::string& scope() {
   static thread_local std::string path;
   return path;
@@ -24256,7 +23879,6 @@ private:
  bool before_;
 };
 
-/// In the words of graph mode. Without `where` the line is not known.
 template <class = void>
 void check_finite(std::string_view operation, const any_tensor& result, std::source_location where) {
  if (!numeric_check::active()) return;
@@ -24271,16 +23893,8 @@ void check_finite(std::string_view operation, const any_tensor& result, std::sou
  throw numeric_error(text);
 }
 
-TG_COMPILED(eager, void check_finite<void>(std::string_view, const any_tensor&, std::source_location))
-
-}
 // ---- tapegraph/eager/run_region.hpp ----
 
-/// The regions of sealed formulas, run where the thread computes.
-
-namespace tapegraph::detail {
-
-/// The name of a formula in the log of placements.
 template <class = void>
 std::string formula_name(const formula_view& f) {
  const std::string names = ir::operation_names(f.code->value_region(), f.code->ops);
@@ -24291,7 +23905,6 @@ void log_formula(const char* part, const formula_view& f, const buffer_view& dom
  runtime::write_placement(part + formula_name(f), domain, runtime::current_runtime(), true);
 }
 
-/// Runs a region over the call's domain.
 inline void run_region(cpu::tile_function evaluate, const runtime::kernel_functions& on_device,
      const kernel_call& call) {
  if constexpr (runtime::has_backend) {
@@ -24304,14 +23917,12 @@ inline void run_region(cpu::tile_function evaluate, const runtime::kernel_functi
  cpu::run_map(evaluate, call);
 }
 
-/// run(), which computes a part of a formula.
 template <class Run>
 void observed_formula(runtime::call_part part, const formula_view& f, const kernel_call& call,
      const std::source_location& where, const Run& run) {
  runtime::observed([&] { return runtime::observed_call{part, &call, &f, 0, {{}, nullptr, nullptr, where}}; }, run);
 }
 
-/// Computes a formula's value, or the adjoints of its leaves.
 inline void run_forward(const formula_view& f, const kernel_call& call, const std::source_location& where = {}) {
  if (runtime::placement_is_logged()) log_formula("", f, call.domain);
  observed_formula(runtime::call_part::value, f, call, where,
@@ -24322,13 +23933,6 @@ inline void run_backward(const formula_view& f, const kernel_call& call) {
  observed_formula(runtime::call_part::adjoints, f, call, {},
      [&] { run_region(f.backward, f.backward_on_device, call); });
 }
-
-TG_COMPILED(eager, std::string formula_name<void>(const formula_view&))
-TG_COMPILED(eager, void log_formula<void>(const char*, const formula_view&, const buffer_view&))
-
-}
-
-namespace tapegraph::detail {
 
 struct number_slot {
  alignas(8) std::byte bytes[8];
@@ -24390,7 +23994,6 @@ inline std::string_view last_operation(const formula_code& code) {
 }
 
 any_tensor run_formula(const formula_view& f, const formula_values& values, std::source_location where);
-#if TG_DEFINES_FOR_HOST(eager)
 TG_DEFINITION any_tensor run_formula(const formula_view& f, const formula_values& values, std::source_location where) {
  const formula_code& code = *f.code;
  const shape dims = broadcast_shape(code, values);
@@ -24402,7 +24005,6 @@ TG_DEFINITION any_tensor run_formula(const formula_view& f, const formula_values
  if (numeric_check::active()) check_finite(last_operation(code), result, where);
  return result;
 }
-#endif
 
 template <class = void>
 any_tensor run_reduction(const formula_view& f, const formula_values& values, const std::int64_t* attributes,
@@ -24681,20 +24283,6 @@ inline bool any_tracked(const formula_values& values) {
  return false;
 }
 
-TG_COMPILED(eager, any_tensor run_reduction<void>(const formula_view&, const formula_values&, const std::int64_t*,
-            std::source_location))
-TG_COMPILED(eager, struct basic_formula_record<void>)
-TG_COMPILED(eager, void record_formula<void>(const formula_view&, const formula_values&, const shape&,
-           const std::int64_t*, any_tensor&))
-
-}
-
-/// Differentiates recorded formulas with the interpreter, for derivatives that are themselves recorded; also the sums and ones that
-/// adjoints are made of. All are templates, so that programs that take no derivatives do not compile them.
-
-namespace tapegraph::detail {
-
-/// Rebuilds the trace of a formula from its code, over tensors with shapes.
 template <class = void>
 int rebuild(node_interpreter& run, const formula_code& code, const int* leaf_nodes, const double* numbers) {
  const ir::region_view region = code.value_region();
@@ -24716,7 +24304,6 @@ int rebuild(node_interpreter& run, const formula_code& code, const int* leaf_nod
  return registers[region.result(0)];
 }
 
-/// A record of a formula, rebuilt as a trace that the interpreter can run.
 template <class = void>
 struct replayed_formula {
  node_interpreter run;
@@ -24755,8 +24342,6 @@ bool basic_formula_record<X>::replay_forward(const jvp_pass& walk, any_tensor& t
  return interpret_tangent(f.run, f.last, f.output, f.leaves, f.nodes, leaf_count, walk, tangent);
 }
 
-/// a + b for tensors of T, not recorded. A formula would do, too, but it would bring its derivatives into programs that have no
-/// tensors of T.
 template <class T, class Tensor>
 Tensor unrecorded_sum(const Tensor& a, const Tensor& b) {
  constexpr dtype type = dtype_of<T>;
@@ -24798,14 +24383,6 @@ Tensor ones_like(const Tensor& like) {
   std::fill_n(static_cast<float*>(result.write()), result.size(), 1.0f);
  return result;
 }
-
-TG_COMPILED(eager, int rebuild<void>(node_interpreter&, const formula_code&, const int*, const double*))
-TG_COMPILED(eager, struct replayed_formula<void>)
-TG_COMPILED(eager, any_tensor unrecorded_sum<float, any_tensor>(const any_tensor&, const any_tensor&))
-TG_COMPILED(eager, any_tensor unrecorded_sum<double, any_tensor>(const any_tensor&, const any_tensor&))
-TG_COMPILED(eager, any_tensor add_adjoints<any_tensor>(const any_tensor&, const any_tensor&))
-TG_COMPILED(eager, any_tensor ones_like<any_tensor>(const any_tensor&))
-
 }
 
 namespace tapegraph {
@@ -24824,9 +24401,9 @@ struct result_element<Op, First, Rest...> {
 
 template <class Op>
 constexpr runtime::call_label label_of(const std::source_location& where) {
- return {Op::name, ir::detail::flops_of_call<Op>(), ir::detail::bytes_of_call<Op>(), where};
+ return {Op::name, ir::detail::flops_of_call<Op>(), ir::detail::bytes_of_call<Op>(), where,
+   ir::detail::method_of_call<Op>()};
 }
-
 }
 
 struct eager {
@@ -24925,9 +24502,8 @@ struct eager {
  }
 
  template <class Op>
- static tapegraph::tensor<typename Op::result_element> create(const typename Op::attributes& attributes,
-                const tapegraph::shape& target,
-                const random_state& random) {
+ static tapegraph::tensor<typename Op::result_element>
+ create(const typename Op::attributes& attributes, const tapegraph::shape& target, const random_state& random) {
   inference io{nullptr, 0, &target, dtype::f32, {}, nullptr};
   Op::infer(attributes, io);
   if (io.error != nullptr) throw argument_error(io.error);
@@ -24952,8 +24528,9 @@ struct eager {
   return create<Op>(attributes, dims, stream.state);
  }
  template <template <class> class Op, class T>
- static tapegraph::tensor<T> draw_like(const typename Op<float>::attributes& attributes, const tapegraph::shape& dims,
-          std::source_location where, const tapegraph::tensor<T>& like) {
+ static tapegraph::tensor<T> draw_like(const typename Op<float>::attributes& attributes,
+          const tapegraph::shape& dims, std::source_location where,
+          const tapegraph::tensor<T>& like) {
   static_assert(std::is_floating_point_v<T>, "random: numbers are floating, like their example");
   return draw<Op<T>>(attributes, dims, where, like);
  }
@@ -25012,7 +24589,7 @@ private:
    call.inputs = count;
    call.out = views + count;
    call.outputs = 1;
-   if constexpr (attribute_words<Op> > 0) {
+   if constexpr (attribute_words < Op >> 0) {
     const auto words = attributes_to_words<Op>(attributes);
     call.attributes = words.value;
     execute<Op, T...>(call, where);
@@ -25047,7 +24624,6 @@ private:
  [[noreturn]] static void throw_misfit(const inference& io, std::string_view operation = {});
 };
 
-#if TG_DEFINES(eager)
 TG_DEFINITION void eager::throw_misfit(const inference& io, std::string_view operation) {
  std::string text = io.error;
  if (!operation.empty()) text.append(": ").append(operation).append(" of ");
@@ -25059,15 +24635,10 @@ TG_DEFINITION void eager::throw_misfit(const inference& io, std::string_view ope
  if (io.target != nullptr) text += " to " + to_string(*io.target);
  throw shape_error(text);
 }
-#endif
 
 template <class T>
 template <expression E>
 tensor<T>::tensor(const E& e, std::source_location where) : tensor(any_tensor(eager::seal(e, where))) {}
-
-}
-
-namespace tapegraph {
 
 struct tape_options {
  /// gradient() may be called more than once, and its own operations are recorded.
@@ -25175,7 +24746,6 @@ private:
  bool recording_ = true, used_ = false;
 };
 
-#if TG_DEFINES(eager)
 TG_DEFINITION any_tensor gradient_tape::adjoint_of(const detail::backward_pass& walk, const any_tensor& x,
             int position) {
  if (!detail::tape_storage::instance().knows(x.tape_index()))
@@ -25186,13 +24756,8 @@ TG_DEFINITION any_tensor gradient_tape::adjoint_of(const detail::backward_pass& 
  std::memset(zero.write(), 0, static_cast<std::size_t>(zero.size()) * size_of(zero.type()));
  return zero;
 }
-#endif
-TG_COMPILED(eager, std::vector<any_tensor> gradient_tape::gradient<any_tensor>(const any_tensor&,
-                      const std::vector<any_tensor>&))
 
 namespace detail {
-/// Makes a function's argument a source with a place of its own on the tape. Other uses of the tensor, such as the function's
-/// captures, keep the place they have on an outer tape and are constants for this function.
 template <class T>
 tensor<T> as_source(const tensor<T>& argument) {
  static_assert(ir::detail::is_floating(dtype_of<T>), "only floating-point tensors have derivatives");
@@ -25217,7 +24782,6 @@ auto eager::value_and_gradient(const F& f, const Args&... args) {
   },
   sources);
 }
-
 }
 // ---- tapegraph/nn/variables.hpp ----
 
@@ -25225,7 +24789,6 @@ auto eager::value_and_gradient(const F& f, const Args&... args) {
 
 namespace tapegraph::detail {
 
-/// Whether a pattern in which "*" stands for any text is a path, or the path of a scope above it.
 constexpr bool path_matches(std::string_view pattern, std::string_view path) {
  std::size_t p = 0, star = pattern.npos, again = 0;
  for (std::size_t at = 0; at < path.size();) {
@@ -25243,7 +24806,6 @@ constexpr bool path_matches(std::string_view pattern, std::string_view path) {
  while (p < pattern.size() && pattern[p] == '*') ++p;
  return p == pattern.size();
 }
-
 }
 
 namespace tapegraph {
@@ -25364,7 +24926,6 @@ inline constexpr bool has_text<variable> = true;
 
 namespace detail {
 
-/// The path of a scope as text: "block/3/conv".
 template <class Scopes>
 std::string path_of(const Scopes& scopes, int scope) {
  if (scope <= 0) return {};
@@ -25376,15 +24937,12 @@ std::string path_of(const Scopes& scopes, int scope) {
  return path;
 }
 
-/// FNV-1a: a variable's first values depend on the seed and its path, not on what else the model holds.
 inline std::uint64_t hash_of(std::string_view text) {
  std::uint64_t hash = 0xCBF29CE484222325u;
  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3u;
  return hash;
 }
 
-/// Makes the rows of a matrix orthonormal, each from what its predecessors leave of it (modified Gram-Schmidt): for normal
-/// numbers the result is uniform among such matrices.
 template <class = void>
 void orthonormalize(double* data, std::int64_t rows, std::int64_t columns) {
  const auto dot = [columns](const double* a, const double* b) {
@@ -25477,7 +25035,6 @@ void initialize(T* data, const shape& dims, const initializer& how, std::uint64_
  a.ordinal = 0xFFFFFFFE;
  runtime::fill_random<T>(data, count, a, {seed, hash_of(path) >> 16});
 }
-
 }
 
 /// The variables of a model in the order in which the model asks for them.
@@ -25578,18 +25135,6 @@ private:
  std::vector<std::unique_ptr<variable>> items_;
 };
 
-TG_COMPILED(nn, void detail::orthonormalize<void>(double*, std::int64_t, std::int64_t))
-
-TG_COMPILED(nn, void variable_list::refuse<void>(std::string_view) const)
-TG_COMPILED(nn,
-   void detail::initialize<float>(float*, const shape&, const initializer&, std::uint64_t, std::string_view))
-TG_COMPILED(nn,
-   void detail::initialize<double>(double*, const shape&, const initializer&, std::uint64_t, std::string_view))
-
-}
-
-namespace tapegraph {
-
 namespace detail {
 
 struct feature_search {
@@ -25602,7 +25147,6 @@ struct feature_search {
 struct features_found {
  const feature_search* which;
 };
-
 }
 
 struct eager_context {
@@ -25842,7 +25386,6 @@ initializer value_of(const tensor<T>&) {
 }
 }
 
-#if TG_DEFINES(nn)
 TG_DEFINITION void eager_context::apply() {
  used.clear();
  row_uses.clear();
@@ -25942,16 +25485,11 @@ TG_DEFINITION variable& eager_scope::find(dtype type, first_values_function firs
  made.set_rules(options.regularizer, options.constraint);
  return made;
 }
-#endif
-
 }
 // ---- tapegraph/nn/shared_terms.hpp ----
 
-/// Parts of sums over all gradients of a step.
-
 namespace tapegraph::detail {
 
-/// f(slots, w, g), or f(g) where that is what f takes, with a value.
 constexpr auto term_of(const auto& f, const auto& slots, const auto& w, const auto& g) {
  if constexpr (requires { f(slots, w, g); })
   return eval(f(slots, w, g));
@@ -25959,7 +25497,6 @@ constexpr auto term_of(const auto& f, const auto& slots, const auto& w, const au
   return eval(f(g));
 }
 
-/// x in the element type of `like`, a handle.
 template <class Like, class X>
 constexpr auto as_type_of(const Like& like, const X& x) {
  if constexpr (requires { like.owner(); })
@@ -25970,7 +25507,6 @@ constexpr auto as_type_of(const Like& like, const X& x) {
   return eval(cast<typename Like::element_type>(x));
 }
 
-/// Whether an optimizer wants the gradients of a scaled loss (nn/optimizers/loss_scaling.hpp), and the scalars that hold the scale.
 template <class Optimizer>
 constexpr bool scales_loss() {
  if constexpr (requires { Optimizer::scales_loss; })
@@ -25979,7 +25515,6 @@ constexpr bool scales_loss() {
   return false;
 }
 inline constexpr std::string_view loss_scale_name = "loss_scale", good_steps_name = "loss_scale_good_steps";
-
 }
 // ---- tapegraph/ops/gather/rows.hpp ----
 
@@ -26049,8 +25584,6 @@ constexpr auto assign_rows(const A& table, const B& indices, const C& rows,
 }
 
 namespace detail {
-/// Rows from several places, one behind another: [picks..., rest...], `rest` the same for all, to [all picks, rest...].
-/// `behind`: axes of the rest.
 template <handle H>
 constexpr H rows_together(const H* parts, int count, int behind) {
  const auto here = std::source_location::current();
@@ -26066,7 +25599,6 @@ constexpr H rows_together(const H* parts, int count, int behind) {
  return invoke_list<concat_op>({0}, here, flat.begin(), count);
 }
 }
-
 }
 
 namespace tapegraph::detail {
@@ -26112,11 +25644,9 @@ protected:
  mutable std::vector<std::pair<variable*, any_tensor>> states_;
 };
 
-#if TG_DEFINES(nn)
 TG_DEFINITION variable& eager_slots::state_variable(std::string_view name) const {
  return (*variables_)[target_->path() + '/' + std::string(name)];
 }
-#endif
 
 template <class T>
 void write_rows(variable& v, const any_tensor& indices, const any_tensor& rows) {
@@ -26246,7 +25776,6 @@ void update_all(const Gradients& step, const Numbers& n) {
   step.take([&](const auto& slots, const auto& w, const auto& g) { Optimizer::update(slots, w, g, n); });
  }
 }
-
 }
 // ---- tapegraph/nn/model.hpp ----
 
@@ -26317,10 +25846,6 @@ void check_column_type(const column_spec& column) {
   throw dtype_error("data set: column '" + column.name + "' holds " + name_of(column.type) + ", asked for " +
       name_of(dtype_of<T>));
 }
-
-TG_COMPILED(data, std::string text_of<void>(const std::vector<std::int64_t>&))
-TG_COMPILED(data, void check_record_shape<void>(const column_spec&))
-
 }
 
 /// Where a generator puts one record: one span per column.
@@ -26398,8 +25923,6 @@ private:
  std::int64_t size_ = 0;
 };
 
-TG_COMPILED(data, void array_source::add<void>(column_spec, std::shared_ptr<const std::byte>, std::int64_t))
-
 /// Records made on demand by `generate(std::int64_t record, const record_writer& out)`.
 template <class Generate>
 class generated_source final : public source {
@@ -26420,7 +25943,6 @@ private:
  std::vector<column_spec> columns_;
  mutable Generate generate_;
 };
-
 }
 
 /// The seam for sets that make whole batches, in an order of their own: pipelines (data/pipeline.hpp). data::dataset holds one in place
@@ -26429,7 +25951,7 @@ private:
 namespace tapegraph::data {
 
 inline constexpr std::int64_t unknown_size = -1; ///< as many as there will be
-inline constexpr std::int64_t endless = -2;      ///< repeated without end
+inline constexpr std::int64_t endless = -2; ///< repeated without end
 
 /// A batch that stands somewhere else, until the next one is asked for.
 struct batch_view {
@@ -26461,7 +25983,6 @@ public:
  /// `ahead`: batches that are to be kept ready, unless the source says that itself.
  virtual std::unique_ptr<batch_walk> walk(std::int64_t ahead) const = 0;
 };
-
 }
 // ---- tapegraph/data/counter_random.hpp ----
 
@@ -26537,7 +26058,6 @@ inline void shuffle_order(std::uint64_t seed, std::uint64_t epoch, std::vector<s
  counter_random random(seed, epoch);
  for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
 }
-
 }
 
 /// A data set: named columns of equal length, and how to walk through them. It is a value; copies share the data.
@@ -26750,9 +26270,6 @@ basic_dataset<X>& basic_dataset<X>::add_column(column_spec column, std::shared_p
  source_ = std::move(grown);
  return *this;
 }
-
-TG_COMPILED(data, class basic_dataset<void>)
-
 }
 
 #include <condition_variable>
@@ -27098,7 +26615,7 @@ private:
  std::atomic<bool> cancel_{false};
  std::uint64_t epoch_ = 0;
  std::int64_t produced_ = 0; ///< batches assembled
- std::int64_t taken_ = 0;    ///< batches handed out
+ std::int64_t taken_ = 0; ///< batches handed out
  std::int64_t released_ = 0; ///< batches whose buffer may be used again
  double wait_seconds_ = 0;
  read_records whole_, read_;
@@ -27106,9 +26623,6 @@ private:
  std::jthread thread_;
 };
 using loader = basic_loader<>;
-
-TG_COMPILED(data, class basic_loader<void>)
-
 }
 // ---- tapegraph/nn/fit_options.hpp ----
 
@@ -27121,15 +26635,15 @@ struct fit_options {
  std::int64_t batch_size = 32;
  int shards = 0; ///< of models compiled with tg::sharded: into how many a batch is cut; 0: as before
  std::optional<data::dataset>
-  validation_data{};       ///< evaluated after every epoch, columns as those of the training set
+  validation_data{}; ///< evaluated after every epoch, columns as those of the training set
  double validation_split = 0; ///< or this share of the training set: its last records, which are then not trained on
  std::int64_t validation_batch_size = 0; ///< 0: as batch_size
- std::int64_t validation_steps = 0;      ///< stop validating early; 0: all of it
- std::int64_t validation_freq = 1;       ///< validate after every so many epochs
+ std::int64_t validation_steps = 0; ///< stop validating early; 0: all of it
+ std::int64_t validation_freq = 1; ///< validate after every so many epochs
  /// How much a record counts, by its class: one number per class of int labels. Of models whose loss takes weights.
  std::vector<double> class_weight{};
  std::int64_t steps_per_epoch = 0; ///< stop an epoch early; 0: the whole data set
- bool shuffle = true;              ///< in an order that depends on the model's seed and the epoch
+ bool shuffle = true; ///< in an order that depends on the model's seed and the epoch
  int verbose =
   1; ///< progress on stderr. 0: none; 1: a line that moves, in a log file now and then a line; 2: a line per epoch
  std::int64_t prefetch = 2; ///< batches assembled ahead
@@ -27140,12 +26654,9 @@ struct fit_options {
  bool resume = false;
 };
 
-}
 // ---- tapegraph/nn/history.hpp ----
 
 // ---- tapegraph/nn/log_list.hpp ----
-
-namespace tapegraph {
 
 /// A number that a metric gives, or that training logs: "val_loss", 0.31.
 struct named_value {
@@ -27196,12 +26707,6 @@ public:
 private:
  std::vector<named_value> values_;
 };
-
-TG_COMPILED(nn, void log_list::refuse<void>(std::string_view, std::string_view) const)
-
-}
-
-namespace tapegraph {
 
 template <class T>
 class tensor;
@@ -27270,11 +26775,11 @@ struct measured_result : step_result {
 struct epoch_result {
  double loss = 0, accuracy = 0;
  double validation_loss = 0, validation_accuracy = 0; ///< 0 where nothing was validated
- double seconds = 0;                                  ///< training, without validation
- double ingestion_seconds = 0;                        ///< of these: waiting for the data set
+ double seconds = 0; ///< training, without validation
+ double ingestion_seconds = 0; ///< of these: waiting for the data set
  std::int64_t steps = 0, records = 0;
  std::vector<named_value> metrics{}, validation_metrics{}; ///< of models that have some
- std::int64_t epoch = 0;                                   ///< its number, from 0
+ std::int64_t epoch = 0; ///< its number, from 0
  log_list logs{}; ///< all values by name: "loss", "val_loss", those of metrics, and what callbacks added
 };
 
@@ -27295,7 +26800,6 @@ bool more_is_better(std::string_view name, better which) {
  return false;
 }
 
-/// A file that was written whole: `fopen` without the cost of streams. Throws data_error that names it.
 template <class = void>
 void write_text_file(const std::string& path, const std::string& text) {
  std::FILE* const file = std::fopen(path.c_str(), "wb");
@@ -27304,18 +26808,16 @@ void write_text_file(const std::string& path, const std::string& text) {
  if (std::fclose(file) != 0 || !complete) throw data_error("'" + path + "': writing failed");
 }
 
-/// 17 significant digits, which give the same double again.
 inline std::string exact_text(double value) {
  char text[32];
  return {text, static_cast<std::size_t>(std::snprintf(text, sizeof text, "%.17g", value))};
 }
-
 }
 
 /// What `fit` returns.
 struct history {
  std::vector<epoch_result> epochs; ///< in the order in which they were trained
- bool interrupted = false;         ///< ended early, by Ctrl-C or a time limit: may be resumed
+ bool interrupted = false; ///< ended early, by Ctrl-C or a time limit: may be resumed
  std::string stopped_by{};         ///< why it ended early: "early_stopping: ..."; otherwise empty
 
  /// A value over the epochs, NaN in those that do not have it (validation_freq). Throws argument_error for a name that no epoch
@@ -27427,20 +26929,7 @@ std::string history::csv() const {
  return result;
 }
 
-TG_COMPILED(nn, bool detail::more_is_better<void>(std::string_view, better))
-TG_COMPILED(nn, void detail::write_text_file<void>(const std::string&, const std::string&))
-TG_COMPILED(nn,
-   const metric_numbers& measured_result::array_of<void>(const std::vector<metric_numbers>&, std::string_view))
-TG_COMPILED(nn, std::vector<std::string> history::names<void>() const)
-TG_COMPILED(nn, std::vector<double> history::operator[]<void>(std::string_view) const)
-TG_COMPILED(nn, std::size_t history::best_epoch<void>(std::string_view, better) const)
-TG_COMPILED(nn, std::string history::text<void>() const)
-TG_COMPILED(nn, std::string history::csv<void>() const)
-
-}
 // ---- tapegraph/nn/metric_values.hpp ----
-
-namespace tapegraph {
 
 /// What a metric has accumulated: its state, by the names it gave.
 class metric_values {
@@ -27464,7 +26953,6 @@ public:
 private:
  std::span<const entry> entries_;
 };
-
 }
 // ---- tapegraph/nn/model_base.hpp ----
 
@@ -27474,7 +26962,6 @@ private:
 
 namespace tapegraph::detail {
 
-/// "block/3/kernel"
 template <class View>
 std::string path_of_variable(const View& view, int i) {
  std::string path = path_of(view.scopes, view.variables[i].scope);
@@ -27482,15 +26969,12 @@ std::string path_of_variable(const View& view, int i) {
  return path.append(view.variables[i].name);
 }
 
-/// How variables of an element type that occurs are drawn; null where the type does not occur.
 struct first_value_functions {
  void (*of_float)(float*, const shape&, const initializer&, std::uint64_t, std::string_view) = nullptr;
  void (*of_double)(double*, const shape&, const initializer&, std::uint64_t, std::string_view) = nullptr;
- any_tensor (*project)(const constraint&, const any_tensor&) = nullptr; ///< of what a variable is taken back to
+ any_tensor (*project)(const constraint&, const any_tensor&) = nullptr;
 };
 
-/// The first values of variable i. Those of init::value_of are drawn again for the variable that they are of, whatever has become of
-/// it meanwhile.
 template <class View>
 any_tensor first_value(const View& view, int i, std::uint64_t seed, const first_value_functions& draw) {
  const ir::entry& e = view.nodes[view.variables[i].node];
@@ -27520,7 +27004,6 @@ template <class View>
 any_tensor first_value(const View& view, int i, std::uint64_t seed) {
  return first_value(view, i, seed, {&initialize<float>, &initialize<double>});
 }
-
 }
 // ---- tapegraph/nn/state_archive.hpp ----
 
@@ -27631,13 +27114,9 @@ private:
  task task_;
  std::string origin_, prefix_;
 };
-
-TG_COMPILED(nn, class basic_state_archive<void>)
-
 }
 
 using state_archive = detail::basic_state_archive<>;
-
 }
 // ---- tapegraph/nn/summary.hpp ----
 
@@ -27649,7 +27128,6 @@ using state_archive = detail::basic_state_archive<>;
 
 namespace tapegraph::detail {
 
-/// What stands before the paths of metrics' variables, so that no layer's can be taken for one.
 inline constexpr std::string_view metrics_scope = "__metrics__";
 
 template <class Value>
@@ -27660,11 +27138,9 @@ constexpr auto wide_value(const Value& value) {
   return value;
 }
 
-/// The state of one metric in graph mode.
 class graph_metric_state {
 public:
  constexpr explicit graph_metric_state(graph_scope scope) : scope_(scope) {}
- /// Adds to the state of this name and shape; its extents must be numbers.
  constexpr void add(std::string_view name, const shape& dims, const auto& value) const {
   const graph_node sum = scope_.variable<double>(name, dims, {init::zeros{}, false});
   scope_.assign(sum, sum + wide_value(value));
@@ -27682,7 +27158,6 @@ private:
  graph_scope scope_;
 };
 
-/// The same in eager mode; updates apply at the end of the step.
 class eager_metric_state {
 public:
  eager_metric_state(eager_context* context, std::string path) : context_(context), path_(std::move(path)) {}
@@ -27705,7 +27180,6 @@ public:
 private:
  eager_context* context_;
 };
-
 }
 // ---- tapegraph/nn/measured.hpp ----
 
@@ -27780,10 +27254,6 @@ private:
  template <fixed_string Name>
  static constexpr std::string_view dim_name = Name.view();
 };
-
-}
-
-namespace tapegraph {
 
 struct none {};
 
@@ -27953,7 +27423,6 @@ constexpr auto sealed_result(const Result& r) {
  else
   return sealed_output(r);
 }
-
 }
 }
 
@@ -27964,61 +27433,6 @@ struct std::tuple_element<I, tapegraph::outputs<Outputs...>> {
  using type = std::remove_cvref_t<decltype(std::declval<tapegraph::outputs<Outputs...>>().template get<I>())>;
 };
 // ---- tapegraph/nn/losses.hpp ----
-
-// ---- tapegraph/ops/reduction/softmax.hpp ----
-
-/// logsumexp, softmax, log_softmax.
-
-namespace tapegraph {
-
-/// log(sum(exp(x))), shifted by the maximum so that nothing overflows; an infinite maximum is not shifted by, so that
-/// only infinities give infinity and not NaN.
-template <tensor_like A>
-constexpr auto logsumexp(const A& x, axes over = {}, reduce_options options = {},
-      std::source_location where = std::source_location::current()) {
- return detail::in_float(x, where, [&](const auto& operand) {
-  const auto value = eval(operand, where);
-  const auto largest = max(value, over, {.keepdims = true}, where);
-  const auto infinite = abs(largest) == std::numeric_limits<double>::infinity();
-  const auto shift = eval(stop_gradient(tapegraph::where(infinite, 0, largest)), where);
-  const auto total = eval(log(sum(exp(value - shift), over, {.keepdims = true}, where)) + shift, where);
-  return detail::without_kept_axes(total, over.bits(shape_of(value).rank()), options.keepdims, where);
- });
-}
-
-namespace detail {
-/// The largest element along an axis, kept, by which softmax shifts; -infinity where the axis has no elements.
-template <handle A>
-constexpr auto largest_along(const A& x, int axis, std::source_location where) {
- const std::int64_t mask = axes(axis).bits(shape_of(x).rank());
- return stop_gradient(invoke<max_op>({mask, 1 | reduce_op::empty_allowed}, nullptr, where, x));
-}
-}
-
-/// log(softmax(x)) along an axis, as (x - max) - log(sum(exp(x - max))): the difference comes first, so that what the largest
-/// elements lose to the others is not rounded away with their size. NaN where softmax is.
-template <tensor_like A>
-constexpr auto log_softmax(const A& x, int axis = -1, std::source_location where = std::source_location::current()) {
- return detail::in_float(x, where, [&](const auto& operand) {
-  const auto value = eval(operand, where);
-  const auto shifted = eval(value - detail::largest_along(value, axis, where), where);
-  const auto total = eval(log(sum(exp(shifted), axis, {.keepdims = true}, where)), where);
-  return eval(shifted - total, where);
- });
-}
-
-/// exp(x) / sum(exp(x)) along an axis; empty where the axis is. NaN where all elements are -infinity or one is +infinity, as in
-/// TensorFlow and PyTorch.
-template <tensor_like A>
-constexpr auto softmax(const A& x, int axis = -1, std::source_location where = std::source_location::current()) {
- return detail::in_float(x, where, [&](const auto& operand) {
-  const auto value = eval(operand, where);
-  const auto raised = eval(exp(value - detail::largest_along(value, axis, where)), where);
-  return eval(raised / sum(raised, axis, {.keepdims = true}, where), where);
- });
-}
-
-}
 
 /// Losses. A loss is an empty type with `operator()(output, labels)`, the mean loss of the batch; `labels(type, shape)`, element
 /// type and shape of the labels for an output of this type and shape; and, where it has a meaning, `accuracy(output, labels)`,
@@ -28036,20 +27450,17 @@ struct tensor_spec {
 };
 
 namespace detail {
-/// A shape without its last axis.
 constexpr shape dims_without_last(const shape& from) {
  shape dims;
  dims.attach(from.table());
  for (int i = 0; i + 1 < from.rank(); ++i) dims.push_back(from[i]);
  return dims;
 }
-/// x without its last axis, whose extent is 1.
 template <handle A>
 constexpr auto without_last_axis(const A& x) {
  const shape target = dims_without_last(shape_of(x));
  return invoke<reshape_op>({}, &target, std::source_location::current(), x);
 }
-/// The mean over the last axis; of values without axes behind the batch, the values.
 template <tensor_like A>
 constexpr auto mean_of_record(const A& values) {
  if (shape_of(values).rank() < 2) return eval(values);
@@ -28118,10 +27529,6 @@ struct mean_squared_error {
  static constexpr auto each(auto x, auto z) { return square(x - z); }
  static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
 };
-
-}
-
-namespace tapegraph {
 
 template <fixed_string Name, class Part>
 struct part_on {
@@ -28304,11 +27711,8 @@ struct objective_value {
  Total total;
  Parts parts;
 };
-
-}
 }
 
-namespace tapegraph {
 namespace detail {
 
 template <class Loss>
@@ -28504,11 +27908,7 @@ private:
   }
  }
 };
-
 }
-}
-
-namespace tapegraph {
 
 template <class Loss, class... Metrics>
 struct measured {
@@ -28578,7 +27978,6 @@ private:
   f(metric_part<Part>::name, [&](const metric_values& v) { return metric.result(v); });
  }
 };
-
 }
 }
 // ---- tapegraph/nn/optimizers.hpp ----
@@ -28657,7 +28056,6 @@ private:
  alignas(std::max_align_t) std::byte memory_[capacity]{};
 };
 
-#if TG_DEFINES(nn)
 TG_DEFINITION double hyperparameter::used(std::int64_t step, const char* optimizer, const char* member) const {
  value_ = at(step - 1);
  if (!(value_ >= 0) || !std::isfinite(value_)) refuse(value_, step, optimizer, member, "must not be negative");
@@ -28683,7 +28081,6 @@ TG_DEFINITION void hyperparameter::refuse(double value, std::int64_t step, const
       (std::isfinite(value) ? rule : "must be finite") + ", step " + std::to_string(step) + " has " +
       digits);
 }
-#endif
 
 /// The learning rate of an optimizer, or of the one in a chain.
 template <class Optimizer>
@@ -28693,7 +28090,6 @@ hyperparameter& learning_rate_of(Optimizer& optimizer) {
  else
   return learning_rate_of(optimizer.main());
 }
-
 }
 
 /// Optimizers. An optimizer is a plain struct. Its members may change between steps without compiling anything: `numbers(step)`
@@ -28744,7 +28140,6 @@ using momentum = basic_momentum<false>;
 using nesterov_momentum = basic_momentum<true>;
 
 namespace detail {
-/// The size of Adam's step: learning_rate sqrt(1 - beta2^t) / (1 - beta1^t).
 inline double adam_step_size(double learning_rate, double beta1, double beta2, std::int64_t step) {
  const auto t = static_cast<double>(step);
  return learning_rate * std::sqrt(1 - std::pow(beta2, t)) / (1 - std::pow(beta1, t));
@@ -28775,7 +28170,6 @@ struct adam {
   slots.assign(w, w - n[0] * next_m / (sqrt(next_v) + n[3]));
  }
 };
-
 }
 // ---- tapegraph/nn/graph_updates.hpp ----
 
@@ -28787,7 +28181,6 @@ struct adam {
 namespace tapegraph::ir {
 
 namespace detail {
-/// The path of a variable, as patterns are held against it.
 constexpr list<char> path_text(const trace& t, int variable) {
  list<std::string_view> names;
  list<int> indices;
@@ -28812,13 +28205,10 @@ constexpr list<char> path_text(const trace& t, int variable) {
 }
 }
 
-/// State of an optimizer for one variable, as graph nodes.
 class graph_slots {
 public:
- /// `optimizer`: of a session's model, which one it is, and `number`, which of those that change the variable.
  constexpr graph_slots(graph_scope scope, int variable, int optimizer = 0, int number = 0)
   : scope_(scope), variable_(variable), optimizer_(optimizer), number_(number) {}
- /// Asked for again, the same.
  constexpr graph_node state(const graph_node& w, std::string_view name) const {
   trace& t = scope_.owner();
   const variable_entry v = t.variables[variable_];
@@ -28830,7 +28220,6 @@ public:
   return made;
  }
  constexpr void assign(const graph_node& target, const auto& value) const { scope_.assign(target, value); }
- /// Whether the variable's path matches a pattern, as variable_list::set_trainable has it.
  constexpr bool matches(std::string_view pattern) const {
   const list<char> text = detail::path_text(scope_.owner(), variable_);
   return tapegraph::detail::path_matches(pattern, {text.begin(), static_cast<std::size_t>(text.size())});
@@ -28841,7 +28230,6 @@ private:
  int variable_, optimizer_, number_;
 };
 
-/// An optimizer's view of some rows of one variable: state is gathered by the same indices, and assignments write rows.
 class graph_row_slots {
 public:
  static constexpr bool sparse = true;
@@ -28851,14 +28239,12 @@ public:
  constexpr graph_node state(const graph_node&, std::string_view name) const {
   return rows_of(slots_.state(table_, name));
  }
- /// `target`: rows of the variable or of its state, as gathered.
  constexpr void assign(const graph_node& target, const auto& value) const {
   trace& t = target.owner();
   const graph_node whole(&t, t.argument(target.id(), 0));
   slots_.assign(whole, assign_rows(whole, indices_, eval(value)));
  }
  constexpr graph_node rows_of(const graph_node& table) const { return gather(table, indices_, 0, 0); }
- /// A derivative by these rows as one by the whole variable.
  constexpr graph_node whole(const graph_node& rows) const {
   return eval(assign_rows(zeros_like(table_), indices_, rows));
  }
@@ -28871,7 +28257,6 @@ private:
 
 namespace detail {
 
-/// Whether nothing but the gathers in t.row_uses reads the variables they are of; otherwise the trace has failed.
 constexpr bool gathered_only(trace& t) {
  list<int> noted(t.nodes.size(), 0);
  for (const row_use_entry& use : t.row_uses) noted[use.node] = noted[t.variables[use.variable].node] = 1;
@@ -28888,8 +28273,6 @@ constexpr bool gathered_only(trace& t) {
  return true;
 }
 
-/// dL/d(rows of a variable) and the indices of the rows, from those of each of its uses. `first`: of the variable's uses in
-/// `found`, which holds dL/d(rows) of t.row_uses, -1 where the loss does not depend on them. Node -1 where it depends on none.
 constexpr gradient_entry row_gradient(trace& t, int variable, const list<int>& found, int first) {
  bool any = false;
  for (int k = 0; k < t.row_uses.size(); ++k)
@@ -28910,12 +28293,7 @@ constexpr gradient_entry row_gradient(trace& t, int variable, const list<int>& f
  const graph_node all = tapegraph::detail::rows_together(rows.begin(), rows.size(), behind);
  return {variable, graph_node(sum_of_equal_rows(all, where)).id(), where.id()};
 }
-
 }
-
-}
-
-namespace tapegraph::ir {
 
 template <std::size_t Count>
 struct traced_numbers {
@@ -29004,7 +28382,6 @@ constexpr void trace_updates(trace& t, const graph_gradients& gradients) {
   });
  }
 }
-
 }
 
 /// What a compiled model's programs trace: training, evaluation, prediction. The same functions run at compile time for
@@ -29025,7 +28402,6 @@ constexpr auto trace_model(trace& t) {
   [&](const auto&... each) { return tapegraph::detail::sealed_output(Model::get()(root, each...)); }, x);
 }
 
-/// "mean_squared_error", as the compiler spells the type, without its namespaces.
 template <class T>
 constexpr std::string_view type_name() {
  std::string_view name = __PRETTY_FUNCTION__;
@@ -29045,7 +28421,6 @@ struct loss_text<measured<Loss, Metrics...>> : loss_text<Loss> {};
 struct labels_prefix {
  static constexpr std::string_view name = "labels of ";
 };
-/// What messages call a column of labels.
 template <class Loss>
 constexpr std::string_view labels_name(int column) {
  const std::string_view name = tapegraph::detail::objective<Loss>::column_names[static_cast<std::size_t>(column)];
@@ -29059,8 +28434,6 @@ constexpr void fail_of_variable(trace& t, int variable, const char* what) {
 }
 }
 
-/// What the variables' regularizers add to the model's loss. Whoever has one has nn/regularizer.hpp: before the model, whose type is
-/// therefore asked for.
 template <class Model>
 constexpr void add_penalties(trace& t) {
  if constexpr (requires { sizeof(tapegraph::detail::penalties<Model>); })
@@ -29070,7 +28443,6 @@ constexpr void add_penalties(trace& t) {
         "regularizer: needs #include <tapegraph/nn/regularizer.hpp>");
 }
 
-/// A loss and, behind it, what the regularizers of some variables add to it: of those for which wanted[variable] != 0.
 template <class Model>
 constexpr int with_penalties(trace& t, int loss, const list<int>& wanted) {
  int refused = -1;
@@ -29083,7 +28455,6 @@ constexpr int with_penalties(trace& t, int loss, const list<int>& wanted) {
  return loss;
 }
 
-/// Takes the new values of variables back to what their constraints say.
 template <class Model>
 constexpr void apply_constraints(trace& t) {
  if constexpr (requires { sizeof(tapegraph::detail::projections<Model>); })
@@ -29093,7 +28464,6 @@ constexpr void apply_constraints(trace& t) {
         "constraint: needs #include <tapegraph/nn/constraint.hpp>");
 }
 
-/// Element types and shapes of what a model returns.
 template <class Y>
 constexpr auto output_specs(const Y& y) {
  using pack = tapegraph::detail::output_pack<Y>;
@@ -29105,7 +28475,6 @@ constexpr auto output_specs(const Y& y) {
  return specs;
 }
 
-/// Labels, the loss (output 0), accuracy where there is one, and metrics of what a model returns.
 template <class Loss, class Y>
 constexpr void trace_objective(trace& t, const Y& y) {
  using objective = tapegraph::detail::objective<Loss>;
@@ -29144,7 +28513,6 @@ constexpr void trace_objective(trace& t, const Y& y) {
  }
 }
 
-/// The model in training and its loss, output 0.
 template <class Model, class Spec, class Loss>
 struct forward_trace {
  static constexpr void build(trace& t) {
@@ -29155,7 +28523,6 @@ struct forward_trace {
  }
 };
 
-/// The loss times a scale that is a variable of the optimizer's, in its scope.
 template <class T>
 constexpr graph_node scaled_loss(trace& t, const graph_node& loss, const graph_scope& own, int state_of = 0) {
  if (loss.type() != dtype::f32 && loss.type() != dtype::f64) {
@@ -29172,12 +28539,10 @@ constexpr graph_node scaled_loss(trace& t, const graph_node& loss, const graph_s
  return eval(loss * tapegraph::detail::as_type_of(loss, scale));
 }
 
-/// The loss, `Scaled` where an optimizer wants it so, differentiated by every trainable variable.
 template <class Model, class Spec, class Loss, bool Scaled = false>
 struct gradient_trace {
  using previous = forward_trace<Model, Spec, Loss>;
  static constexpr void build(trace& t) { differentiate(t, t.outputs[0].node); }
- /// The same of `loss`, a scalar.
  static constexpr void differentiate(trace& t, int loss) {
   if (!detail::gathered_only(t)) return;
   list<int> nodes, indices, by_rows(t.variables.size(), 0);
@@ -29204,7 +28569,6 @@ struct gradient_trace {
  }
 };
 
-/// The loss, output 0, accuracy where there is one, and the gradients; nothing is updated.
 template <class Model, class Spec, class Loss>
 struct gradient_output_trace {
  using previous = gradient_trace<Model, Spec, Loss>;
@@ -29220,7 +28584,6 @@ struct gradient_output_trace {
  }
 };
 
-/// The optimizer's update of every variable that has a gradient.
 template <class Model, class Spec, class Loss, class Optimizer>
 struct training_trace {
  using previous = gradient_trace<Model, Spec, Loss, tapegraph::detail::scales_loss<Optimizer>()>;
@@ -29242,7 +28605,6 @@ struct evaluation_trace {
  }
 };
 
-/// `Training` traces the model as training sees it, for the layer table.
 template <class Model, class Spec, bool Training = false>
 struct prediction_trace {
  static constexpr void build(trace& t) {
@@ -29258,11 +28620,7 @@ struct prediction_trace {
   t.assignments.clear();
  }
 };
-
 }
-}
-
-namespace tapegraph {
 
 /// The layer table of a model: type, output shape and parameters of each layer, and totals.
 struct model_summary {
@@ -29331,7 +28689,6 @@ inline std::int64_t elements_of(const ir::program_view& v, int node) {
  return count;
 }
 
-/// What an operation between layers is called, if people count it as one. A mean is known by what it says of its sum.
 template <class = void>
 std::string layer_like(const ir::program_view& v, int node) {
  const ir::entry& e = v.nodes[node];
@@ -29351,7 +28708,6 @@ std::string layer_like(const ir::program_view& v, int node) {
  return layer.append(rank == 3 ? "1d" : "2d");
 }
 
-/// Reads a model's table off its trace.
 template <class = void>
 model_summary describe_model(const ir::program_view& v) {
  model_summary s;
@@ -29378,16 +28734,7 @@ model_summary describe_model(const ir::program_view& v) {
  }
  return s;
 }
-
 }
-
-TG_COMPILED(nn, std::string detail::batch_shape<void>(const ir::program_view&, int))
-TG_COMPILED(nn, std::string detail::layer_like<void>(const ir::program_view&, int))
-TG_COMPILED(nn, model_summary detail::describe_model<void>(const ir::program_view&))
-
-}
-
-namespace tapegraph {
 
 /// Options of compile.
 struct compile_options {
@@ -29450,7 +28797,6 @@ struct load_report {
 
 namespace detail {
 
-/// All elements of a variable, float or double.
 template <class = void>
 void fill_state(variable& v, double value) {
  if (value == 0) return;
@@ -29461,7 +28807,6 @@ void fill_state(variable& v, double value) {
   std::fill_n(static_cast<float*>(to), v.size(), static_cast<float>(value));
 }
 
-/// Weights in files, defined in tapegraph/io/weights.hpp.
 template <class Path>
 struct weight_file;
 template <class Path>
@@ -29469,24 +28814,19 @@ constexpr bool weight_files_known() {
  return requires { sizeof(weight_file<Path>); };
 }
 
-/// What files hold of a model.
 template <class Variables, class Step, class Seed, class Run>
 struct stored_model {
  Variables& variables;
  Step& step;
  Seed& seed;
- Run& run; ///< where its last fit stopped
+ Run& run;
  bool trains;
 };
 using model_to_save = stored_model<const variable_list, const std::int64_t, const std::uint64_t, const state_entries>;
 using model_to_load = stored_model<variable_list, std::int64_t, std::uint64_t, state_entries>;
 
-/// Everything about a model that does not depend on its mode.
 class model_base {
 public:
- /// Writes the model's variables by path as safetensors; an older file is replaced only by a complete new one. Needs
- /// #include <tapegraph/io/weights.hpp>. Throws data_error where writing fails, and argument_error for {.everything = true} in a
- /// hook of fit other than on_checkpoint. Of ranks that train together the chief alone writes: the others' calls do nothing.
  template <class Path>
  void save(const Path& path, const save_options& options = {}) const {
   static_assert(weight_files_known<Path>(), "model.save needs #include <tapegraph/io/weights.hpp>");
@@ -29498,10 +28838,6 @@ public:
    weight_file<Path>::save(path, model_to_save{variables_, step_, options_.seed, run_, trains_}, options);
   }
  }
- /// Reads what `save` wrote, in either mode, or any safetensors file of the same names. Throws data_error for a tensor
- /// that is missing or that the model does not know, shape_error and dtype_error for one that does not fit, argument_error for a
- /// pattern, prefix or name that nothing matches; then nothing of the model has changed. Needs
- /// #include <tapegraph/io/weights.hpp>.
  template <class Path>
  load_report load(const Path& path, const load_options& options = {}) {
   static_assert(weight_files_known<Path>(), "model.load needs #include <tapegraph/io/weights.hpp>");
@@ -29512,29 +28848,22 @@ public:
    return {};
  }
 
- /// Whether `save` and the callbacks of fit write: of ranks that train together the chief alone does.
  bool writes_files() const { return writes_files_; }
 
- /// The model's variables and, behind them, the optimizer's.
  variable_list& variables() { return variables_; }
  const variable_list& variables() const { return variables_; }
- /// Steps trained so far.
  std::int64_t step() const { return step_; }
- /// For steps that are made elsewhere, from `gradients`: as if so many had been trained. Throws argument_error below 0.
  void set_step(std::int64_t step) {
   if (step < 0) throw argument_error("set_step: " + std::to_string(step));
   step_ = step;
  }
- /// The layer table as text: type, output shape and parameters of each layer, and totals.
  template <class = void>
  std::string summary() const {
   model_summary s = summary_;
   s.trainable = trainable_parameter_count();
   return s.text();
  }
- /// Numbers in the model's variables, without the optimizer's.
  std::int64_t parameter_count() const { return summary_.parameters; }
- /// What training changes; frozen variables do not count.
  std::int64_t trainable_parameter_count() const {
   std::int64_t count = 0;
   for (const variable& v : variables_)
@@ -29589,13 +28918,11 @@ protected:
  int rank_ = 0, rank_count_ = 1;
 };
 
-#if TG_DEFINES_FOR_HOST(nn)
 TG_DEFINITION model_base::model_base(const compile_options& options)
  : options_(options), device_(runtime::current_runtime()) {
  if (options.device) device_ = runtime::runtime_for(*options.device);
 }
 TG_DEFINITION model_base::~model_base() = default;
-#endif
 
 template <class>
 void model_base::read_traces(model_base& m, const ir::program_view& model, const ir::program_view& all,
@@ -29623,13 +28950,7 @@ void model_base::read_traces(model_base& m, const ir::program_view& model, const
   made.set_collection(std::string(v.collection));
  }
 }
-
 }
-
-TG_COMPILED(nn,
-   void detail::model_base::read_traces<void>(model_base&, const ir::program_view&, const ir::program_view&,
-             const detail::first_value_functions&, bool))
-
 }
 // ---- tapegraph/nn/training_state.hpp ----
 
@@ -29639,15 +28960,13 @@ namespace tapegraph {
 
 namespace detail {
 
-/// A number of an optimizer whose type is not known here.
 struct optimizer_number {
  void* optimizer = nullptr;
- double (*get)(void*) = nullptr; ///< null: the optimizer has no learning rate
+ double (*get)(void*) = nullptr;
  void (*set)(void*, double) = nullptr;
  double (*save)(void*) = nullptr;
  void (*restore)(void*, double) = nullptr;
 };
-
 }
 
 /// Where training stands; what the hooks of a callback are given.
@@ -29660,12 +28979,12 @@ public:
  training_state(detail::model_base& m, const detail::optimizer_number& rate, metrics_call metrics = nullptr)
   : model_(m), rate_(rate), metrics_(metrics) {}
 
- std::int64_t epoch = 0, epochs = 1;  ///< the epoch's number, from 0, and fit's `epochs`
+ std::int64_t epoch = 0, epochs = 1; ///< the epoch's number, from 0, and fit's `epochs`
  std::int64_t batch = 0, batches = 0; ///< steps of this epoch that are finished, and how many it has
- std::int64_t step = 0;               ///< of the model: the last one that is finished, from 1
- std::int64_t next_step = 1;          ///< in on_batch_begin: the one that begins
- double batch_loss = 0;               ///< of that step alone
- bool validates = false;              ///< whether fit was given anything to validate on
+ std::int64_t step = 0; ///< of the model: the last one that is finished, from 1
+ std::int64_t next_step = 1; ///< in on_batch_begin: the one that begins
+ double batch_loss = 0; ///< of that step alone
+ bool validates = false; ///< whether fit was given anything to validate on
  /// Means over the epoch so far: "loss" and "accuracy"; at the end of an epoch also the model's metrics, and "val_loss", ... Callbacks
  /// may add values, which the history keeps.
  log_list logs{};
@@ -29747,7 +29066,6 @@ namespace detail {
 
 using hook = void (*)(void*, training_state&);
 
-/// One callback: the hooks that it has.
 struct callback_hooks {
  void* object = nullptr;
  std::string_view name;
@@ -29756,7 +29074,6 @@ struct callback_hooks {
  void (*state)(void*, state_archive&) = nullptr;
 };
 
-/// What the caller of fit hands over: its callbacks and its optimizer's learning rate.
 struct fit_hooks {
  const callback_hooks* callbacks = nullptr;
  int count = 0;
@@ -29769,11 +29086,10 @@ constexpr std::string_view callback_name() {
  return name.substr(0, name.find('<'));
 }
 
-#define TG_HOOK(member)                                                                                                \
- if constexpr (requires(C & c, training_state & s) { c.on_##member(s); })                                           \
+#define TG_HOOK(member) \
+ if constexpr (requires(C & c, training_state & s) { c.on_##member(s); }) \
   h.member = [](void* object, training_state& s) { static_cast<C*>(object)->on_##member(s); };
 
-/// C may be const.
 template <class C>
 callback_hooks hooks_of(C& callback) {
  callback_hooks h;
@@ -29794,7 +29110,6 @@ callback_hooks hooks_of(C& callback) {
 }
 #undef TG_HOOK
 
-/// Whether a type has a hook, so that what is no callback, or whose hooks cannot be called, is told.
 template <class C>
 concept training_callback = requires(C& c, training_state& s) {
  c.on_train_begin(s);
@@ -29808,7 +29123,6 @@ concept training_callback = requires(C& c, training_state& s) {
 || requires(C& c, training_state& s) { c.on_test_end(s); }
 || requires(C& c, training_state& s) { c.on_checkpoint(s); };
 
-/// An optimizer's learning rate, or that of the one in a chain; null where there is none.
 template <class Optimizer>
 auto learning_rate_in(Optimizer& optimizer) {
  if constexpr (requires {
@@ -29850,7 +29164,6 @@ optimizer_number changeable_rate(Optimizer& optimizer) {
  }
  return n;
 }
-
 }
 }
 
@@ -29861,12 +29174,10 @@ namespace tapegraph {
 
 namespace detail {
 
-/// A step on a device whose results have been sent to the host, but not waited for.
 struct launched_step {
  std::int64_t loss = -1, accuracy = -1;
 };
 
-/// What one of a model's inputs must be: `extents` below 0 are open. `name`: its column, empty where there is one input.
 struct input_spec {
  std::string_view name;
  dtype type;
@@ -29875,25 +29186,21 @@ struct input_spec {
  std::string (*text)();
 };
 
-/// The columns of a batch: a model's inputs, and behind them its labels.
 using batch_columns = const buffer_view*;
 
-/// What a model does with one batch, in its mode. A call that is not needed may be null, and is not compiled then.
 struct mode_calls {
  std::span<const input_spec> inputs;
- std::span<const std::string_view> labels; ///< names of the label columns; empty: the next one behind
+ std::span<const std::string_view> labels;
  step_result (*step)(model_base&, batch_columns) = nullptr;
  step_result (*measure)(model_base&, batch_columns) = nullptr;
- launched_step (*launch)(model_base&, batch_columns) = nullptr; ///< of modes that run ahead
+ launched_step (*launch)(model_base&, batch_columns) = nullptr;
  step_result (*result_of)(model_base&, const launched_step&) = nullptr;
- int (*use_shards)(model_base&, std::int64_t batch_size, int shards) = nullptr; ///< of models whose batches are cut
+ int (*use_shards)(model_base&, std::int64_t batch_size, int shards) = nullptr;
  void (*count_records)(model_base&,
-      const data::loader&) = nullptr; ///< at the end of an epoch, over ranks that read parts
- /// What its metrics have measured since they were reset; null where it has none.
+      const data::loader&) = nullptr;
  void (*metrics)(const model_base&, std::vector<named_value>&) = nullptr;
 };
 
-/// Whether an index that was refused is this column's.
 template <class = void>
 bool holds_index(const buffer_view& column, const index_error& e) {
  if (column.memory != 0 || (column.type != dtype::i32 && column.type != dtype::i64)) return false;
@@ -29902,8 +29209,6 @@ bool holds_index(const buffer_view& column, const index_error& e) {
             : static_cast<const std::int64_t*>(column.data)[e.position]);
 }
 
-/// Throws range_error that names the column which an index was refused in, if it is one of these; a column without a name is called
-/// `labels(its number)`.
 template <class = void>
 void name_column(const mode_calls& calls, batch_columns columns, std::string_view (*labels)(int),
     const index_error& e) {
@@ -29919,12 +29224,9 @@ void name_column(const mode_calls& calls, batch_columns columns, std::string_vie
  }
 }
 
-/// Which columns of a data set are a model's, and their views in a batch.
 class column_match {
 public:
  static constexpr std::size_t most = 32;
- /// Names find columns; what has no name takes the columns that are left, in order. Throws argument_error for a column that is
- /// missing, and, where the model has names and there may not be more, for one that is nobody's.
  column_match(const mode_calls& calls, const std::vector<data::column_spec>& columns, bool more = false) {
   find(calls, columns, more);
  }
@@ -29932,7 +29234,6 @@ public:
   for (std::size_t i = 0; i < size_; ++i) views_[i] = view(b, places_[i]);
   return views_;
  }
- /// The data set's column of the model's input or, behind those, label `i`.
  std::size_t place(std::size_t i) const { return places_[i]; }
 
 private:
@@ -29951,7 +29252,6 @@ private:
  buffer_view views_[most];
 };
 
-/// The state of one metric among a model's variables, as numbers of the CPU.
 class stored_metric {
 public:
  stored_metric(const variable_list& variables, std::string_view metric) { find(variables, metric); }
@@ -29974,7 +29274,6 @@ void stored_metric::find(const variable_list& variables, std::string_view metric
 
 struct fit_run;
 
-/// Compiled once, by programs that have a model.
 template <class = void>
 class basic_trainer : public model_base {
 protected:
@@ -29986,9 +29285,7 @@ protected:
  history fit_with(const mode_calls& calls, const data::dataset& train, const fit_options& options,
      const fit_hooks& hooks);
  measured_result evaluate_with(const mode_calls& calls, const data::dataset& set, std::int64_t batch_size);
- /// Metrics start anew.
  void reset_metrics();
- /// While it lives metrics measure something else; what they had is theirs again afterwards.
  class metric_state_guard {
  public:
   explicit metric_state_guard(basic_trainer& owner) : owner_(owner) {
@@ -30098,27 +29395,16 @@ void basic_trainer<X>::reset_metrics() {
  for (variable& v : variables_)
   if (v.metric_state()) std::memset(v.own_data(), 0, v.data().outline_view().bytes());
 }
-
-TG_COMPILED(nn, bool holds_index<void>(const buffer_view&, const index_error&))
-TG_COMPILED(nn, void name_column<void>(const mode_calls&, batch_columns, std::string_view (*)(int), const index_error&))
-TG_COMPILED(nn, void stored_metric::find<void>(const variable_list&, std::string_view))
-TG_COMPILED(nn, void column_match::find<void>(const mode_calls&, const std::vector<data::column_spec>&, bool))
-
 }
 }
 
 /// fit, evaluate and what they consist of. Who links the component does not read them.
 
-#if TG_DEFINES(nn) || defined(TG_CUDA)
 // ---- tapegraph/nn/fit_loop.hpp ----
 
 // ---- tapegraph/nn/fit_resume.hpp ----
 
 // ---- tapegraph/nn/fit_position.hpp ----
-
-#include <string>
-#include <string_view>
-#include <vector>
 
 namespace tapegraph::detail {
 
@@ -30266,25 +29552,15 @@ void refuse_missing_callbacks(const fit_hooks& hooks, const state_entries& entri
        " that remembers what it has seen; this call has none, or fewer of them");
  }
 }
-
 }
 // ---- tapegraph/nn/fit_run.hpp ----
 
 // ---- tapegraph/data/class_weights.hpp ----
 
-#include <cmath>
-#include <cstring>
-#include <memory>
-#include <string>
-#include <utility>
-#include <vector>
-
 namespace tapegraph::data {
 
 namespace detail {
 
-/// Columns with one more, "sample_weight", unless they have it, and what is written there: of each record's class, times what the column
-/// held.
 template <class = void>
 class class_weighting {
 public:
@@ -30314,7 +29590,6 @@ public:
  bool weighted() const { return weighted_; }
  std::size_t weight_bytes() const { return columns_[weights_].record_bytes(); }
  std::size_t label_bytes() const { return columns_[labels_].record_bytes(); }
- /// Writes the weight of a record, in whose place the column's own stands, if there is one.
  void weigh(std::int64_t record, const std::byte* label, std::byte* weight) const {
   const double factor = by_class_.empty() ? 1 : by_class_[class_of(record, label)];
   if (columns_[weights_].type == dtype::f64)
@@ -30353,7 +29628,6 @@ private:
  bool weighted_ = false;
 };
 
-/// A data set of records by number with such a column.
 template <class = void>
 class class_weighted_source final : public source {
 public:
@@ -30371,7 +29645,6 @@ private:
  class_weighting<> weighting_;
 };
 
-/// What makes whole batches, with such a column.
 template <class = void>
 class class_weighted_batches final : public batch_source {
 public:
@@ -30432,7 +29705,6 @@ private:
  std::shared_ptr<const batch_source> batches_;
  class_weighting<> weighting_;
 };
-
 }
 
 /// The data set with a column "sample_weight", of type `type` unless it has one: `by_class[label]` of each record's label in column
@@ -30447,24 +29719,10 @@ dataset with_class_weights(const dataset& set, std::vector<double> by_class, std
   return dataset(std::make_shared<detail::class_weighted_batches<>>(set.batches(), std::move(weighting)));
  return dataset(std::make_shared<detail::class_weighted_source<>>(set, std::move(weighting)));
 }
-
-TG_COMPILED(data, dataset with_class_weights<void>(const dataset&, std::vector<double>, std::size_t, dtype))
-
 }
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_PROGRESS_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_IO_PROGRESS_HPP
 // ---- tapegraph/io/progress.hpp ----
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <cstdio>
-#include <initializer_list>
 #include <iostream>
-#include <span>
-#include <string>
-#include <string_view>
 
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -30483,8 +29741,8 @@ struct progress_value {
 
 enum class progress_style {
  automatic, ///< in_place where the stream is a terminal
- in_place,  ///< one line, overwritten, at most ten times a second
- plain,     ///< whole lines: now and then, and at the end of each epoch
+ in_place, ///< one line, overwritten, at most ten times a second
+ plain, ///< whole lines: now and then, and at the end of each epoch
  per_epoch, ///< a line at the end of each epoch
  quiet
 };
@@ -30617,19 +29875,13 @@ private:
  std::int64_t epoch_ = 0, epochs_ = 0, steps_ = 0;
  double started_ = 0, shown_ = 0, interval_ = 0;
 };
-
 }
-#endif
 // ---- tapegraph/nn/interrupt.hpp ----
 
-#include <atomic>
 #include <csignal>
-#include <mutex>
 
 namespace tapegraph::detail {
 
-/// While one lives, Ctrl-C (SIGINT) only sets a flag; the next one ends the process as if nobody had asked. The last one to go puts
-/// the handler back that was there before.
 class interrupt_guard {
 public:
  interrupt_guard() {
@@ -30670,16 +29922,6 @@ private:
   return action;
  }
 };
-
-}
-
-#include <algorithm>
-#include <cmath>
-#include <optional>
-#include <string>
-#include <vector>
-
-namespace tapegraph::detail {
 
 struct measured_sums {
  double loss = 0, accuracy = 0;
@@ -30813,15 +30055,6 @@ fit_sets sets_of(const data::dataset& all, const fit_options& o, const mode_call
  return sets;
 }
 
-}
-
-#include <algorithm>
-#include <string>
-#include <utility>
-#include <vector>
-
-namespace tapegraph::detail {
-
 template <class X>
 void basic_trainer<X>::checkpoint(fit_run& run) {
  note_position(run);
@@ -30929,15 +30162,6 @@ void basic_trainer<X>::restore_position(fit_run& run) {
  s.history.epochs = std::move(p.past.epochs);
  if (p.stopped) s.stop(p.stopped_by);
 }
-
-}
-
-#include <algorithm>
-#include <array>
-#include <optional>
-#include <utility>
-
-namespace tapegraph::detail {
 
 template <class X>
 history basic_trainer<X>::fit_with(const mode_calls& calls, const data::dataset& train, const fit_options& options,
@@ -31155,15 +30379,7 @@ measured_result basic_trainer<X>::evaluate_with(const mode_calls& calls, const d
  data::loader loader((set.parts() > 1 ? set.shard(0, 1) : set).batch(batch_size).prefetch(2));
  return measure_batches(calls, match, loader, 0);
 }
-
-TG_COMPILED(nn, class basic_trainer<void>)
-
 }
-#else
-namespace tapegraph::detail {
-TG_COMPILED(nn, class basic_trainer<void>)
-}
-#endif
 // ---- tapegraph/nn/gradient_list.hpp ----
 
 namespace tapegraph {
@@ -31216,7 +30432,6 @@ private:
 
  std::vector<named_gradient> all_;
 };
-
 }
 // ---- tapegraph/nn/predict_set.hpp ----
 
@@ -31224,11 +30439,9 @@ private:
 
 namespace tapegraph::detail {
 
-/// The outputs of batches, one behind the other.
 template <class = void>
 class basic_output_rows {
 public:
- /// Records from `first` on, of `total` (below 0: not known). Throws shape_error for an output that has not one row per record.
  void add(const any_tensor& part, std::int64_t first, std::int64_t count, std::int64_t total) {
   if (part.rank() == 0 || part.shape()[0].value != count)
    throw shape_error("predict: of a batch of " + std::to_string(count) + " records the output has shape " +
@@ -31247,7 +30460,6 @@ public:
        ", all together " + to_string(whole_.shape()));
   std::memcpy(to_ + static_cast<std::size_t>(first) * row_, part.read(), part.outline_view().bytes());
  }
- /// Of all batches.
  const any_tensor& whole() {
   if (rows_ >= 0 && rows_ != room_) make_room(whole_, rows_, rows_);
   return whole_;
@@ -31265,13 +30477,11 @@ private:
  }
 
  any_tensor whole_;
- std::int64_t room_ = 0, rows_ = -1; ///< rows_: where only the end tells
+ std::int64_t room_ = 0, rows_ = -1;
  std::byte* to_ = nullptr;
  std::size_t row_ = 0;
 };
 using output_rows = basic_output_rows<>;
-
-TG_COMPILED(nn, class basic_output_rows<void>)
 
 template <class T>
 tensor<T> host_copy(const buffer_view& v) {
@@ -31294,7 +30504,6 @@ struct collected<outputs<Outputs...>> {
  }
 };
 
-/// `predict(const tensor<Elements>&...)` of every batch; `calls.inputs` says which columns.
 template <class... Elements, class Check, class Predict>
 auto predict_set(const mode_calls& calls, const data::dataset& set, std::int64_t batch_size, const Check& check,
     const Predict& predict) {
@@ -31322,7 +30531,6 @@ auto predict_set(const mode_calls& calls, const data::dataset& set, std::int64_t
  }
  return collected<result>::of(rows);
 }
-
 }
 
 namespace tapegraph {
@@ -31360,7 +30568,6 @@ void add_shard_calls(mode_calls& calls) {
  calls.count_records = [](model_base& m, const data::loader& from) { static_cast<Derived&>(m).count_records(from); };
 }
 
-/// While it lives, a step is counted that is not made.
 class step_ahead {
 public:
  explicit step_ahead(std::int64_t& step) : step_(step) { ++step_; }
@@ -31371,7 +30578,6 @@ public:
 private:
  std::int64_t& step_;
 };
-
 }
 
 /// What both modes do in the same way, over `step_once`, `measure_once` and `predict_once` of the mode. The loops are in
@@ -31578,10 +30784,6 @@ private:
  Loss loss_;
 };
 
-}
-
-namespace tapegraph {
-
 namespace ir {
 
 template <class Model, class Spec, class Loss>
@@ -31591,7 +30793,6 @@ template <class Model, class Spec, class Loss>
 inline constexpr bool regularizes = traced_stage<forward_trace<Model, Spec, Loss>>::value.used.regularizers > 0;
 template <class Model, class Spec, class Loss>
 inline constexpr bool constrains = traced_stage<forward_trace<Model, Spec, Loss>>::value.used.constraints > 0;
-
 }
 
 namespace detail {
@@ -31605,8 +30806,6 @@ tensor<T> batch_tensor(const buffer_view& v) {
   runtime::current_runtime()->copy(t.view().data, v.data, v.bytes());
  return t;
 }
-
-TG_COMPILED(nn, tensor<float> batch_tensor<float>(const buffer_view&))
 
 template <class Derived, class Trainer, class Model, class Spec, class Loss, class Optimizer>
 class basic_eager_model : public trainable_model<Derived, Spec, Loss, Trainer> {
@@ -31809,7 +31008,6 @@ protected:
  Optimizer optimizer_;
  eager_context context_;
 };
-
 }
 
 template <class Model, class Spec, class Loss, class Optimizer>
@@ -31852,7 +31050,6 @@ private:
   return this->listed(found, context);
  }
 };
-
 }
 // ---- tapegraph/nn/graph_model.hpp ----
 
@@ -31941,7 +31138,6 @@ auto result_tensors(const Fill& fill) {
   return tensor<output_element<Stage, 0>>(std::move(only));
  }
 }
-
 }
 // ---- tapegraph/nn/taped_program.hpp ----
 
@@ -31973,7 +31169,6 @@ constexpr void drop_unneeded_effects(trace& t) {
   if (e.op->kind == operation_kind::effect && needed[t.argument(i, 0)] == 0) detail::drop_effect(t, e);
  }
 }
-
 }
 
 namespace tapegraph {
@@ -32020,7 +31215,6 @@ constexpr input_gradient input_gradient_of() {
    return {&compile_program<input_gradient_trace<Forward>>(), nullptr};
  }
 }
-
 }
 
 namespace detail {
@@ -32220,15 +31414,7 @@ tape_index record_program(const taped_call& call) {
  }
  return first;
 }
-
 }
-
-TG_COMPILED(nn, class detail::basic_program_pool<void>)
-TG_COMPILED(nn, struct detail::basic_refusing_record<void>)
-TG_COMPILED(nn, struct detail::basic_program_record<void>)
-TG_COMPILED(nn, struct detail::basic_output_record<void>)
-TG_COMPILED(nn, tape_index detail::record_program<void>(const detail::taped_call&))
-
 }
 
 namespace tapegraph::detail {
@@ -32438,16 +31624,11 @@ void basic_graph_trainer<X>::predict_with(const prediction_calls& calls, std::ve
 template <class X>
 basic_graph_trainer<X>::~basic_graph_trainer() = default;
 
-TG_COMPILED(nn, class basic_graph_trainer<void>)
-
-}
 // ---- tapegraph/nn/placed_programs.hpp ----
 
 // ---- tapegraph/nn/session/part_programs.hpp ----
 
 // ---- tapegraph/nn/session/parts.hpp ----
-
-namespace tapegraph::detail {
 
 struct parts_of_nodes {
  list<int> part;
@@ -32574,35 +31755,32 @@ struct parts_table<Whole, std::integer_sequence<int, Part...>> {
 };
 template <class Whole>
 using parts_of = parts_table<Whole, std::make_integer_sequence<int, static_cast<int>(places_of<Whole>().size())>>;
-
 }
 
 /// Programs in parts, each on its device: what sessions and compiled models run.
 
 namespace tapegraph::detail {
 
-/// A part of a program and what it is connected to; mostly it is all of it.
 struct session_part {
  const ir::program_view* view = nullptr;
  int place = 0;
  std::unique_ptr<ir::program> program;
  std::vector<variable*> variables;
- std::vector<char> used;         ///< of each variable, whether this part does
- std::vector<char> written;      ///< of each variable, whether this program changes it where it stands
- std::vector<any_tensor> frozen; ///< copies of frozen variables
+ std::vector<char> used;
+ std::vector<char> written;
+ std::vector<any_tensor> frozen;
  struct transfer {
   int part, output, input;
  };
- std::vector<transfer> transfers;                ///< values that earlier parts compute
- std::vector<std::pair<int, variable*>> updates; ///< outputs that are variables' next values
+ std::vector<transfer> transfers;
+ std::vector<std::pair<int, variable*>> updates;
 };
 struct part_programs {
  std::vector<session_part> parts;
- std::vector<std::pair<int, int>> results; ///< of each result, the part and which of its outputs
+ std::vector<std::pair<int, int>> results;
  bool logged = false;
 };
 
-/// "/cpu:1" is the machine's CPU; with `soft` a part is computed there, too, where there is no such GPU, after one line on stderr.
 template <class = void>
 runtime::device_runtime* device_of_place(int place, runtime::device_runtime* elsewhere, bool soft) {
  if (place == place::anywhere) return elsewhere;
@@ -32611,7 +31789,6 @@ runtime::device_runtime* device_of_place(int place, runtime::device_runtime* els
  return runtime::runtime_for(soft ? available_or_cpu(wanted) : wanted);
 }
 
-/// The next part; `variable_of(i)` is the variable that the program calls number i.
 template <class F>
 void add_part(part_programs& p, const compiled_part& from, runtime::device_runtime* device, const F& variable_of) {
  const ir::program_view& view = *from.program;
@@ -32655,7 +31832,6 @@ void add_part(part_programs& p, const compiled_part& from, runtime::device_runti
  p.parts.push_back(std::move(part));
 }
 
-/// Values of earlier parts. Between GPUs they go by way of the CPU.
 template <class = void>
 void receive_values(part_programs& p, session_part& to) {
  for (const session_part::transfer& t : to.transfers) {
@@ -32670,7 +31846,6 @@ void receive_values(part_programs& p, session_part& to) {
  }
 }
 
-/// When all parts have run, variables change: those of which holds_still(variable) is false.
 template <class F>
 void apply_updates(part_programs& p, const F& holds_still) {
  for (session_part& part : p.parts)
@@ -32686,20 +31861,12 @@ void apply_updates(part_programs& p, const F& holds_still) {
   }
 }
 
-}
-
-/// Compiled models whose parts have been placed by scope.with_device: a program for each part, as in a session.
-
-namespace tapegraph::detail {
-
-/// Whether a trace has parts on devices of their own.
 template <class Trace>
 inline constexpr bool is_placed = anything_placed<ir::traced_stage<Trace>>();
 
-/// What every run of a model's programs is given.
 struct placed_run {
  variable_list& variables;
- runtime::device_runtime* device; ///< where what no block names is computed, and where batches are
+ runtime::device_runtime* device;
  bool soft_placement, check, training;
  random_state random;
 };
@@ -32712,7 +31879,6 @@ bool holds_still(variable_list& variables, const variable& v) {
  return owner != nullptr && owner->frozen();
 }
 
-/// Runs the parts, made when first asked for; `prepare(program)` sets its numbers. Variables change when all have run.
 template <class F>
 void run_parts(part_programs& p, std::span<const compiled_part> parts, const placed_run& run, batch_columns columns,
    const F& prepare) {
@@ -32759,7 +31925,6 @@ void run_parts(part_programs& p, std::span<const compiled_part> parts, const pla
  p.logged = true;
 }
 
-/// Results of a run, copied into tensors where they are.
 template <class = void>
 void copy_results(const part_programs& p, std::span<any_tensor> to) {
  for (std::size_t k = 0; k < to.size(); ++k)
@@ -32771,7 +31936,6 @@ void change_variables(part_programs& p, const placed_run& run) {
  apply_updates(p, [&](const variable& v) { return run.training && holds_still(run.variables, v); });
 }
 
-/// Loss and accuracy of a run, after which variables have changed.
 template <class = void>
 step_result finish_parts(part_programs& p, const placed_run& run) {
  step_result result;
@@ -32790,12 +31954,10 @@ step_result finish_parts(part_programs& p, const placed_run& run) {
  return result;
 }
 
-/// What a compiled model with placed parts has beside its variables.
 struct placed_programs {
  part_programs training{}, evaluation{}, prediction{};
- std::unique_ptr<std::mutex> predicting = std::make_unique<std::mutex>(); ///< one at a time
+ std::unique_ptr<std::mutex> predicting = std::make_unique<std::mutex>();
 };
-
 }
 
 namespace tapegraph {
@@ -32872,7 +32034,6 @@ private:
     {this->options_.seed, static_cast<std::uint64_t>(this->step_)}};
  }
 };
-
 }
 
 template <class Model, class Spec, class Loss, class Optimizer>
@@ -32919,12 +32080,9 @@ private:
  }
 };
 
-}
 // ---- tapegraph/nn/model_verdict.hpp ----
 
 // ---- tapegraph/nn/untraced_model.hpp ----
-
-namespace tapegraph {
 
 namespace detail {
 template <class Mode>
@@ -32952,7 +32110,6 @@ private:
  template <class... T>
  tensor<typename detail::value_type_of<Spec>::type> predict_once(const tensor<T>&...) const;
 };
-
 }
 // ---- tapegraph/nn/verdict.hpp ----
 
@@ -33108,10 +32265,6 @@ template <class>
 inline constexpr graph_node some_value{};
 template <class>
 using node_for = graph_node;
-
-}
-
-namespace tapegraph::detail {
 
 template <class Model>
 struct model_type {
@@ -33306,10 +32459,9 @@ constexpr auto model_mistake() {
 }
 
 #endif
-
 }
 
-#ifdef __CUDACC__
+#if defined(__CUDACC__)
 // ---- tapegraph/nn/compile_by_nvcc.hpp ----
 
 /// tg::compile and tg::summarize for nvcc, whose front end writes texts that are template arguments into the host's code by names
@@ -33366,7 +32518,6 @@ auto compile(Spec, const compile_options& options = {}) {
  return detail::compiled_by_nvcc<Mode, detail::model_constant<Model>, Spec>(options, sigmoid_cross_entropy{},
                    none{});
 }
-
 }
 #else
 
@@ -33473,7 +32624,6 @@ template <class Mode, auto Model, class Spec,
  return detail::told_by(
   detail::model_mistake<Mode, detail::model_constant<Model>, Spec, sigmoid_cross_entropy, none>());
 }
-
 }
 
 #endif
@@ -33514,16 +32664,13 @@ Tensor converted(const Tensor& a, dtype type) {
 template <class Tensor>
 inline constexpr forward_kernels kernels{&multiply_add<Tensor>, &add<Tensor>, &converted<Tensor>,
           &transposed_tangent<Tensor>};
-
 }
 
-/// A function's stretch of the tape, from sources to results; what both sweeps need.
 template <class Tensor>
 class recorded_function {
 public:
  using handles = std::vector<Tensor>;
 
- /// A direction without a buffer counts as zero.
  handles push(const handles& tangents) {
   jvp_pass walk(base_, end_, jvp_kernels::kernels<Tensor>);
   for (std::size_t j = 0; j < sources_.size(); ++j)
@@ -33709,7 +32856,6 @@ private:
 public:
  value_type value;
 };
-
 }
 
 /// tg::function: one C++ function as a compiled graph or as an eager callable.
@@ -33718,7 +32864,6 @@ namespace tapegraph {
 
 namespace detail {
 
-/// What a traced function may return: a tensor, a tuple of returnables, or what value_and_gradient, jvp and the like return.
 template <class R>
 struct returned;
 
@@ -33791,7 +32936,6 @@ struct function_trace {
  using result = decltype(call(std::declval<ir::trace&>()));
  static constexpr void build(ir::trace& t) { returned<result>::record(t, call(t)); }
 };
-
 }
 
 /// A function compiled into a static graph for arguments of given types and shapes; shapes are checked by the compiler.
@@ -33865,7 +33009,6 @@ private:
 
 namespace detail {
 
-/// What tg::function gives where it cannot give a function and that has been said. Nothing of it is defined.
 template <class Mode, class F, class... Specs>
 struct untraced_function {
  untraced_function(const untraced_function&);
@@ -33875,7 +33018,7 @@ struct untraced_function {
  ir::program& program();
 };
 
-#ifdef __CUDACC__
+#if defined(__CUDACC__)
 }
 
 template <class Mode, class F, class... Specs>
@@ -33906,7 +33049,6 @@ constexpr auto function_verdict() {
  }
 }
 
-/// Has a type where nothing is wrong. `Output` is there to be looked into.
 template <class Output, class Mode, class F, class... Specs>
 struct function_if_it_fits {};
 template <class Output, class Mode, class F, class... Specs>
@@ -33916,13 +33058,11 @@ struct function_if_it_fits<Output, Mode, F, Specs...> {
   std::conditional_t<std::is_same_v<Mode, graph>, graph_function<F, Specs...>, eager_function<F, Specs...>>;
 };
 
-/// What is wrong, as a type: the first time a type of facts, then, or where the compiler has said it, untraced_function.
 template <class Mode, class F, class... Specs>
 constexpr auto function_mistake() {
  return shown<typename decltype(function_verdict<F, Specs...>())::type, Mode,
     untraced_function<Mode, F, Specs...>>();
 }
-
 }
 
 /// `function<graph>(f, spec<float, dyn, 784>{}, ...)`. f is a captureless lambda or an empty function object.
@@ -33938,10 +33078,7 @@ template <class Mode, class F, class... Specs, bool = detail::takes<F, detail::n
 
 #endif
 
-}
 // ---- tapegraph/nn/layers/convolution.hpp ----
-
-namespace tapegraph {
 
 /// A kernel's extents are 3 unless given; everything else is as in Keras.
 struct conv2d_layer_options {
@@ -33956,6 +33093,7 @@ struct conv2d_layer_options {
  initializer bias_initializer = init::zeros{};
  regularizer kernel_regularizer{}, bias_regularizer{};
  constraint kernel_constraint{}, bias_constraint{};
+ convolution_algorithm algorithm = convolution_algorithm::automatic; ///< on the CPU (fast_convolution.hpp)
 };
 
 /// A kernel's extent is 3 unless given; everything else is as in Keras.
@@ -33971,6 +33109,7 @@ struct conv1d_layer_options {
  initializer bias_initializer = init::zeros{};
  regularizer kernel_regularizer{}, bias_regularizer{};
  constraint kernel_constraint{}, bias_constraint{};
+ convolution_algorithm algorithm = convolution_algorithm::automatic; ///< on the CPU (fast_convolution.hpp)
 };
 
 namespace detail {
@@ -33985,7 +33124,6 @@ constexpr std::int64_t positive_filters(const Scope& scope, std::int64_t filters
  return scope.require(filters > 0, "convolution: filters must be positive") ? filters : 1;
 }
 
-/// Extents of a kernel: those of the window, and two more.
 constexpr shape kernel_shape(const height_width& size, std::int64_t in, std::int64_t out) {
  return {size[0], size[1], in, out};
 }
@@ -34012,7 +33150,7 @@ constexpr auto conv2d(const Scope& scope, const X& x, const conv2d_layer_options
  const std::int64_t filters = detail::positive_filters(scope, o.filters);
  const auto kernel = scope.variable_like(input, "kernel", {o.kernel_size[0], o.kernel_size[1], channels, filters},
            detail::kernel_options(o));
- const conv2d_options window{.stride = o.stride, .padding = o.padding, .dilation = o.dilation, .groups = o.groups};
+ const conv2d_options window{o.stride, o.padding, o.dilation, o.groups, o.algorithm};
  return scope.leave("conv2d", mark,
      detail::with_bias(scope, conv2d(input, kernel, window, where), filters, o, where));
 }
@@ -34029,15 +33167,12 @@ constexpr auto conv1d(const Scope& scope, const X& x, const conv1d_layer_options
  const std::int64_t filters = detail::positive_filters(scope, o.filters);
  const auto kernel =
   scope.variable_like(input, "kernel", {o.kernel_size, channels, filters}, detail::kernel_options(o));
- const conv1d_options window{.stride = o.stride, .padding = o.padding, .dilation = o.dilation, .groups = o.groups};
+ const conv1d_options window{o.stride, o.padding, o.dilation, o.groups, o.algorithm};
  return scope.leave("conv1d", mark,
      detail::with_bias(scope, conv1d(input, kernel, window, where), filters, o, where));
 }
 
-}
 // ---- tapegraph/nn/layers/dense.hpp ----
-
-namespace tapegraph {
 
 /// Defaults as in Keras.
 struct dense_options {
@@ -34071,10 +33206,7 @@ constexpr auto dense(const Scope& scope, const X& x, const dense_options& option
  }
 }
 
-}
 // ---- tapegraph/nn/layers/dropout.hpp ----
-
-namespace tapegraph {
 
 struct dropout_options {
  double rate = 0.5; ///< the share of elements set to zero
@@ -34093,10 +33225,7 @@ constexpr auto dropout(const Scope& scope, const X& x, const dropout_options& o 
  return scope.leave("dropout", mark, eval(tapegraph::where(drawn >= o.rate, input * (1 / (1 - o.rate)), 0), where));
 }
 
-}
 // ---- tapegraph/nn/layers/layer.hpp ----
-
-namespace tapegraph {
 
 /// A layer of one's own, with a row in the summary: f(scope, input) makes it, of other layers, too, whose rows become this one. The
 /// type is a literal:
@@ -34113,7 +33242,6 @@ constexpr auto layer(const Scope& scope, std::string_view type, const X& x, cons
  scope.enter();
  return scope.leave(type, mark, value);
 }
-
 }
 // ---- tapegraph/nn/layers/normalization.hpp ----
 
@@ -34137,8 +33265,6 @@ struct mean_and_variance {
 };
 
 namespace detail {
-/// Squared distances from `centre`, which has the reduced axes, averaged. In two passes: what one pass subtracts at the end
-/// would cancel. The error is a few epsilons of the variance and (epsilon |mean|)^2, from the mean's own rounding.
 template <handle A>
 constexpr auto squared_distance(const A& x, const A& centre, const axes& over, const variance_options& options,
         std::source_location where) {
@@ -34146,7 +33272,6 @@ constexpr auto squared_distance(const A& x, const A& centre, const axes& over, c
  const extent count = reduced_size(x, over) - extent(options.correction);
  return eval(total / extent_number(total, count), where);
 }
-/// The square root; its derivative at zero is zero.
 template <handle A>
 constexpr auto root(const A& x, std::source_location where) {
  return eval(tapegraph::where(x == 0, 0, sqrt(tapegraph::where(x == 0, 1, x))), where);
@@ -34184,14 +33309,10 @@ constexpr auto moments(const A& x, axes over = {}, variance_options options = {}
   detail::without_kept_axes(centre, mask, options.keepdims, where), spread};
 }
 
-}
-
-namespace tapegraph {
-
 /// Defaults as in Keras.
 struct batch_normalization_options {
  double momentum = 0.99; ///< the share of a moving average that a step keeps (PyTorch's is 1 minus this)
- double epsilon = 1e-3;  ///< added to the variance
+ double epsilon = 1e-3; ///< added to the variance
  bool center = true;     ///< add "beta"
  bool scale = true;      ///< multiply by "gamma"
  initializer beta_initializer = init::zeros{};
@@ -34210,7 +33331,6 @@ constexpr variable_options beta_options(const Options& o) {
  return {.initializer = o.beta_initializer, .regularizer = o.beta_regularizer, .constraint = o.beta_constraint};
 }
 
-/// Batch normalization whose statistics are mean(values, input, axes) of the input and of its squared distances from that.
 template <class Scope, tensor_like X, class Mean>
 constexpr auto normalized_batch(const Scope& scope, const X& x, const batch_normalization_options& o,
         std::source_location where, const Mean& mean_over) {
@@ -34259,7 +33379,6 @@ constexpr auto batch_normalization(const Scope& scope, const X& x, const batch_n
           return total / extent_number(total, detail::reduced_size(input, leading));
          });
 }
-
 }
 // ---- tapegraph/nn/session.hpp ----
 
@@ -34271,7 +33390,6 @@ constexpr auto batch_normalization(const Scope& scope, const X& x, const batch_n
 
 namespace tapegraph::detail {
 
-/// Whether values of a type are fed to a placeholder of another: all to float and double, nothing to types that would lose a fraction.
 constexpr bool is_fed_as(dtype from, dtype to) { return from != to && (to == dtype::f32 || to == dtype::f64); }
 
 template <class From, class To>
@@ -34279,7 +33397,6 @@ void convert_elements(const void* from, void* to, std::int64_t count) {
  for (std::int64_t i = 0; i < count; ++i) static_cast<To*>(to)[i] = static_cast<To>(static_cast<const From*>(from)[i]);
 }
 
-/// The value as the other type; is_fed_as holds.
 template <class = void>
 any_tensor fed_as(const any_tensor& value, dtype to) {
  any_tensor result(to, value.shape());
@@ -34296,7 +33413,6 @@ any_tensor fed_as(const any_tensor& value, dtype to) {
  convert(float{}, double{}, half{}, bfloat16{}, std::int32_t{}, std::int64_t{}, std::uint8_t{}, bool{});
  return result;
 }
-
 }
 // ---- tapegraph/nn/session/fetches.hpp ----
 
@@ -34329,7 +33445,6 @@ constexpr bool operation_like(const void*) { return false; }
 template <class T>
 inline constexpr bool is_operation = operation_like(static_cast<const T*>(nullptr));
 
-/// The number of the variable that a node is; -1 where it is none.
 constexpr int variable_number(const graph_node& v, const char* refusal) {
  ir::trace& t = v.owner();
  if (t.is(v.id(), ir::descriptor_of<ir::variable_op>)) return static_cast<int>(t.words_of(v.id())[0]);
@@ -34355,7 +33470,6 @@ constexpr graph_assignment assignment_of(const graph_node& variable, const E& va
  return result;
 }
 
-/// Whether a variable is one of those that a pattern names; see path_matches.
 constexpr bool variable_matches(const ir::trace& t, int variable, std::string_view pattern) {
  const list<char> path = ir::detail::path_text(t, variable);
  return path_matches(pattern, {path.begin(), static_cast<std::size_t>(path.size())});
@@ -34435,7 +33549,6 @@ template <class Optimizer>
 constexpr graph_operation<Optimizer> training_operation(int number, const Optimizer& optimizer) {
  return {{}, {number}, {optimizer}, false};
 }
-
 }
 
 /// A step of an optimizer for a loss, a scalar: what `fetch("train", minimize(loss, adam{}))` does. Layers see such a run as
@@ -34548,7 +33661,6 @@ constexpr auto group(const Operations&... operations) {
  static_assert((detail::is_operation<Operations> && ...), "group: operations, such as minimize and assign give");
  return detail::joined_operations(operations...);
 }
-
 }
 
 /// What a session's model returns, what a session is fed with, and what it gives.
@@ -34606,7 +33718,6 @@ public:
 /// Printed as the tensor that it is, not as a number.
 template <class T>
 inline constexpr bool has_text<fetched<T>> = true;
-
 }
 
 namespace tapegraph::detail {
@@ -34849,12 +33960,7 @@ void basic_session<X>::finish(session_program& p, bool training) {
  apply_updates(p, [&](const variable& v) { return training && holds_still(v); });
 }
 
-TG_COMPILED(nn, class basic_session<void>)
-
-}
 // ---- tapegraph/nn/session/trace.hpp ----
-
-namespace tapegraph::detail {
 
 template <fixed_string... Text>
 struct name_list {
@@ -35208,7 +34314,7 @@ using session_trace =
 
 template <class Trace>
 constexpr auto run_verdict() {
-#ifdef __CUDACC__
+#if defined(__CUDACC__)
  return std::type_identity<fits>{};
 #else
  if constexpr (!can_be_run<Trace>() && !requires { typename Trace::previous; })
@@ -35217,7 +34323,6 @@ constexpr auto run_verdict() {
   return stage_verdict<ir::traced_stage<Trace>>();
 #endif
 }
-
 }
 
 /// Define-then-run: a model names placeholders and fetches; a session runs fetches by name, fed by name.
@@ -35445,7 +34550,6 @@ private:
  }
  decltype(first_optimizers()) optimizers_ = first_optimizers();
 };
-
 }
 // ---- tapegraph/tensor.hpp ----
 
@@ -35459,8 +34563,8 @@ namespace tapegraph {
 /// How a GPU multiplies the float operands of convolutions and matrix products. Sums are float in each. The CPU, and
 /// devices without such units (compute capability below 8.0), always compute as fp32 says; double is not concerned.
 enum class math_mode : std::uint8_t {
- fp32,  ///< every product in float: the default, because both modes and all devices are compared
- tf32,  ///< on tensor cores, operands rounded to 10 bits: relative error of a factor 2^-11
+ fp32, ///< every product in float: the default, because both modes and all devices are compared
+ tf32, ///< on tensor cores, operands rounded to 10 bits: relative error of a factor 2^-11
  tf32x3 ///< on tensor cores, each operand in two parts: nearly fp32's accuracy
 };
 
@@ -35475,7 +34579,6 @@ inline math_mode current_math_mode() { return detail::math_mode_setting().load(s
 
 /// For the whole process, from the next kernel on. What has been captured for replay keeps the mode it was captured in.
 inline void set_math_mode(math_mode mode) { detail::math_mode_setting().store(mode, std::memory_order_relaxed); }
-
 }
 // ---- tapegraph/eager/creators.hpp ----
 
@@ -35540,7 +34643,6 @@ tensor<std::int32_t> permutation(std::int64_t count, const options& o = {}) {
  using limits = std::numeric_limits<Key>;
  return argsort(integers<Key>({count}, limits::min(), limits::max(), o));
 }
-
 }
 
 /// Tensors from extents: zeros<float>(2, 3) beside zeros<float>({2, 3}); eye, linspace.
@@ -35588,7 +34690,6 @@ tensor<T> uniform(Extents... extents) { return uniform<T>(shape{static_cast<std:
 template <class T, std::integral... Extents>
  requires(sizeof...(Extents) > 0)
 tensor<T> normal(Extents... extents) { return normal<T>(shape{static_cast<std::int64_t>(extents)...}); }
-
 }
 
 struct closeness {
@@ -35628,7 +34729,6 @@ template <class T>
 bool array_equal(const tensor<T>& a, const tensor<T>& b) {
  return a.shape() == b.shape() && std::equal(a.data(), a.data() + a.size(), b.data());
 }
-
 }
 // ---- tapegraph/eager/transforms.hpp ----
 
@@ -35638,7 +34738,6 @@ namespace tapegraph {
 
 namespace detail {
 
-/// Nothing is recorded on this thread while an object of this class lives.
 class recording_pause {
 public:
  recording_pause() : before_(tape_storage::instance().pause()) {}
@@ -35650,7 +34749,6 @@ private:
  int before_;
 };
 
-/// The tape's record of a function with a derivative that the user defined.
 template <class B, class Y, class... X>
 struct custom_record : tape_record {
  B backward_function;
@@ -35689,7 +34787,6 @@ private:
  }
 };
 
-/// The tape's record of a checkpointed function: its operands, and the function, which is run again for the derivative.
 template <class F, class... X>
 struct checkpoint_record : tape_record {
  F f;
@@ -35727,7 +34824,6 @@ private:
   return std::apply([&](const auto&... x) { return any_tensor(eval(f(x...))); }, inputs);
  }
 };
-
 }
 
 template <>
@@ -35788,7 +34884,6 @@ struct mode_transforms<eager> {
   throw shape_error(std::string(what) + ": " + to_string(first) + ", " + to_string(second));
  }
 };
-
 }
 // ---- tapegraph/ops/ops.hpp ----
 
@@ -35809,6 +34904,7 @@ struct conv2d_transpose_options {
  height_width output_padding = default_output;
  height_width dilation = 1;
  std::int64_t groups = 1;
+ convolution_algorithm algorithm = convolution_algorithm::automatic; ///< as convolutions have it
 };
 struct conv1d_transpose_options {
  std::int64_t stride = 1;
@@ -35816,6 +34912,7 @@ struct conv1d_transpose_options {
  std::int64_t output_padding = default_output;
  std::int64_t dilation = 1;
  std::int64_t groups = 1;
+ convolution_algorithm algorithm = convolution_algorithm::automatic; ///< as convolutions have it
 };
 
 namespace detail {
@@ -35833,23 +34930,24 @@ struct convolution_texts {
  };
  static constexpr const char* text(std::int64_t what) {
   switch (what) {
-  case rank1: return "conv1d_transpose: input must be [batch, width, in], the kernel [width, out, in] of known extents";
+  case rank1:
+   return "conv1d_transpose: input must be [batch, width, in], the kernel [width, out, in] of known extents";
   case rank2:
-   return "conv2d_transpose: input must be [batch, height, width, in], the kernel [height, width, out, in] of known "
+   return "conv2d_transpose: input must be [batch, height, width, in], the kernel [height, width, out, in] of "
+    "known "
     "extents";
   case causal: return "conv_transpose: causal padding is for conv1d";
   case output_padding: return "conv_transpose: output_padding does not fit stride and padding";
   case nothing: return "conv_transpose: padding leaves no output";
   case no_pixels: return "conv_transpose: an axis of the image is empty, which only same padding allows";
   case depthwise_rank:
-   return "depthwise_conv: the kernel must have the input's rank, [(height,) width, in, multiplier], of known extents";
+   return "depthwise_conv: the kernel must have the input's rank, [(height,) width, in, multiplier], of known "
+    "extents";
   default: return "depthwise_conv: channels differ";
   }
  }
 };
 
-/// The length whose convolution has `in` outputs: Keras's deconv_output_length for valid and same; with amounts
-/// (in - 1) * stride + span - before - after + output_padding, as PyTorch has it. `fits`: the convolution gives `in`.
 constexpr extent transposed_length(const window_attributes& a, int i, extent in, std::int64_t taps,
         std::int64_t output_padding, bool& fits) {
  const std::int64_t stride = a.stride[i], span = (taps - 1) * a.dilation[i] + 1;
@@ -35872,8 +34970,8 @@ constexpr auto transposed_convolution(const X& x, const W& w, const window_attri
  const auto kernel = eval(w, where);
  const shape from = shape_of(input), taps = shape_of(kernel);
  if (from.rank() != spatial + 2 || taps.rank() != spatial + 2 || !taps.known())
-  return refuse<convolution_texts>(spatial == 1 ? convolution_texts::rank1 : convolution_texts::rank2, where, input,
-          kernel);
+  return refuse<convolution_texts>(spatial == 1 ? convolution_texts::rank1 : convolution_texts::rank2, where,
+          input, kernel);
  if (a.is(padding_mode::causal)) return refuse<convolution_texts>(convolution_texts::causal, where, input, kernel);
  shape target;
  target.attach(from.table());
@@ -35910,7 +35008,6 @@ constexpr auto depthwise(const Convolution& convolve, const X& x, const W& w, Op
  options.groups = taps[last - 1].value;
  return convolve(input, invoke<reshape_op>({}, &grouped, where, kernel), options);
 }
-
 }
 
 /// Keras's Conv2DTranspose: the adjoint of conv2d. x [batch, height, width, in], w [kernel height, kernel width, out, in]
@@ -35923,6 +35020,7 @@ constexpr auto conv2d_transpose(const X& x, const W& w, const conv2d_transpose_o
  for (int i = 0; i < 2; ++i) a.stride[i] = options.stride[i], a.dilation[i] = options.dilation[i];
  a.groups = options.groups;
  detail::set_padding(a, options.padding);
+ a.algorithm = static_cast<std::int64_t>(options.algorithm);
  return detail::transposed_convolution(x, w, a, 2, options.output_padding, where);
 }
 
@@ -35934,6 +35032,7 @@ constexpr auto conv1d_transpose(const X& x, const W& w, const conv1d_transpose_o
  a.stride[1] = options.stride, a.dilation[1] = options.dilation;
  a.groups = options.groups;
  detail::set_padding(a, options.padding);
+ a.algorithm = static_cast<std::int64_t>(options.algorithm);
  return detail::transposed_convolution(x, w, a, 1, {default_output, options.output_padding}, where);
 }
 
@@ -35942,15 +35041,17 @@ constexpr auto conv1d_transpose(const X& x, const W& w, const conv1d_transpose_o
 template <tensor_like X, tensor_like W>
 constexpr auto depthwise_conv2d(const X& x, const W& w, const conv2d_options& options = {},
         std::source_location where = std::source_location::current()) {
- return detail::depthwise([&](const auto& image, const auto& kernel, const auto& o) { return conv2d(image, kernel, o, where); },
-       x, w, options, where);
+ return detail::depthwise(
+  [&](const auto& image, const auto& kernel, const auto& o) { return conv2d(image, kernel, o, where); }, x, w,
+  options, where);
 }
 /// x [batch, width, in], w [kernel, in, multiplier].
 template <tensor_like X, tensor_like W>
 constexpr auto depthwise_conv1d(const X& x, const W& w, const conv1d_options& options = {},
         std::source_location where = std::source_location::current()) {
- return detail::depthwise([&](const auto& image, const auto& kernel, const auto& o) { return conv1d(image, kernel, o, where); },
-       x, w, options, where);
+ return detail::depthwise(
+  [&](const auto& image, const auto& kernel, const auto& o) { return conv1d(image, kernel, o, where); }, x, w,
+  options, where);
 }
 
 /// A depthwise convolution and one of single taps across channels: `pointwise` is [1, 1, in * multiplier, out].
@@ -35965,7 +35066,6 @@ constexpr auto separable_conv1d(const X& x, const W& w, const P& pointwise, cons
         std::source_location where = std::source_location::current()) {
  return conv1d(depthwise_conv1d(x, w, options, where), pointwise, {}, where);
 }
-
 }
 // ---- tapegraph/ops/elementwise/gated_activation.hpp ----
 
@@ -36086,7 +35186,6 @@ template <operand A>
 TG_INLINE constexpr auto hard_swish(const A& x) {
  return apply<hard_swish_op>(x);
 }
-
 }
 // ---- tapegraph/ops/elementwise/hyperbolic.hpp ----
 
@@ -36219,7 +35318,6 @@ template <operand A, operand B>
 TG_INLINE constexpr auto hypot(const A& x, const B& y) {
  return apply<hypot_op>(x, y);
 }
-
 }
 
 /// sinh, cosh, asinh, acosh, atanh. (tanh is in activation.hpp.)
@@ -36296,7 +35394,6 @@ template <operand A>
 TG_INLINE constexpr auto atanh(const A& x) {
  return apply<atanh_op>(x);
 }
-
 }
 // ---- tapegraph/ops/elementwise/rounding.hpp ----
 
@@ -36304,21 +35401,21 @@ TG_INLINE constexpr auto atanh(const A& x) {
 
 namespace tapegraph {
 
-#define TG_ROUNDING(word)                                                                                              \
- struct word##_op : map_op<1> {                                                                                     \
-  static constexpr std::string_view name = #word;                                                               \
-  static constexpr bool integers = true;                                                                         \
-  template <class V>                                                                                             \
-  TG_HD static constexpr V value(V x) {                                                                          \
-   if constexpr (std::is_floating_point_v<V>)                                                                 \
-    return math::word(x);                                                                                  \
-   else                                                                                                       \
-    return x;                                                                                              \
-  }                                                                                                              \
- };                                                                                                                 \
- template <operand A>                                                                                               \
- TG_INLINE constexpr auto word(const A& x) {                                                                        \
-  return apply<word##_op>(x);                                                                                    \
+#define TG_ROUNDING(word) \
+ struct word##_op : map_op<1> { \
+  static constexpr std::string_view name = #word; \
+  static constexpr bool integers = true; \
+  template <class V> \
+  TG_HD static constexpr V value(V x) { \
+   if constexpr (std::is_floating_point_v<V>) \
+    return math::word(x); \
+   else \
+    return x; \
+  } \
+ }; \
+ template <operand A> \
+ TG_INLINE constexpr auto word(const A& x) { \
+  return apply<word##_op>(x); \
  }
 
 TG_ROUNDING(floor)
@@ -36326,7 +35423,6 @@ TG_ROUNDING(ceil)
 TG_ROUNDING(round)
 TG_ROUNDING(trunc)
 #undef TG_ROUNDING
-
 }
 // ---- tapegraph/ops/movement/parts.hpp ----
 
@@ -36377,7 +35473,6 @@ constexpr H take_parts(const H& x, const part* parts, int count, std::source_loc
  const H kept = cuts || ellipses > 1 || rest < 0 ? invoke<slice_op>(a, &cut, where, x) : x;
  return reshapes ? invoke<reshape_op>({}, &target, where, kept) : kept;
 }
-
 }
 // ---- tapegraph/ops/product/einsum.hpp ----
 
@@ -36387,8 +35482,6 @@ constexpr H take_parts(const H& x, const part* parts, int count, std::source_loc
 
 namespace tapegraph::detail {
 
-/// The labels of one tensor's axes, outermost first: letters; an axis that "..." stands for is its distance from the
-/// last of them, counted from 1.
 struct axis_labels {
  char label[2 * max_rank]{};
  int count = 0;
@@ -36399,7 +35492,6 @@ struct axis_labels {
   return -1;
  }
  constexpr bool has(char c) const { return find(c) >= 0; }
- /// One too many is dropped; `full` has told before.
  constexpr void push_back(char c) {
   if (count < 2 * max_rank) label[count++] = c;
  }
@@ -36448,7 +35540,6 @@ inline constexpr label_text label_unknown("einsum: label ? of the result is in n
 inline constexpr label_text label_repeated("einsum: the result names label ? twice");
 inline constexpr label_text diagonal_unknown("einsum: label ? is repeated and its extent is not a number");
 
-/// What does not fit, as literals; those that name a label exist once per letter.
 struct misfit_texts {
  static constexpr std::int64_t reason(misfit what, char label = 'a') {
   return static_cast<std::int64_t>(what) * 128 + label;
@@ -36472,7 +35563,6 @@ struct misfit_texts {
  }
 };
 
-/// A text of einsum, read: the labels of each operand and of the result.
 struct einsum_notation {
  axis_labels in[2], out;
  int ellipsis[3]{-1, -1, -1}; ///< where "..." stands among an operand's (or, last, the result's) labels
@@ -36508,14 +35598,12 @@ struct einsum_notation {
   }
  }
 
- /// Replaces operand k's "..." by the axes it stands for; false when the operand has too few or too many.
  constexpr bool expand(int k, int rank) {
   const int more = rank - in[k].count;
   if (more < 0 || (more > 0 && ellipsis[k] < 0)) return false;
   if (ellipsis[k] >= 0) in[k] = with_ellipsis(in[k], ellipsis[k], more);
   return true;
  }
- /// The result's axes, once the operands' are known: named, or every label that occurs once, in alphabetical order.
  constexpr void complete() {
   int widest = 0;
   for (int k = 0; k < operands; ++k)
@@ -36543,7 +35631,6 @@ private:
   return all;
  }
 };
-
 }
 
 /// einsum of one or two operands, lowered to sums, transposes, reshapes and one matrix product (or one fused
@@ -36553,7 +35640,6 @@ namespace tapegraph {
 
 namespace detail {
 
-/// x with its axes in the order of `wanted`, which names the same labels.
 template <handle H>
 constexpr H ordered(const H& x, const axis_labels& labels, const axis_labels& wanted, std::source_location where) {
  if (labels == wanted) return x;
@@ -36569,7 +35655,6 @@ constexpr H shaped(const H& x, const shape& target, std::source_location where) 
  return invoke<reshape_op>({}, &target, where, x);
 }
 
-/// Sums over the axes that `kept` does not name.
 template <handle H>
 constexpr H summed(const H& x, axis_labels& labels, const axis_labels& kept, std::source_location where) {
  std::int64_t mask = 0;
@@ -36585,7 +35670,6 @@ constexpr H summed(const H& x, axis_labels& labels, const axis_labels& kept, std
  return reduce<sum_op>({mask, 0}, where, x);
 }
 
-/// One axis instead of two of the same label: the elements where both have the same index.
 template <handle H>
 constexpr H diagonal(const H& x, axis_labels& labels, int first, int second, std::source_location where) {
  const char label = labels.label[first];
@@ -36619,7 +35703,6 @@ constexpr H diagonal(const H& x, axis_labels& labels, int first, int second, std
  return invoke<slice_op>(step, &target, where, moved);
 }
 
-/// Every label once.
 template <handle H>
 constexpr H without_repeats(H x, axis_labels& labels, std::source_location where) {
  for (int i = 0; i < labels.count; ++i)
@@ -36634,7 +35717,6 @@ constexpr H without_repeats(H x, axis_labels& labels, std::source_location where
  return x;
 }
 
-/// Whether `order` is `first` and then the labels of `second` and `third`.
 constexpr bool reads(const axis_labels& order, const axis_labels& first, const axis_labels& second,
      const axis_labels& third) {
  axis_labels all = first;
@@ -36643,7 +35725,6 @@ constexpr bool reads(const axis_labels& order, const axis_labels& first, const a
  return order == all;
 }
 
-/// x as matrices: [shared..., rows, columns], or [shared..., columns, rows] with `transposed` where its axes lie so.
 template <handle H>
 constexpr H as_matrices(const H& x, const axis_labels& labels, const axis_labels& shared, const axis_labels& rows,
       const axis_labels& columns, bool& transposed, std::source_location where) {
@@ -36662,7 +35743,6 @@ constexpr H as_matrices(const H& x, const axis_labels& labels, const axis_labels
  return shaped(moved, target, where);
 }
 
-/// x with axes in the order of `all`, of extent 1 where it has none.
 template <handle H>
 constexpr H aligned(const H& x, const axis_labels& labels, const axis_labels& all, std::source_location where) {
  axis_labels own;
@@ -36677,16 +35757,12 @@ constexpr H aligned(const H& x, const axis_labels& labels, const axis_labels& al
  return shaped(moved, target, where);
 }
 
-/// What comes of two operands: a handle of their type or, under vmap, of the type of the one that each example has for itself.
 template <handle A, handle B>
 using contracted = std::remove_cvref_t<decltype(eval(std::declval<const A&>() * std::declval<const B&>()))>;
 
-/// Under vmap the operands' handles differ where all examples share one of them.
 template <handle A, handle B>
 inline constexpr bool same_elements = std::is_same_v<A, B> || !std::is_same_v<mode_of_t<A>, mode_of_t<B>>;
 
-/// The contraction of a and b: axes that both have and `out` does not name are summed over. Every label of `out` is one of
-/// theirs and occurs once, as do those of a and b.
 template <handle A, handle B>
 constexpr contracted<A, B> contract(A a, axis_labels la, B b, axis_labels lb, const axis_labels& out,
          std::source_location where) {
@@ -36758,7 +35834,6 @@ constexpr contracted<A, B> contract(A a, axis_labels la, B b, axis_labels lb, co
  return ordered(shaped(z, target, where), order, out, where);
 }
 
-/// What is wrong with a notation whose axes are known, or -1.
 constexpr std::int64_t problem_of(const einsum_notation& n) {
  if (n.out.count > max_rank) return misfit_texts::reason(misfit::rank);
  for (int i = 0; i < n.out.count; ++i) {
@@ -36768,7 +35843,6 @@ constexpr std::int64_t problem_of(const einsum_notation& n) {
  }
  return -1;
 }
-
 }
 
 /// Einstein's summation with NumPy's notation, for two operands: einsum("bij,bjk->bik", a, b). Axes of one letter are the
@@ -36826,7 +35900,6 @@ constexpr auto einsum(std::string_view subscripts, const A& a,
  x = summed(x, n.in[0], n.out, where);
  return ordered(x, n.in[0], n.out, where);
 }
-
 }
 // ---- tapegraph/ops/product/tensordot.hpp ----
 
@@ -36914,10 +35987,7 @@ constexpr auto vdot(const A& a, const B& b, std::source_location where = std::so
  return tensordot(reshape(a, {-1}, where), reshape(b, {-1}, where), 1, where);
 }
 
-}
 // ---- tapegraph/ops/reduction/norm.hpp ----
-
-namespace tapegraph {
 
 /// The p-norm (sum |x|^p)^(1/p) over axes: p = `order`, 2 unless said otherwise. Order 1 is the sum of magnitudes, infinity
 /// the largest, -infinity the smallest, 0 the number of elements that are not zero (its derivative is zero). Over two axes
@@ -36946,14 +36016,11 @@ constexpr auto norm(const A& x, double order = 2, axes over = {}, reduce_options
  });
 }
 
-}
 // ---- tapegraph/ops/vmap/vmap.hpp ----
 
 // ---- tapegraph/ops/vmap/batched_transforms.hpp ----
 
 // ---- tapegraph/ops/vmap/batched.hpp ----
-
-namespace tapegraph {
 
 template <class Mode, class Tag>
 struct batched_mode;
@@ -37143,7 +36210,6 @@ template <one_handle Mode, class Tag>
 struct batched_results<Mode, Tag> {
  using node = batched<typename Mode::node, Tag>;
 };
-
 }
 
 template <class Mode, class Tag>
@@ -37259,10 +36325,6 @@ private:
  }
 };
 
-}
-
-namespace tapegraph {
-
 namespace detail {
 
 template <class Mode, bool Batched>
@@ -37300,7 +36362,6 @@ private:
   }
  }
 };
-
 }
 
 template <class Mode, class Tag>
@@ -37346,14 +36407,11 @@ private:
  }
 };
 
-}
 // ---- tapegraph/ops/vmap/batching_rules.hpp ----
 
 // ---- tapegraph/ops/convolution/batching.hpp ----
 
 // ---- tapegraph/ops/vmap/batching.hpp ----
-
-namespace tapegraph {
 
 template <class Op>
  requires whole_reduction<Op>
@@ -37415,10 +36473,6 @@ template <class Op>
  requires(Op::batched == batching::images)
 struct batching_rule<Op> : detail::batched_images<Op> {};
 
-}
-
-namespace tapegraph {
-
 template <>
 struct batching_rule<convolution_op> {
  template <class C, class X, class W>
@@ -37456,10 +36510,7 @@ private:
  }
 };
 
-}
 // ---- tapegraph/ops/gather/batching.hpp ----
-
-namespace tapegraph {
 
 template <>
 struct batching_rule<gather_op> {
@@ -37512,10 +36563,7 @@ struct batching_rule<take_along_op> : detail::batched_along<take_along_op> {};
 template <>
 struct batching_rule<put_along_op> : detail::batched_along<put_along_op> {};
 
-}
 // ---- tapegraph/ops/movement/batching.hpp ----
-
-namespace tapegraph {
 
 template <>
 struct batching_rule<reshape_op> {
@@ -37582,10 +36630,7 @@ struct batching_rule<index_map_op> : detail::batched_map<index_map_op> {};
 template <>
 struct batching_rule<index_map_adjoint_op> : detail::batched_map<index_map_adjoint_op> {};
 
-}
 // ---- tapegraph/ops/product/batching.hpp ----
-
-namespace tapegraph {
 
 template <>
 struct batching_rule<matmul_op> {
@@ -37617,10 +36662,6 @@ struct batching_rule<matmul_op> {
   return c.template run<matmul_op>(t, nullptr, side(a), side(b));
  }
 };
-
-}
-
-namespace tapegraph {
 
 inline constexpr int unbatched = std::numeric_limits<int>::min();
 
@@ -37711,17 +36752,9 @@ constexpr auto vmap(F f) {
  return vmap_of<F, Axes...>{f};
 }
 
-}
-
-#ifdef TG_CUDA
-#include <tapegraph/cuda/backend.cuh>
-#endif
-
 // ---- tapegraph/nn/all_optimizers.hpp ----
 
 // ---- tapegraph/nn/optimizers/adadelta.hpp ----
-
-namespace tapegraph {
 
 /// Adadelta (Zeiler 2012) in Keras's form, rms(x) = sqrt(x + epsilon): a <- rho a + (1 - rho) g^2, u = g rms(d) / rms(a),
 /// d <- rho d + (1 - rho) u^2, w <- w - learning_rate u
@@ -37747,10 +36780,7 @@ struct adadelta {
  }
 };
 
-}
 // ---- tapegraph/nn/optimizers/adagrad.hpp ----
-
-namespace tapegraph {
 
 /// Adagrad (Duchi et al. 2011) in Keras's form: a <- a + g^2, w <- w - learning_rate g / sqrt(a + epsilon). `a` starts at
 /// initial_accumulator_value, as the model is made.
@@ -37773,10 +36803,7 @@ struct adagrad {
  }
 };
 
-}
 // ---- tapegraph/nn/optimizers/adamax.hpp ----
-
-namespace tapegraph {
 
 /// Adamax (Kingma and Ba 2015, section 7.1) in Keras's form: m <- m + (1 - beta1)(g - m), u <- max(beta2 u, |g|),
 /// w <- w - learning_rate / (1 - beta1^t) m / (u + epsilon)
@@ -37802,7 +36829,6 @@ struct adamax {
   slots.assign(w, w - n[0] * next_m / (next_u + n[3]));
  }
 };
-
 }
 // ---- tapegraph/nn/optimizers/adamw.hpp ----
 
@@ -37827,10 +36853,6 @@ template <fixed_string... Patterns>
 struct except {
  static constexpr bool holds(const auto& slots) { return !(slots.matches(Patterns.view()) || ...); }
 };
-
-}
-
-namespace tapegraph {
 
 /// Adam with decoupled weight decay (Loshchilov and Hutter 2019) in Keras's form: w <- w - learning_rate weight_decay w, then Adam's
 /// step. `Mask` says which variables decay: `basic_adamw<except<"*/bias">>`.
@@ -37864,10 +36886,7 @@ struct basic_adamw {
 };
 using adamw = basic_adamw<>;
 
-}
 // ---- tapegraph/nn/optimizers/amsgrad.hpp ----
-
-namespace tapegraph {
 
 /// AMSGrad (Reddi et al. 2018) as Keras's Adam(amsgrad=True): Adam whose step is divided by sqrt(u) + epsilon, u <- max(u, v)
 struct amsgrad {
@@ -37895,7 +36914,6 @@ struct amsgrad {
   slots.assign(w, w - n[0] * next_m / (sqrt(next_u) + n[3]));
  }
 };
-
 }
 // ---- tapegraph/nn/optimizers/applied.hpp ----
 
@@ -37911,10 +36929,8 @@ struct named {
 
 namespace detail {
 
-/// What an optimizer's state and assignments are for one tensor of `applied`.
 class hand_slots {
 public:
- /// A new value, of some state or, where that is null, of the tensor itself.
  struct pending {
   std::size_t tensor;
   variable* state;
@@ -37962,7 +36978,6 @@ private:
  std::string_view path_;
  mutable std::vector<std::pair<variable*, any_tensor>> seen_;
 };
-
 }
 
 /// An optimizer, and the tensors or variables that it updates, of float or double. It owns the step count and the optimizer's state; the
@@ -38200,7 +37215,6 @@ void applied<Optimizer>::apply_gradients(const std::vector<any_tensor>& gradient
    *weights_[u.tensor].data = std::move(u.value);
  }
 }
-
 }
 // ---- tapegraph/nn/optimizers/chain.hpp ----
 
@@ -38225,7 +37239,6 @@ enum class chain_role { optimizer, gradient, weights };
 
 namespace detail {
 
-/// What an element that has no `shared` is given for it.
 struct nothing_shared {};
 
 template <class E>
@@ -38243,7 +37256,6 @@ constexpr auto part_of(const auto& numbers) {
  return part;
 }
 
-/// Whether an assignment is to the variable itself, not to state.
 constexpr bool same_variable(const auto& target, const auto& w) {
  if constexpr (requires { w.owner(); })
   return target.id() == w.id();
@@ -38251,7 +37263,6 @@ constexpr bool same_variable(const auto& target, const auto& w) {
   return target.shares_with(w);
 }
 
-/// Slots through which an assignment happens in some steps only.
 template <class Slots, class Gate>
 struct gated_slots : Slots {
  Gate gate;
@@ -38262,7 +37273,6 @@ struct gated_slots : Slots {
  }
 };
 
-/// Slots through which what is assigned to `w` passes `Finish` first.
 template <class Slots, class W, class Finish>
 struct finishing_slots : Slots {
  const W* w;
@@ -38279,7 +37289,6 @@ struct finishing_slots : Slots {
 template <class... E>
 inline constexpr int optimizers_among = (0 + ... + (role_of<E>() == chain_role::optimizer));
 
-/// Whether an element that keeps state stands in a chain once.
 template <class E>
 inline constexpr bool keeps_state = requires {
  E::state_name;
@@ -38297,7 +37306,6 @@ constexpr bool states_differ() {
    if (!names[i].empty() && names[i] == names[k]) return false;
  return true;
 }
-/// An element that divides gradients by the scale of the loss: those before it would see them multiplied.
 template <class First, class... E>
 inline constexpr bool unscaled_first = !(scales_loss<E>() || ...);
 template <class... E>
@@ -38308,7 +37316,6 @@ constexpr bool gradients_first() {
  ...);
  return right;
 }
-
 }
 
 /// An optimizer made of parts, which is an optimizer itself: gradients pass the elements in their order, and what the optimizer
@@ -38485,7 +37492,6 @@ private:
 };
 template <class... E>
 chain(const E&...) -> chain<E...>;
-
 }
 // ---- tapegraph/nn/optimizers/clipping.hpp ----
 
@@ -38495,13 +37501,11 @@ chain(const E&...) -> chain<E...>;
 
 namespace tapegraph::detail {
 
-/// Whether slots are of the rows that a step has gathered (scope.gather_rows), not of a whole variable.
 template <class Slots>
 inline constexpr bool by_rows = requires {
  Slots::sparse;
 };
 
-/// Throws argument_error, or in a trace fails, where `slots` are of rows.
 template <class Slots>
 constexpr void refuse_rows(const Slots&, [[maybe_unused]] const auto& w, [[maybe_unused]] const char* why) {
  if constexpr (by_rows<Slots>) {
@@ -38511,7 +37515,6 @@ constexpr void refuse_rows(const Slots&, [[maybe_unused]] const auto& w, [[maybe
    throw argument_error(why);
  }
 }
-
 }
 
 /// Elements of a chain that bound gradients, with TensorFlow's formulas.
@@ -38574,10 +37577,7 @@ struct clip_by_global_norm {
  }
 };
 
-}
 // ---- tapegraph/nn/optimizers/ftrl.hpp ----
-
-namespace tapegraph {
 
 /// Follow the regularized leader (McMahan et al. 2013) in Keras's form, p = -learning_rate_power, s = l2 + beta / (2 learning_rate):
 /// b = a + g^2, z <- z + g + 2 l2_shrinkage w - (b^p - a^p) / learning_rate w, a <- b,
@@ -38614,7 +37614,6 @@ struct ftrl {
   slots.assign(w, (clip(next_z, -n[2], n[2]) - next_z) / (power / n[0] + n[3]));
  }
 };
-
 }
 // ---- tapegraph/nn/optimizers/gates.hpp ----
 
@@ -38659,7 +37658,6 @@ struct skip_nonfinite {
  }
  static constexpr auto gate(const auto&, const auto& finite) { return finite; }
 };
-
 }
 // ---- tapegraph/nn/optimizers/gradient_terms.hpp ----
 
@@ -38700,10 +37698,7 @@ struct centralize_gradients {
  }
 };
 
-}
 // ---- tapegraph/nn/optimizers/lamb.hpp ----
-
-namespace tapegraph {
 
 /// LAMB (You et al. 2020) in Keras's form: m and v as in Adam, u = m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + epsilon),
 /// w <- w - learning_rate weight_decay w, w <- w - r learning_rate u, where r = |w| / |u|, norms of the whole variable (1 where one of
@@ -38744,10 +37739,7 @@ struct lamb {
  }
 };
 
-}
 // ---- tapegraph/nn/optimizers/lion.hpp ----
-
-namespace tapegraph {
 
 /// Lion (Chen et al. 2023) in Keras's form: w <- w - learning_rate weight_decay w, w <- w - learning_rate sign(beta1 m + (1 - beta1) g),
 /// m <- beta2 m + (1 - beta2) g
@@ -38768,7 +37760,6 @@ struct lion {
   slots.assign(m, m * n[3] + g * n[4]);
  }
 };
-
 }
 // ---- tapegraph/nn/optimizers/loss_scaling.hpp ----
 
@@ -38787,7 +37778,7 @@ namespace tapegraph {
 /// changed. Skipped steps count as those of skip_nonfinite do. In a step of several optimizers each has a scale of its own
 /// (docs/mixed_precision.md).
 struct loss_scaling {
- double initial_scale = 32768;     ///< 2^15; powers of two scale without rounding
+ double initial_scale = 32768; ///< 2^15; powers of two scale without rounding
  std::int64_t growth_steps = 2000; ///< Keras's dynamic_growth_steps
 
  static constexpr auto role = chain_role::gradient;
@@ -38835,14 +37826,9 @@ private:
  static constexpr double most = 18446744073709551616.0;
 };
 
-}
 // ---- tapegraph/nn/optimizers/muon.hpp ----
 
-namespace tapegraph {
-
 namespace detail {
-/// An approximation of U V^T for the singular value decomposition U S V^T of a matrix, by `Steps` steps of the quintic iteration
-/// X <- a X + (b X X^T + c (X X^T)^2) X from X = x / |x| (Jordan et al. 2024). The longer axis is the last one within.
 template <int Steps>
 constexpr auto orthogonalized(const auto& x) {
  constexpr double a = 3.4445, b = -4.7750, c = 2.0315;
@@ -38906,10 +37892,7 @@ struct basic_muon {
 };
 using muon = basic_muon<>;
 
-}
 // ---- tapegraph/nn/optimizers/nadam.hpp ----
-
-namespace tapegraph {
 
 /// Nadam (Dozat 2016) in Keras's form, with its schedule of momentum u(t) = beta1 (1 - 0.96^t / 2): m and v as in Adam,
 /// m' = u(t + 1) m / (1 - u(1) ... u(t + 1)) + (1 - u(t)) g / (1 - u(1) ... u(t)), w <- w - learning_rate m' / (sqrt(v / (1 - beta2^t)) + epsilon)
@@ -38927,7 +37910,7 @@ struct nadam {
   double product = 1;
   for (std::int64_t t = 1; t <= step && product > 1e-20; ++t) product *= at(t);
   const double now = at(step), next = at(step + 1);
-  return {rate * next / (1 - product * next),          rate * (1 - now) / (1 - product),      1 - b1, 1 - b2,
+  return {rate * next / (1 - product * next), rate * (1 - now) / (1 - product), 1 - b1, 1 - b2,
     1 - std::pow(b2, static_cast<double>(step)), epsilon.used(step, "nadam", "epsilon")};
  }
  static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
@@ -38940,7 +37923,6 @@ struct nadam {
   slots.assign(w, w - (n[0] * next_m + n[1] * g) / (sqrt(next_v / n[4]) + n[5]));
  }
 };
-
 }
 // ---- tapegraph/nn/optimizers/proximal.hpp ----
 
@@ -38950,7 +37932,6 @@ struct nadam {
 namespace tapegraph {
 
 namespace detail {
-/// What is left of p where each element is drawn to 0 by `rate` times l1, and divided for l2: sign(p) max(|p| - rate l1, 0) / (1 + rate l2)
 constexpr auto proximal(const auto& p, const auto& rate, const auto& l1, const auto& l2) {
  return sign(p) * maximum(abs(p) - rate * l1, 0) / (1 + rate * l2);
 }
@@ -38999,10 +37980,7 @@ struct proximal_adagrad {
  }
 };
 
-}
 // ---- tapegraph/nn/optimizers/rmsprop.hpp ----
-
-namespace tapegraph {
 
 /// RMSProp (Hinton 2012) in Keras's form: v <- rho v + (1 - rho) g^2, u = learning_rate g / sqrt(v + epsilon), w <- w - u. Centred,
 /// a <- rho a + (1 - rho) g, and v - a^2 + epsilon is under the root. With momentum, d <- momentum d + u, w <- w - d. What it keeps
@@ -39052,7 +38030,6 @@ using rmsprop = basic_rmsprop<false, false>;
 using rmsprop_momentum = basic_rmsprop<true, false>;
 using centered_rmsprop = basic_rmsprop<false, true>;
 using centered_rmsprop_momentum = basic_rmsprop<true, true>;
-
 }
 // ---- tapegraph/nn/optimizers/schedules.hpp ----
 
@@ -39065,12 +38042,10 @@ using centered_rmsprop_momentum = basic_rmsprop<true, true>;
 namespace tapegraph {
 
 namespace detail {
-/// A count of steps that something is divided by.
 inline double divisor_of(double steps, const char* schedule, const char* member) {
  if (!(steps > 0) || !std::isfinite(steps)) hyperparameter::refuse(steps, 1, schedule, member, "must be positive");
  return steps;
 }
-/// From one number to another along half a wave: `from` at 0, `to` at 1.
 inline double along_cosine(double from, double to, double share) {
  return to + (from - to) * 0.5 * (1 + std::cos(std::numbers::pi * share));
 }
@@ -39171,7 +38146,6 @@ struct cosine_decay_restarts {
 };
 
 namespace detail {
-/// One schedule for some steps, then another one, which counts its steps from 0 again.
 template <class First, class Second>
 struct one_then_another {
  First first;
@@ -39214,10 +38188,7 @@ struct one_cycle {
  }
 };
 
-}
 // ---- tapegraph/nn/optimizers/weight_average.hpp ----
-
-namespace tapegraph {
 
 /// An exponential moving average of the weights, a <- decay a + (1 - decay) w, the weights of the first step at first (Keras's use_ema).
 /// It is the variable "PATH/average", `unset` until the first step; `averaged_weights` puts averages in the place of weights.
@@ -39286,7 +38257,6 @@ private:
 
  variable_list* variables_;
 };
-
 }
 // ---- tapegraph/nn/optimizers/weights_after.hpp ----
 
@@ -39346,7 +38316,6 @@ struct basic_limit_norm {
  }
 };
 using limit_norm = basic_limit_norm<>;
-
 }
 
 /// Every optimizer, schedule and part of chains (docs/optimizers.md). The umbrella header has nn/optimizers.hpp alone: sgd, momentum,
@@ -39357,8 +38326,6 @@ using limit_norm = basic_limit_norm<>;
 /// nn/callbacks/saving.hpp.
 
 // ---- tapegraph/nn/callbacks/csv_logger.hpp ----
-
-#include <unistd.h>
 
 namespace tapegraph {
 
@@ -39371,7 +38338,7 @@ struct csv_logger {
  bool append = false; ///< behind what the file holds; its first line is then the names
 
  /// What it remembers.
- std::string columns{};  ///< each behind the other, with '\n'
+ std::string columns{}; ///< each behind the other, with '\n'
  std::int64_t bytes = 0; ///< of the file
 
  void on_train_begin(training_state&) {
@@ -39429,9 +38396,6 @@ void csv_logger::add_line(const training_state& s) {
  bytes = std::ftell(file);
  if (std::fclose(file) != 0 || !complete) throw data_error("csv_logger: writing '" + path + "' failed");
 }
-
-TG_COMPILED(nn, void csv_logger::add_line<void>(const training_state&))
-
 }
 // ---- tapegraph/nn/callbacks/early_stopping.hpp ----
 
@@ -39439,8 +38403,6 @@ TG_COMPILED(nn, void csv_logger::add_line<void>(const training_state&))
 
 namespace tapegraph::detail {
 
-/// The value of this epoch that a callback looks at; null where nothing was validated in it. Throws argument_error where no epoch of
-/// this run will have it, with the values that there are.
 template <class = void>
 const double* monitored(const training_state& s, std::string_view who, const std::string& name) {
  const double* const found = s.logs.find(name);
@@ -39452,15 +38414,11 @@ inline void check_not_negative(const char* who, const char* name, double value) 
  if (!std::isfinite(value) || value < 0)
   throw argument_error(std::string(who) + ": " + name + " is " + std::to_string(value));
 }
-/// Throws argument_error for a number below `least`.
 inline void check_at_least(const char* who, const char* name, std::int64_t value, std::int64_t least) {
  if (value < least)
   throw argument_error(std::string(who) + ": " + name + " is " + std::to_string(value) + ", not at least " +
        std::to_string(least));
 }
-
-TG_COMPILED(nn, const double* monitored<void>(const training_state&, std::string_view, const std::string&))
-
 }
 
 namespace tapegraph {
@@ -39536,10 +38494,7 @@ struct early_stopping {
  }
 };
 
-}
 // ---- tapegraph/nn/callbacks/learning_rate_scheduler.hpp ----
-
-namespace tapegraph {
 
 /// The learning rate of every epoch: `tg::learning_rate_scheduler([](std::int64_t epoch, double rate) { return ...; })`, or without the
 /// rate so far. Epochs count from 0. The rate is logged as "learning_rate".
@@ -39558,10 +38513,7 @@ struct learning_rate_scheduler {
  void on_epoch_end(training_state& s) { s.logs.set("learning_rate", s.learning_rate()); }
 };
 
-}
 // ---- tapegraph/nn/callbacks/limits.hpp ----
-
-namespace tapegraph {
 
 /// Ends training at a step whose loss is no number or infinite. `compile_options::check_finite` says which operation it came from.
 struct terminate_on_nan {
@@ -39590,7 +38542,6 @@ struct time_limit {
    s.interrupt("time_limit: " + std::to_string(seconds) + " s");
  }
 };
-
 }
 // ---- tapegraph/nn/callbacks/on_event.hpp ----
 
@@ -39600,11 +38551,11 @@ namespace tapegraph {
 
 namespace detail {
 
-#define TG_EVENT(event)                                                                                                \
- template <class F>                                                                                                 \
- struct event##_callback {                                                                                          \
-  F f;                                                                                                           \
-  void event(training_state& s) { f(s); }                                                                        \
+#define TG_EVENT(event) \
+ template <class F> \
+ struct event##_callback { \
+  F f; \
+  void event(training_state& s) { f(s); } \
  };
 TG_EVENT(on_train_begin)
 TG_EVENT(on_train_end)
@@ -39615,13 +38566,12 @@ TG_EVENT(on_batch_end)
 TG_EVENT(on_test_begin)
 TG_EVENT(on_test_end)
 #undef TG_EVENT
-
 }
 
-#define TG_EVENT(event)                                                                                                \
- template <class F>                                                                                                 \
- auto event(F f) {                                                                                                  \
-  return detail::event##_callback<F>{std::move(f)};                                                              \
+#define TG_EVENT(event) \
+ template <class F> \
+ auto event(F f) { \
+  return detail::event##_callback<F>{std::move(f)}; \
  }
 TG_EVENT(on_train_begin)
 TG_EVENT(on_train_end)
@@ -39633,10 +38583,7 @@ TG_EVENT(on_test_begin)
 TG_EVENT(on_test_end)
 #undef TG_EVENT
 
-}
 // ---- tapegraph/nn/callbacks/reduce_lr_on_plateau.hpp ----
-
-namespace tapegraph {
 
 /// Multiplies the learning rate by `factor` where a value no longer gets better: Keras's ReduceLROnPlateau. The rate is logged as
 /// "learning_rate".
@@ -39690,7 +38637,6 @@ struct reduce_lr_on_plateau {
   a("cooldown_left", cooldown_left);
  }
 };
-
 }
 // ---- tapegraph/nn/constraint.hpp ----
 
@@ -39792,7 +38738,6 @@ struct projections {
  }
 };
 }
-
 }
 // ---- tapegraph/nn/features.hpp ----
 
@@ -39805,7 +38750,6 @@ namespace tapegraph {
 
 namespace ir::detail {
 
-/// Takes back all that a trace has recorded behind a node.
 constexpr void cut_behind(trace& t, int last) {
  const auto drop = [&](auto& entries, const auto& node_of) {
   int kept = 0;
@@ -39838,7 +38782,6 @@ constexpr void cut_behind(trace& t, int last) {
  t.nodes.resize(last + 1);
 }
 
-/// The node with a path, relative to a scope, among the results from `first` on; -1 where there is none.
 constexpr int result_with(const graph_scope& scope, std::string_view path, int first) {
  trace& t = scope.owner();
  const std::size_t slash = path.rfind('/');
@@ -39853,12 +38796,10 @@ constexpr int result_with(const graph_scope& scope, std::string_view path, int f
  }
  return at < 0 ? -1 : t.results[at].node;
 }
-
 }
 
 namespace detail {
 
-/// Which output of a model has the element type of what is found in it: the first that is floating, or the first.
 template <class Is>
 constexpr int typical_output(int count, const Is& floating) {
  int at = 0;
@@ -39877,7 +38818,6 @@ constexpr auto picked(const Each& each) {
  (std::make_index_sequence<sizeof...(Paths)>{});
 }
 
-/// While it lives, an evaluation is searched.
 class searching {
 public:
  searching(eager_context& context, feature_search& search) : context_(context), open_(context.open_layers.size()) {
@@ -39896,7 +38836,6 @@ private:
  std::size_t open_;
 };
 
-/// Runs `model` until all has been found, and no further.
 template <class Run>
 void find_features(eager_context& context, feature_search& search, const Run& model) {
  search.missing = search.paths.size();
@@ -39917,7 +38856,6 @@ void find_features(eager_context& context, feature_search& search, const Run& mo
  }
 }
 
-/// `Source::get()` is the model.
 template <class Source, fixed_string... Paths>
 struct feature_model {
  template <class Scope, class... X>
@@ -39977,7 +38915,6 @@ private:
   return picked<Paths...>([&](std::size_t k) { return type(search.found[k]); });
  }
 };
-
 }
 
 /// A model that gives what layers of another compute, by their paths, or what that calls scope.named("h", value): a tensor, or of several
@@ -39997,7 +38934,6 @@ template <auto Model, fixed_string... Paths>
 constexpr auto features() {
  return detail::feature_model<detail::model_constant<Model>, Paths...>{};
 }
-
 }
 // ---- tapegraph/nn/instance.hpp ----
 
@@ -40122,7 +39058,6 @@ template <auto Model, detail::input_spec_like Spec>
 auto instance(Spec, const compile_options& options = {}) {
  return model_instance<detail::model_constant<Model>, Spec>(options);
 }
-
 }
 // ---- tapegraph/nn/layers/activation.hpp ----
 
@@ -40172,7 +39107,6 @@ template <tensor_like X>
 constexpr auto thresholded_relu(const X& x, double theta = 1) {
  return where(x > theta, x, 0);
 }
-
 }
 // ---- tapegraph/nn/layers/activity_regularization.hpp ----
 
@@ -40212,7 +39146,6 @@ struct orthogonal {
 }
 
 namespace detail {
-/// factor 0.5 sum over i != j of |r_i . r_j| / (n (n - 1) / 2), r the rows with length 1 (0 stays 0); 0 of a single row.
 template <handle H>
 constexpr H orthogonal_penalty(double factor, bool columns, const H& w, std::source_location where) {
  const H rows = columns ? H(transpose(w, {}, where)) : w;
@@ -40261,7 +39194,6 @@ struct penalties {
    t.added_losses.push_back(of(t, r).id());
   }
  }
- /// A loss and the penalties on some variables.
  static constexpr int added_to(ir::trace& t, int loss, const list<int>& wanted) {
   graph_node total(&t, loss);
   for (int i = 0; i < t.regularizers.size(); ++i) {
@@ -40277,7 +39209,6 @@ struct penalties {
     loss = eval(loss + regularization(u.regularizer, tensor<V>(u.handle)));
   return loss;
  }
- /// Of the variables that an evaluation has asked for.
  template <class V>
  static void add(eager_context& context) {
   for (const auto& u : context.used) {
@@ -40290,7 +39221,6 @@ struct penalties {
  }
 };
 }
-
 }
 
 /// A penalty on what a layer gives instead of on its weights. Not part of tapegraph.hpp: programs without it do not compile it.
@@ -40316,17 +39246,13 @@ constexpr auto activity_regularization(const Scope& scope, const X& x, const reg
  return scope.leave("activity_regularization", mark, input);
 }
 
-}
 // ---- tapegraph/nn/layers/affine_augmentation.hpp ----
 
 // ---- tapegraph/core/fill_mode.hpp ----
 
-namespace tapegraph {
-
 /// What stands beyond an image: `reflect` (d c b a | a b c d | d c b a), `wrap` (a b c d | a b c d), `nearest` (a a a | a b c d),
 /// `constant` a number.
 enum class fill_mode : std::uint8_t { reflect, wrap, nearest, constant };
-
 }
 // ---- tapegraph/nn/layers/augmentation.hpp ----
 
@@ -40334,26 +39260,23 @@ enum class fill_mode : std::uint8_t { reflect, wrap, nearest, constant };
 
 namespace tapegraph::detail {
 
-/// Values in the floating element type of a handle: of a type in eager mode, of a node's value in graph mode.
 template <handle H, tensor_like E>
 constexpr H cast_like(const H& like, const E& values, std::source_location where) {
  if constexpr (requires { typename H::element_type; })
   return eval(cast<typename H::element_type>(values), where);
  else
-  return like.type() == dtype::f64    ? H(eval(cast<double>(values), where))
+  return like.type() == dtype::f64 ? H(eval(cast<double>(values), where))
    : like.type() == dtype::bf16 ? H(eval(cast<bfloat16>(values), where))
-   : like.type() == dtype::f16  ? H(eval(cast<half>(values), where))
+   : like.type() == dtype::f16 ? H(eval(cast<half>(values), where))
            : H(eval(cast<float>(values), where));
 }
 
-/// 0, 1, ... along one axis of a tensor of a rank: [1, ..., count, ..., 1]. (A reshape would be a row of the summary.)
 template <class T, handle H>
 constexpr auto numbers_along(const H& like, extent count, int axis, int rank, std::source_location where) {
  shape dims = no_axes(shape_of(like));
  for (int i = 0; i < rank; ++i) dims.push_back(i == axis ? count : extent(1));
  return invoke<arange_op<T>>({0, 1, 0, 0}, &dims, where, like);
 }
-
 }
 // ---- tapegraph/nn/layers/noise.hpp ----
 
@@ -40372,7 +39295,6 @@ struct gaussian_noise_options {
 
 namespace detail {
 
-/// A layer that is its operand outside of training, and where `nothing` says so.
 template <class Scope, tensor_like X, class F>
 constexpr auto noise_layer(const Scope& scope, std::string_view type, const X& x, bool nothing, const char* refused,
       std::source_location where, const F& f) {
@@ -40384,7 +39306,6 @@ constexpr auto noise_layer(const Scope& scope, std::string_view type, const X& x
 }
 constexpr bool is_rate(double rate) { return rate >= 0 && rate < 1; }
 
-/// Whole channels dropped: [batch, ..., channels], the draws [batch, 1, ..., channels].
 template <class Scope, tensor_like X>
 constexpr auto spatial_dropout(const Scope& scope, const X& x, double rate, int rank, std::string_view type,
        const char* refused, std::source_location where) {
@@ -40399,7 +39320,6 @@ constexpr auto spatial_dropout(const Scope& scope, const X& x, double rate, int 
   return eval(tapegraph::where(numbers >= rate, input * (1 / (1 - rate)), 0), where);
  });
 }
-
 }
 
 /// Drops features of x [batch, time, features] for all steps of a record; the others are scaled by 1 / (1 - rate).
@@ -40454,7 +39374,6 @@ constexpr auto gaussian_dropout(const Scope& scope, const X& x, const noise_rate
   return eval(input * numbers, where);
  });
 }
-
 }
 
 /// Layers that change images [batch, height, width, channels] at random in training, each record with draws of its own, and hand
@@ -40500,7 +39419,6 @@ inline constexpr const char* image_needed = "augmentation: input must be [batch,
 inline constexpr const char* factor_needed =
  "augmentation: a factor must be finite, its lower end not above the upper one";
 
-/// A uniform number for each record, [batch, 1, 1, 1].
 template <handle H>
 constexpr H record_draws(const H& images, const factor_range& range, std::source_location where) {
  shape dims = no_axes(shape_of(images));
@@ -40518,7 +39436,6 @@ constexpr auto image_layer(const Scope& scope, std::string_view type, const X& x
  return noise_layer(scope, type, x, false, wrong, where, f);
 }
 
-/// Some rows (axis 1) or columns (axis 2) of each record, from a place drawn for it; `least` is the last place.
 template <handle H>
 constexpr H randomly_cropped(const H& images, int axis, std::int64_t count, std::int64_t last,
        std::source_location where) {
@@ -40531,7 +39448,6 @@ constexpr H randomly_cropped(const H& images, int axis, std::int64_t count, std:
  const auto places = eval(cast<std::int32_t>(first) + arange<std::int32_t>(images, count, 0, 1, where), where);
  return gather(images, places, axis, 1, where);
 }
-
 }
 
 /// Mirrors images from left to right, from top to bottom, or each of both, with probability 1/2.
@@ -40602,7 +39518,6 @@ constexpr auto random_contrast(const Scope& scope, const X& x, const random_cont
   return eval(clip((input - middle) * (1 + drawn) + middle, o.value_range.low, o.value_range.high), where);
  });
 }
-
 }
 
 /// Random translation, rotation and zoom of images [batch, height, width, channels] in training, sampled bilinearly; otherwise they
@@ -40635,7 +39550,6 @@ struct random_zoom_options {
 
 namespace detail {
 
-/// Places along an axis of n elements, whole numbers in a floating type, as places inside of it.
 template <handle H>
 constexpr H inside(const H& place, extent n, fill_mode mode, std::source_location where) {
  if (mode == fill_mode::wrap) return eval(place % extent_number(place, n), where);
@@ -40646,7 +39560,6 @@ constexpr H inside(const H& place, extent n, fill_mode mode, std::source_locatio
  return eval(clip(place, 0, extent_number(place, n - extent(1))), where);
 }
 
-/// images [batch, height, width, channels] at places (rows, columns) [batch, height, width], bilinear between four pixels.
 template <handle H>
 constexpr H sampled(const H& images, const H& rows, const H& columns, fill_mode mode, double beyond,
      std::source_location where) {
@@ -40677,7 +39590,6 @@ constexpr H sampled(const H& images, const H& rows, const H& columns, fill_mode 
  return eval(upper + below * (lower - upper), where);
 }
 
-/// Rows [1, height, 1] and columns [1, 1, width] of an image's pixels from its centre.
 template <handle H>
 constexpr H from_centre(const H& images, int axis, std::source_location where) {
  const extent n = shape_of(images)[axis];
@@ -40685,7 +39597,6 @@ constexpr H from_centre(const H& images, int axis, std::source_location where) {
  return eval((2 * numbers - extent_number(numbers, n - extent(1))) * 0.5, where);
 }
 
-/// Samples where f(draws..., row, column from the centre) says, which is a pair of places from the centre.
 template <handle H, class F>
 constexpr H moved(const H& images, fill_mode mode, double beyond, std::source_location where, const F& f) {
  const H row = from_centre(images, 1, where), column = from_centre(images, 2, where);
@@ -40699,7 +39610,6 @@ constexpr H moved(const H& images, fill_mode mode, double beyond, std::source_lo
     mode, beyond, where);
 }
 
-/// A draw for each record beside rows and columns: [batch, 1, 1].
 template <handle H>
 constexpr H place_draws(const H& images, const factor_range& range, std::source_location where) {
  return squeeze(record_draws(images, range, where), 3, where);
@@ -40709,7 +39619,6 @@ template <class H>
 struct two_places {
  H rows, columns;
 };
-
 }
 
 /// Moves each image by shares of its extents drawn from the factors.
@@ -40762,7 +39671,6 @@ constexpr auto random_zoom(const Scope& scope, const X& x, const random_zoom_opt
   });
  });
 }
-
 }
 // ---- tapegraph/nn/layers/attention.hpp ----
 
@@ -40773,10 +39681,10 @@ namespace tapegraph {
 /// Defaults as in Keras.
 struct multi_head_attention_options {
  std::int64_t num_heads = 1;
- std::int64_t key_dim = 1;    ///< of each head
- std::int64_t value_dim = 0;  ///< of each head; 0: key_dim
+ std::int64_t key_dim = 1; ///< of each head
+ std::int64_t value_dim = 0; ///< of each head; 0: key_dim
  std::int64_t output_dim = 0; ///< 0: the query's number of features
- double dropout = 0;          ///< of attention weights, in training
+ double dropout = 0; ///< of attention weights, in training
  bool use_bias = true;
  bool use_causal_mask = false; ///< step t of the query sees the steps of the value up to t
  initializer kernel_initializer = init::glorot_uniform{};
@@ -40795,7 +39703,6 @@ attention_mask(M) -> attention_mask<M>;
 
 namespace detail {
 
-/// x [batch, time, features] to [batch, time, heads, dim]: "kernel" [features, heads, dim], "bias" [heads, dim].
 template <class Scope, handle H, class Options>
 constexpr H attention_heads(const Scope& scope, const H& x, std::int64_t heads, std::int64_t dim, const Options& o,
        std::source_location where) {
@@ -40805,8 +39712,6 @@ constexpr H attention_heads(const Scope& scope, const H& x, std::int64_t heads, 
  return eval(product + scope.variable_like(x, "bias", {heads, dim}, bias_options(o)), where);
 }
 
-/// Scores [batch, heads, query's time, value's time] where they are seen. The others become what softmax makes 0 of; where a
-/// step sees nothing, all weights are equal.
 template <handle H, handle M>
 constexpr H seen_scores(const H& scores, const M& seen, std::source_location where) {
  return eval(tapegraph::where(seen, scores, -1e9), where);
@@ -40844,7 +39749,6 @@ constexpr H attention(const Scope& scope, const H& query, const H& value, const 
  if (!o.use_bias) return product;
  return eval(product + last.variable_like(query, "bias", {features}, bias_options(o)), where);
 }
-
 }
 
 /// Attention of num_heads heads (Vaswani et al. 2017): query [batch, time, features] looks at value [batch, steps, others],
@@ -40864,7 +39768,6 @@ constexpr auto multi_head_attention(const Scope& scope, const Q& query, const V&
  const auto mark = scope.enter();
  return scope.leave("multi_head_attention", mark, detail::attention(scope, asked, offered, o, where, masks...));
 }
-
 }
 // ---- tapegraph/nn/layers/depthwise_convolution.hpp ----
 
@@ -40917,7 +39820,6 @@ constexpr variable_options depthwise_options(const Options& o) {
    .constraint = o.depthwise_constraint};
 }
 
-/// The window of an operation over a layer's options.
 template <class Window, class Options>
 constexpr Window window_of(const Options& o) {
  return {.stride = o.stride, .padding = o.padding, .dilation = o.dilation, .groups = 1};
@@ -40928,7 +39830,6 @@ constexpr std::int64_t positive_multiplier(const Scope& scope, std::int64_t mult
  return scope.require(multiplier > 0, "convolution: depth_multiplier must be positive") ? multiplier : 1;
 }
 
-/// f(input, kernel), plus the bias.
 template <class Scope, tensor_like X, class Options, class F>
 constexpr auto depthwise_layer(const Scope& scope, std::string_view type, const X& x, const Options& o,
        std::source_location where, const F& f) {
@@ -40940,7 +39841,6 @@ constexpr auto depthwise_layer(const Scope& scope, std::string_view type, const 
   scope.variable_like(input, "kernel", kernel_shape(o.kernel_size, channels, each), depthwise_options(o));
  return scope.leave(type, mark, with_bias(scope, f(input, kernel), channels * each, o, where));
 }
-
 }
 
 /// Each channel of x [batch, height, width, channels] by `depth_multiplier` filters of its own: "kernel" [height, width,
@@ -40965,7 +39865,6 @@ constexpr auto depthwise_conv1d(const Scope& scope, const X& x, const depthwise_
 }
 
 namespace detail {
-/// f(input, depthwise kernel, pointwise kernel), plus the bias.
 template <class Scope, handle H, class Options, class F>
 constexpr H separable(const Scope& scope, const H& input, const Options& o, std::source_location where, const F& f) {
  const std::int64_t channels = group_channels(scope, shape_of(input), 1);
@@ -41008,7 +39907,6 @@ constexpr auto separable_conv1d(const Scope& scope, const X& x, const separable_
  };
  return scope.leave("separable_conv1d", mark, detail::separable(scope, input, o, where, run));
 }
-
 }
 // ---- tapegraph/nn/layers/embedding.hpp ----
 
@@ -41068,7 +39966,6 @@ struct sum_runs_body {
   }
  }
 };
-
 }
 
 template <class Index>
@@ -41124,7 +40021,6 @@ void assign_rows(std::int64_t n, std::int64_t width, std::size_t size, std::int6
   }
  });
 }
-
 }
 
 namespace tapegraph::runtime {
@@ -41155,10 +40051,6 @@ struct kernel<assign_rows_op, T> {
   });
  }
 };
-
-TG_COMPILED_KERNELS(gather, floating_types, sum_of_equal_rows_op)
-TG_COMPILED_KERNELS(gather, floating_types, assign_rows_op)
-
 }
 // ---- tapegraph/ops/scan/step_mask.hpp ----
 
@@ -41171,11 +40063,7 @@ struct step_mask {
 };
 template <class M>
 step_mask(M) -> step_mask<M>;
-
 }
-#ifdef TG_CUDA
-#include <tapegraph/cuda/ops/gather/rows.cuh>
-#endif
 
 /// The embedding layer. Not part of tapegraph.hpp: programs without it do not compile it.
 
@@ -41183,7 +40071,7 @@ namespace tapegraph {
 
 /// Defaults as in Keras. What Keras's `mask_zero` says is said where the mask is used: see embedding_mask.
 struct embedding_options {
- std::int64_t input_dim = 1;  ///< rows of the table: indices lie in [0, input_dim)
+ std::int64_t input_dim = 1; ///< rows of the table: indices lie in [0, input_dim)
  std::int64_t output_dim = 1; ///< numbers an index stands for
  initializer embeddings_initializer = init::uniform{};
  /// The gradient is taken by the rows used, and an optimizer updates only these: the others keep their weights and their
@@ -41207,7 +40095,6 @@ constexpr auto as_indices(const H& x, std::source_location where) {
  }
 }
 
-/// A variable of type T, or, where T is void, of the type of `like` if that is floating, and of float otherwise.
 template <class T, class Scope, handle H>
 constexpr auto floating_variable(const Scope& scope, const H& like, std::string_view name, const shape& dims,
         const variable_options& options) {
@@ -41222,7 +40109,6 @@ constexpr auto floating_variable(const Scope& scope, const H& like, std::string_
   return scope.variable_like(like, name, dims, options);
  }
 }
-
 }
 
 /// Rows of a table "embeddings" [input_dim, output_dim]: indices [...] to [..., output_dim]. Indices are i32 or i64; floating
@@ -41258,7 +40144,6 @@ constexpr auto embedding_mask(const X& indices, std::int64_t padding = 0,
        std::source_location where = std::source_location::current()) {
  return step_mask{eval(detail::as_indices(eval(indices, where), where) != padding, where)};
 }
-
 }
 // ---- tapegraph/nn/layers/group_normalization.hpp ----
 
@@ -41324,8 +40209,8 @@ constexpr auto group_normalization(const Scope& scope, const X& x, const group_n
  const auto beta =
   o.center ? scope.variable_like(input, "beta", {channels}, detail::beta_options(o)) : decltype(normal){};
  const auto result = o.scale && o.center ? eval(normal * gamma + beta, where)
-      : o.scale           ? eval(normal * gamma, where)
-      : o.center          ? eval(normal + beta, where)
+      : o.scale ? eval(normal * gamma, where)
+      : o.center ? eval(normal + beta, where)
            : normal;
  return scope.leave("group_normalization", mark, result);
 }
@@ -41356,7 +40241,6 @@ constexpr auto unit_normalization(const X& x, axes along = -1,
  const auto squares = eval(sum(square(input), along, {.keepdims = true}, where), where);
  return eval(input * rsqrt(maximum(squares, 1e-24)), where);
 }
-
 }
 // ---- tapegraph/nn/layers/grouped_attention.hpp ----
 
@@ -41397,8 +40281,6 @@ struct position_texts {
  }
 };
 
-/// 0, 1, ... of the steps of x [batch, time, ...], from `first` on, i32, a scalar or [batch], where it is given: in double,
-/// [1 or batch, time, 1, ...].
 template <handle H>
 constexpr auto places(const H& x, std::source_location where) {
  return numbers_along<double>(x, shape_of(x)[1], 1, shape_of(x).rank(), where);
@@ -41444,7 +40326,6 @@ constexpr auto sinusoids(const X& x, const wavelength_options& o, std::source_lo
  const auto turn = eval(places(input, where, first...) * exp(floor(number / 2) * rate), where);
  return cast_like(input, tapegraph::where(number % 2 == 0, sin(turn), cos(turn)), where);
 }
-
 }
 
 /// x [batch, time, ..., features] with every pair of features k and k + features / 2 turned by place max_wavelength^(-2 k / features)
@@ -41498,7 +40379,6 @@ constexpr H learnt_positions(const Scope& scope, const H& input, const position_
  else
   return gather(table, eval(expand_dims(first..., -1, where) + numbers, where), 0, 0, where);
 }
-
 }
 
 /// Rows of a table "embeddings" [sequence_length, features], one for each step of x [batch, time, features]: [time, features], to be
@@ -41534,7 +40414,6 @@ constexpr auto token_and_position_embedding(const Scope& scope, const X& indices
  scope.enter();
  return scope.leave("token_and_position_embedding", mark, eval(tokens + rows, where));
 }
-
 }
 
 /// Attention whose heads share keys and values, and attention that goes on step by step from a cache of them. Not part of
@@ -41547,7 +40426,7 @@ struct grouped_query_attention_options {
  std::int64_t head_dim = 1;
  std::int64_t num_query_heads = 1;
  std::int64_t num_key_value_heads = 0; ///< divides num_query_heads; 0: as many
- double dropout = 0;                   ///< of attention weights, in training
+ double dropout = 0; ///< of attention weights, in training
  bool use_bias = true;
  bool use_causal_mask = false; ///< step t of the query sees the steps of the value up to t
  double rotary_wavelength = 0; ///< not 0: queries and keys are turned by rotary_positions with this max_wavelength
@@ -41574,8 +40453,6 @@ struct attention_step {
 
 namespace detail {
 
-/// Queries [batch, time, query heads, dim] over keys and values [batch, steps, heads, dim]: query head h sees head h heads / query
-/// heads. Gives [batch, time, query heads, dim].
 template <class Scope, handle H, class... Masks>
 constexpr H grouped_heads(const Scope& scope, const H& query, const H& keys, const H& values,
       const grouped_query_attention_options& o, std::source_location where, const Masks&... seen) {
@@ -41621,8 +40498,6 @@ constexpr H maybe_rotated(const H& x, double wavelength, std::source_location wh
  return wavelength == 0 ? x : H(rotated(x, {wavelength}, where, first...));
 }
 
-/// Steps [batch, n, heads, dim] written into [batch, capacity, heads, dim] where `behind`, the place of an entry minus that of the first
-/// step, i32 [batch, capacity], lies in [0, n).
 template <handle H, handle I>
 constexpr H written(const H& cache, const H& steps, const I& behind, std::source_location where) {
  const extent n = shape_of(steps)[1];
@@ -41633,7 +40508,6 @@ constexpr H written(const H& cache, const H& steps, const I& behind, std::source
  const auto index = eval(clip(behind, 0, last), where);
  return eval(tapegraph::where(chosen, gather(steps, index, 1, 1, where), cache), where);
 }
-
 }
 
 /// Zeros for the keys and values of `capacity` steps, of the batch and element type of x [batch, time, features].
@@ -41721,7 +40595,6 @@ constexpr attention_step<H> cached_attention(const Scope& scope, const X& x, con
  return {scope.leave("cached_attention", mark, detail::attention_output(scope, input, heads, o, where)), next};
 }
 
-}
 // ---- tapegraph/nn/layers/gru.hpp ----
 
 // ---- tapegraph/nn/layers/recurrent_layer.hpp ----
@@ -41732,29 +40605,12 @@ constexpr attention_step<H> cached_attention(const Scope& scope, const X& x, con
 
 // ---- tapegraph/ops/recurrent/recurrent_gradient.hpp ----
 
-/// The operations behind recurrent layers. Their operands begin at x W + b of all steps, which is an ordinary product, and end
-/// at the derivative by it, from which those by x, W, R and b are products over all steps.
-///
-/// Everything a forward pass leaves for its derivative is one value, `states`, of which users never see anything. Derivatives
-/// do not go through it but past it: an operation that reads it is also given what it was made of, and differentiates by that.
-///
-/// `Cell` says what kind of layer it is: its name, `gates` (columns of W and R, in units) as a number and in words, `states` (2
-/// where there is c beside h), and, for given attributes,
-///   columns   what the cell is differentiated by: the arguments of its gates, and where the candidate's product has a part
-///             in one of them only as a factor, that product, as the last column
-///   planes    of units for each step, that are kept for derivatives
-///   given     what R is multiplied by in each step: h before it, and where that is 2 something else for the last gate
-/// The last gate's part of R belongs to the last column, and so does its bias if there is one.
-
-namespace tapegraph {
-
 struct recurrent_attributes {
  enum : std::int64_t { last, sequence, previous };
  std::int64_t relu = 0, hard = 0;
- /// h of which steps: the last one [batch, 1, units], all of them, or what R was multiplied by in each, h before it.
  std::int64_t rows = sequence;
- std::int64_t cell = 0;        ///< c of the last step is one row more
- std::int64_t reset_after = 0; ///< of a gru
+ std::int64_t cell = 0;
+ std::int64_t reset_after = 0;
 
  constexpr extent count(extent time) const { return (rows == last ? extent(1, time.table) : time) + cell; }
 };
@@ -41771,23 +40627,18 @@ inline constexpr auto joined_text = [] {
  (add(Parts), ...);
  return all;
 }();
-/// "lstm" or the like, and what follows.
 template <class Cell, fixed_string... Parts>
 inline constexpr const char* cell_text = joined_text<Cell::name, Parts...>.text;
 
-/// Operands behind R: with bit 3 of `Extras` the bias of the last gate's product [units], with bit 2 the initial states, with
-/// bit 0 a mask, with bit 1 the recurrent dropout's factors.
 template <int Extras>
 inline constexpr int recurrent_biased = Extras >> 3 & 1;
 template <int Extras>
 inline constexpr bool recurrent_initial = (Extras & 4) != 0;
-/// How many there are from x W + b on, and how many of these derivatives flow to.
 template <class Cell, int Extras>
 inline constexpr int recurrent_sources = 2 + recurrent_biased<Extras> + (recurrent_initial<Extras> ? Cell::states : 0);
 template <class Cell, int Extras>
 inline constexpr int recurrent_operands = recurrent_sources<Cell, Extras> + (Extras & 1) + (Extras >> 1 & 1);
 
-/// Whether x W + b, R and the extras, from operand `first` on, fit.
 template <class Cell, int Extras>
 constexpr bool recurrent_fits(inference& io, int first) {
  const operand_info* const in = io.in + first;
@@ -41830,26 +40681,20 @@ constexpr void recurrent_result_shape(const recurrent_attributes& a, const shape
  io.result.push_back(a.rows == recurrent_attributes::previous ? units * Cell::given(a) : units);
 }
 
-/// The products of the steps with the recurrent kernel [units, gates units]; x W is a product of its own. `steps` is the operand
-/// [batch, time, gates units], or states [planes, batch, time, units].
 inline double recurrence_flops(const kernel_call& c, int steps, int kernel, int products = 1) {
  const buffer_view& s = c.in[steps];
  return 2.0 * products * static_cast<double>(s.extents[s.rank - 3] * s.extents[s.rank - 2]) *
   static_cast<double>(c.in[kernel].elements());
 }
 
-/// f of all arguments but the last.
 template <class F, class... R>
 constexpr auto call_without_last(const F& f, const R&... rest) {
  const std::tuple<const R&...> all(rest...);
  return [&]<std::size_t... K>(std::index_sequence<K...>) { return f(std::get<K>(all)...); }
  (std::make_index_sequence<sizeof...(R) - 1>{});
 }
-
 }
 
-/// (x W + b, R, extras) to [planes, batch, time, units]: h, then c if there is one, of every step, then [batch, time, the rest]
-/// of what the cell keeps beside them.
 template <class Cell, int Extras>
 struct recurrent_states_op {
  static constexpr std::string_view name = detail::cell_text<Cell, "_states">;
@@ -41867,7 +40712,6 @@ struct recurrent_states_op {
  static double flops(const kernel_call& c) { return detail::recurrence_flops(c, 0, 1); }
 };
 
-/// (states, x W + b, R, extras) to rows of h.
 template <class Cell, int Extras>
 struct recurrent_result_op {
  static constexpr std::string_view name = detail::cell_text<Cell, "_result">;
@@ -41893,7 +40737,6 @@ struct recurrent_result_op {
  }
 };
 
-/// Both in one, with nothing kept: the derivative begins with computing the states.
 template <class Cell, int Extras>
 struct recurrent_op {
  static constexpr std::string_view name = detail::cell_text<Cell>;
@@ -41936,8 +40779,6 @@ struct recurrent_op {
  static double flops(const kernel_call& c) { return detail::recurrence_flops(c, 0, 1); }
 };
 
-/// (dL/d rows, states, x W + b, R, extras) to the derivative by the columns [batch, time, columns units]; with an initial state
-/// to [batch, columns time + states, units], where those by the states stand behind it.
 template <class Cell, int Extras>
 struct recurrent_gradient_op {
  static constexpr std::string_view name = detail::cell_text<Cell, "_gradient">;
@@ -41970,7 +40811,6 @@ struct recurrent_gradient_op {
 
 namespace detail {
 
-/// `count` rows behind the first `before` of [batch, rows, units], in another shape.
 template <handle H>
 constexpr H recurrent_part(const H& packed, extent before, extent count, const shape& target) {
  const auto here = std::source_location::current();
@@ -41978,14 +40818,12 @@ constexpr H recurrent_part(const H& packed, extent before, extent count, const s
  return invoke<reshape_op>({}, &target, here, part);
 }
 
-/// Some of the columns of [batch, time, columns units].
 template <handle H>
 constexpr H recurrent_columns(const H& of_all, extent units, int first, int count) {
  if (first == 0 && shape_of(of_all)[2] == units * count) return of_all;
  return part_of(of_all, 2, units * first, units * count, std::source_location::current());
 }
 
-/// [batch, time, n units] like z.
 template <handle H>
 constexpr shape columns_like(const H& z, extent units, int n) {
  shape dims = shape_of(z);
@@ -41993,8 +40831,6 @@ constexpr shape columns_like(const H& z, extent units, int n) {
  return dims;
 }
 
-/// The derivative by R: sum over records and steps of g^T d, where g is what R was given, [batch, time, given units], and d the
-/// derivative by the columns.
 template <class Cell, int Extras, handle H, class... E>
 constexpr H recurrent_weight_gradient(const recurrent_attributes& a, extent units, const H& given, const H& d,
          const E&... extras) {
@@ -42011,7 +40847,6 @@ constexpr H recurrent_weight_gradient(const recurrent_attributes& a, extent unit
   return product(0, 0, Cell::gates);
 }
 
-/// The derivative by the bias of the last gate's product, likewise.
 template <class Cell, handle H>
 constexpr H recurrent_bias_gradient(const recurrent_attributes& a, extent units, const H& d) {
  shape target = no_axes(shape_of(d));
@@ -42019,7 +40854,6 @@ constexpr H recurrent_bias_gradient(const recurrent_attributes& a, extent units,
  return eval(sum_to(recurrent_columns(d, units, Cell::columns(a) - 1, 1), target));
 }
 
-/// What R was given in every step, without the dropout's factors.
 template <class Cell, int Extras, handle H, class... E>
 constexpr H recurrent_given(recurrent_attributes a, const H& states, const H& z, const H& r, const E&... extras) {
  a.rows = recurrent_attributes::previous;
@@ -42028,7 +40862,6 @@ constexpr H recurrent_given(recurrent_attributes a, const H& states, const H& z,
              extras...);
 }
 
-/// The part of a gradient that belongs to the columns.
 template <class Cell, int Extras, handle H>
 constexpr H recurrent_column_gradient(const recurrent_attributes& a, const H& gradient, const H& z, extent units) {
  if constexpr (!recurrent_initial<Extras>) return gradient;
@@ -42036,7 +40869,6 @@ constexpr H recurrent_column_gradient(const recurrent_attributes& a, const H& gr
  return recurrent_part(gradient, extent(0, time.table), time * Cell::columns(a),
       columns_like(z, units, Cell::columns(a)));
 }
-
 }
 
 template <class Cell, int Extras>
@@ -42078,12 +40910,6 @@ constexpr auto recurrent_result_op<Cell, Extras>::flow(const attributes& a, cons
  }
 }
 
-}
-
-/// Second derivatives of recurrent layers, and their forward mode.
-
-namespace tapegraph {
-
 namespace detail {
 template <class Cell>
 struct recurrent_third_texts {
@@ -42094,8 +40920,6 @@ struct recurrent_third_texts {
 };
 }
 
-/// (v, states, x W + b, R, extras), v as the gradient's value, to the tangent of the rows along v. With J the derivative of the
-/// rows, this is J v and the gradient J^T dy: each is the other's adjoint, and second derivatives are those of dy^T J v.
 template <class Cell, int Extras>
 struct recurrent_tangent_op {
  static constexpr std::string_view name = detail::cell_text<Cell, "_tangent">;
@@ -42127,9 +40951,6 @@ struct recurrent_tangent_op {
  static double flops(const kernel_call& c) { return detail::recurrence_flops(c, 1, 3); }
 };
 
-/// (v, dL/d rows, states, x W + b, R, extras) to the derivative of dy^T J v by what the rows are made of, [batch, (given +
-/// columns) time + states, units]: the tangent along v of what R is given in each step, then the derivative by the columns, and
-/// those by the initial states.
 template <class Cell, int Extras>
 struct recurrent_second_op {
  static constexpr std::string_view name = detail::cell_text<Cell, "_second">;
@@ -42262,7 +41083,6 @@ constexpr auto recurrent_second_op<Cell, Extras>::vjp(const attributes& a, auto 
   return detail::refuse<detail::recurrent_third_texts<Cell>>(0, here, d);
  }
 }
-
 }
 
 /// What recurrent operations have in common: options, what may follow them, and how a layer's operations are called.
@@ -42323,7 +41143,6 @@ concept recurrent_argument = recurrent_extra<T>
 
 template <int Which, class... E>
 inline constexpr bool has_extra = ((recurrent_extra<E> == Which) || ...);
-/// The extra of that kind; there is one.
 template <int Which, class First, class... Rest>
 constexpr const auto& extra_of(const First& first, const Rest&... rest) {
  if constexpr (recurrent_extra<First> == Which)
@@ -42332,7 +41151,6 @@ constexpr const auto& extra_of(const First& first, const Rest&... rest) {
   return extra_of<Which>(rest...);
 }
 
-/// Whether an initial state, if one is given, has as many parts as the cell has states.
 template <class Cell, class T>
 inline constexpr bool fitting_state = true;
 template <class Cell, class H, int States>
@@ -42353,7 +41171,6 @@ struct recurrent_texts {
  }
 };
 
-/// From x W + b on: the rows that `a` says. `bias`: of the last gate's product, none or one.
 template <class Cell, handle H, class B, class... E>
 constexpr H recurrence(const recurrent_attributes& a, bool recompute, std::source_location where, const H& projected,
      const H& recurrent, const B& bias, const E&... extras) {
@@ -42405,11 +41222,10 @@ constexpr recurrent_attributes recurrent_attributes_of(const Options& o) {
 
 template <class Input, class Recurrent>
 struct bias_parts {
- Input input;         ///< added to x W
- Recurrent recurrent; ///< to the last gate's product; may be no_bias
+ Input input;
+ Recurrent recurrent;
 };
 
-/// Base of cells whose bias [gates units] is added to x W.
 struct plain_bias {
  static constexpr bool bias_fits(const recurrent_attributes&, const shape& b, extent width) {
   return b.rank() == 1 && equal_or_required(b[0], width);
@@ -42446,7 +41262,6 @@ constexpr H recurrent_rows_of(const recurrent_attributes& a, const Options& o, s
  }
 }
 
-/// The mask goes backwards with the input.
 template <class E>
 constexpr auto recurrent_order(const E& extra, bool backwards, std::source_location where) {
  if constexpr (recurrent_extra<E> == 1)
@@ -42455,7 +41270,6 @@ constexpr auto recurrent_order(const E& extra, bool backwards, std::source_locat
   return extra;
 }
 
-/// The rows of a layer's result: all that its functions have in common.
 template <class Cell, class Options, tensor_like X, tensor_like W, tensor_like R, class B, class... E>
 constexpr auto recurrent_rows(const recurrent_attributes& a, const Options& o, std::source_location where, const X& x,
        const W& kernel, const R& recurrent, const B& bias, const E&... extras) {
@@ -42466,14 +41280,12 @@ constexpr auto recurrent_rows(const recurrent_attributes& a, const Options& o, s
               recurrent_order(extras, o.go_backwards, where)...);
 }
 
-/// [batch, 1, units] as [batch, units], where one row is the whole result.
 template <handle H>
 constexpr H recurrent_output(const H& rows, bool sequences, std::source_location where) {
  if (sequences || shape_of(rows).rank() != 3) return rows;
  return without_axis(rows, 1, where);
 }
 
-/// The output, and h after the last step.
 template <handle H>
 constexpr recurrent_values<H> recurrent_output_and_state(const H& rows, bool sequences, std::source_location where) {
  if (shape_of(rows).rank() != 3) return {rows, rows};
@@ -42484,17 +41296,13 @@ constexpr recurrent_values<H> recurrent_output_and_state(const H& rows, bool seq
 
 template <class B>
 concept bias_like = tensor_like<B> || std::is_same_v<B, no_bias_t>;
-
 }
-
 }
 
 /// What recurrent layers share: their variables, and dropout. For each layer there is a header beside this one.
 
 namespace tapegraph::detail {
 
-/// Each recurrent layer specialises this for its options, with its name, the names of its two halves in `bidirectional`, `gates`,
-/// the options of its operation, the shape and first values of its bias, and `layer(scope, x, options, extras...)`.
 template <class Options>
 struct recurrent_layer_kind;
 
@@ -42503,14 +41311,12 @@ concept recurrent_layer_options = requires {
  recurrent_layer_kind<T>::name;
 };
 
-/// Factors of a dropout in training: 0 with probability `rate`, otherwise 1 / (1 - rate).
 template <class Scope, handle H>
 constexpr H dropout_factors(const Scope& scope, const H& like, double rate, std::source_location where) {
  const H drawn = scope.uniform_like(like);
  return eval(tapegraph::where(drawn >= rate, full_like(like, 1 / (1 - rate)), 0), where);
 }
 
-/// x with features dropped, the same ones in all steps.
 template <class Scope, handle H>
 constexpr H with_dropped_features(const Scope& scope, const H& x, double rate, std::source_location where) {
  if (!scope.training() || rate == 0) return x;
@@ -42518,7 +41324,6 @@ constexpr H with_dropped_features(const Scope& scope, const H& x, double rate, s
  return eval(x * expand_dims(factors, 1, where), where);
 }
 
-/// A handle of shape [batch, units], whose values do not matter.
 template <handle H>
 constexpr H state_like(const H& x, const H& recurrent, std::source_location where) {
  const shape from = shape_of(x), to = shape_of(recurrent);
@@ -42539,7 +41344,6 @@ constexpr bool sensible_recurrent(const Scope& scope, const shape& dims, std::in
       "recurrent layer: dropout must lie in [0, 1)");
 }
 
-/// Asks for the variables of a layer and hands them to f with the options of the operation.
 template <class Options, class Scope, handle H, class F, class... E>
 constexpr auto call_recurrent(const Scope& scope, const H& input, const Options& o, std::source_location where,
        const F& f, const E&... extras) {
@@ -42570,7 +41374,6 @@ constexpr auto call_recurrent(const Scope& scope, const H& input, const Options&
  return with_bias(x, extras..., recurrent_dropout<H>{factors});
 }
 
-/// A sequence of outputs, 0 at steps that do not count where the layer's options say so.
 template <class Options, handle H, class... E>
 constexpr H without_masked_outputs(const H& y, const Options& o, std::source_location where, const E&... extras) {
  if constexpr (has_extra<1, E...>) {
@@ -42582,7 +41385,6 @@ constexpr H without_masked_outputs(const H& y, const Options& o, std::source_loc
  }
 }
 
-/// The layer: f is its operation, with or without the state.
 template <class Options, class Scope, tensor_like X, class F, class... E>
 constexpr auto recurrent_layer(const Scope& scope, const X& x, const Options& o, std::source_location where, const F& f,
        const E&... extras) {
@@ -42598,7 +41400,6 @@ constexpr auto recurrent_layer(const Scope& scope, const X& x, const Options& o,
       without_masked_outputs(values, o, where, extras...));
  }
 }
-
 }
 // ---- tapegraph/ops/recurrent/gru.hpp ----
 
@@ -42613,7 +41414,7 @@ struct gru_options {
  /// (the paper's first form).
  bool reset_after = true;
  bool return_sequences = false; ///< the output of every step instead of the last one's
- bool go_backwards = false;     ///< from the last step to the first; outputs come in that order
+ bool go_backwards = false; ///< from the last step to the first; outputs come in that order
  /// As in lstm_options. Between the passes x W + b is kept, 3 units a step, instead of 5 (4 without reset_after).
  bool recompute = false;
 };
@@ -42635,8 +41436,6 @@ struct gru_layer_cell {
   return b.rank() == 2 && equal_or_required(b[0], extent(2, b.table())) &&
    equal_or_required(b[1], columns_wanted);
  }
- /// What z and r add to a product with R may as well be added to x W, so one bias remains, of the candidate's product.
- /// Where the reset gate comes before the product, that is the whole bias of the candidate.
  template <handle H>
  static constexpr bias_parts<H, H> biases(const recurrent_attributes& a, const H& b, extent units,
            std::source_location where) {
@@ -42648,7 +41447,6 @@ struct gru_layer_cell {
   return {a.reset_after != 0 ? H(eval(take(b, 0, 0, where) + widened, where)) : widened, candidate};
  }
 };
-
 }
 
 /// A GRU over x [batch, time, features]: kernel W [features, 3 units], recurrent kernel R [units, 3 units], bias [2, 3 units]
@@ -42679,7 +41477,6 @@ constexpr auto gru_with_state(const X& x, const W& kernel, const R& recurrent, c
                  where, x, kernel, recurrent, bias, extras...);
  return detail::recurrent_output_and_state(rows, options.return_sequences, where);
 }
-
 }
 // ---- tapegraph/ops/recurrent/layers_kernel.hpp ----
 
@@ -42759,9 +41556,7 @@ struct recurrent_functions {
  TG_HD T squash_bend(T y) const { return kinds.relu ? T(0) : T(-2) * y; }
  TG_HD T gate_bend(T y) const { return kinds.hard ? T(0) : T(1) - T(2) * y; }
 };
-
 }
-
 }
 
 namespace tapegraph::cpu::detail {
@@ -42781,7 +41576,6 @@ struct cell_gradient {
  V v[N];
  V passed;
 };
-
 }
 
 namespace tapegraph::cpu {
@@ -42806,7 +41600,6 @@ TG_HD gate_pair<T> gates_of(const F& f, T z, T r) {
  else
   return {f.gate(z), f.gate(r)};
 }
-
 }
 
 template <bool ResetAfter>
@@ -42873,10 +41666,7 @@ struct gru_cell {
  }
 };
 
-}
 // ---- tapegraph/ops/recurrent/cpu_lstm_cell.hpp ----
-
-namespace tapegraph::cpu {
 
 namespace detail {
 
@@ -42896,7 +41686,6 @@ TG_HD lstm_gates<float> fast_gates(float i, float f, float g, float o) {
 TG_HD lstm_gates<double> fast_gates(double i, double f, double g, double o) {
  return {math::sigmoid(i), math::sigmoid(f), math::tanh(g), math::sigmoid(o)};
 }
-
 }
 
 struct lstm_cell {
@@ -42947,10 +41736,7 @@ struct lstm_cell {
  }
 };
 
-}
 // ---- tapegraph/ops/recurrent/cpu_simple_rnn_cell.hpp ----
-
-namespace tapegraph::cpu {
 
 struct simple_rnn_cell {
  static constexpr int gates = 1, columns = 1, values = 1, kept = 0, states = 1;
@@ -42988,14 +41774,11 @@ struct simple_rnn_cell {
  }
 };
 
-}
 // ---- tapegraph/ops/recurrent/kernel.hpp ----
 
 // ---- tapegraph/ops/recurrent/cpu.hpp ----
 
 // ---- tapegraph/ops/recurrent/cpu_recurrence.hpp ----
-
-namespace tapegraph::cpu {
 
 class alignas(64) meeting_point {
 public:
@@ -43043,7 +41826,6 @@ const typename tile_kernels<T>::function* wide_row_kernels() {
 #endif
  return wide_row_table<baseline, T>();
 }
-
 }
 
 template <class T>
@@ -43120,10 +41902,7 @@ struct recurrence_meetings {
  meeting_point all, parts[recurrence_part::most_parts];
 };
 
-}
 // ---- tapegraph/ops/recurrent/cpu_step.hpp ----
-
-namespace tapegraph::cpu {
 
 namespace detail {
 
@@ -43152,7 +41931,6 @@ TG_INLINE void copy_times(const T* from, const T* factor, std::int64_t units, T*
   for (std::int64_t n = 0; n < units; ++n) to[n] = from[n];
  }
 }
-
 }
 
 template <class T>
@@ -43361,10 +42139,6 @@ private:
  }
 };
 
-}
-
-namespace tapegraph::cpu {
-
 template <class T>
 struct step_rows {
  T* data = nullptr;
@@ -43478,7 +42252,6 @@ void dispatch_cell(const Job& job) {
  else
   dispatch_fused<Body<Cell, T, true, Phase>>(&job);
 }
-
 }
 
 template <class T>
@@ -43503,7 +42276,7 @@ void recurrent_forward(const recurrent_shape<T>& s, step_rows<const T> projected
  const detail::recurrent_workspace<Cell, T> work(cut, s, false, thread_count());
  const auto initial = work.initial(s);
  const std::int64_t u = s.units, h_row = s.h_row(), group = work.group;
- const step_rows<T> memory = Cell::states == 1       ? out.h
+ const step_rows<T> memory = Cell::states == 1 ? out.h
         : out.c.data != nullptr ? out.c
               : step_rows<T>{work.cells, u, 0};
  const bool keeps = out.gates.data != nullptr, in_products = !keeps && !Cell::reset_before;
@@ -43672,10 +42445,7 @@ void recurrent_backward(const recurrent_shape<T>& s, const recurrent_gradients<T
  });
 }
 
-}
 // ---- tapegraph/ops/recurrent/cpu_second.hpp ----
-
-namespace tapegraph::cpu {
 
 template <class T>
 struct recurrent_second_arguments {
@@ -44021,7 +42791,6 @@ void recurrent_second_rows(const recurrent_shape<T>& s, const recurrent_second_a
   }
  }
 }
-
 }
 
 template <class Cell, class T>
@@ -44046,7 +42815,6 @@ void recurrent_second(const recurrent_shape<T>& s, const recurrent_second_argume
               work.scratch + thread * work.task_elements);
      });
 }
-
 }
 
 namespace tapegraph::runtime {
@@ -44169,7 +42937,6 @@ protected:
        [&](auto cell) { cpu::recurrent_second<decltype(cell), T>(s, g, c.workspace); });
  }
 };
-
 }
 
 template <class Cell, int Extras, class T>
@@ -44283,7 +43050,6 @@ struct kernel<recurrent_second_op<Cell, Extras>, T>
   kernel::second(c, s, g);
  }
 };
-
 }
 // ---- tapegraph/ops/recurrent/lstm.hpp ----
 
@@ -44296,7 +43062,7 @@ struct lstm_options {
  cell_activation activation = cell_activation::tanh;
  gate_activation recurrent_activation = gate_activation::sigmoid;
  bool return_sequences = false; ///< the output of every step instead of the last one's
- bool go_backwards = false;     ///< from the last step to the first; outputs come in that order
+ bool go_backwards = false; ///< from the last step to the first; outputs come in that order
  /// Stores nothing but the result; the derivative computes states and gates again. Between the passes x W + b is kept, 4 units a
  /// step, instead of 6. Set it also where no derivative will be taken. (In a `checkpoint` only x is kept.)
  bool recompute = false;
@@ -44320,7 +43086,6 @@ struct lstm_layer_cell : plain_bias {
  static constexpr int planes(const recurrent_attributes&) { return 6; }
  static constexpr int given(const recurrent_attributes&) { return 1; }
 };
-
 }
 
 using lstm_attributes = recurrent_attributes;
@@ -44370,7 +43135,6 @@ constexpr auto lstm_with_state(const X& x, const W& kernel, const R& recurrent, 
  const extent steps = shape_of(rows)[1] - 1;
  return lstm_values<handle_type>{detail::part_of(rows, 1, extent(0, steps.table), steps, where), hidden, cell};
 }
-
 }
 // ---- tapegraph/ops/recurrent/simple_rnn.hpp ----
 
@@ -44381,7 +43145,7 @@ namespace tapegraph {
 struct simple_rnn_options {
  cell_activation activation = cell_activation::tanh;
  bool return_sequences = false; ///< the output of every step instead of the last one's
- bool go_backwards = false;     ///< from the last step to the first; outputs come in that order
+ bool go_backwards = false; ///< from the last step to the first; outputs come in that order
  /// As in lstm_options. Between the passes x W + b is kept, which is as large as the states that are kept otherwise.
  bool recompute = false;
 };
@@ -44398,7 +43162,6 @@ struct simple_rnn_layer_cell : plain_bias {
  static constexpr int planes(const recurrent_attributes&) { return 1; }
  static constexpr int given(const recurrent_attributes&) { return 1; }
 };
-
 }
 
 /// h' = tanh(x_t W + h R + b) over x [batch, time, features]: kernel W [features, units], recurrent kernel R [units, units], bias
@@ -44422,7 +43185,6 @@ constexpr auto simple_rnn_with_state(const X& x, const W& kernel, const R& recur
   detail::recurrent_attributes_of(options), options, where, x, kernel, recurrent, bias, extras...);
  return detail::recurrent_output_and_state(rows, options.return_sequences, where);
 }
-
 }
 
 namespace tapegraph::runtime::detail {
@@ -44448,36 +43210,10 @@ struct cpu_cells<tapegraph::detail::simple_rnn_layer_cell> {
   return f(cpu::simple_rnn_cell{});
  }
 };
-
 }
 
 namespace tapegraph::cpu {
-
-#define TG_COMPILED_CELL(T, ...)                                                                                       \
- TG_COMPILED(recurrent,                                                                                             \
-    std::size_t recurrent_workspace_bytes<__VA_ARGS__, T>(const recurrent_shape<T>&, bool, int))           \
- TG_COMPILED(recurrent, void recurrent_forward<__VA_ARGS__, T>(const recurrent_shape<T>&, step_rows<const T>,       \
-                const recurrent_results<T>&, void*))                 \
- TG_COMPILED(recurrent, void recurrent_backward<__VA_ARGS__, T>(const recurrent_shape<T>&,                          \
-                const recurrent_gradients<T>&, void*))              \
- TG_COMPILED(recurrent,                                                                                             \
-    std::size_t recurrent_second_workspace_bytes<__VA_ARGS__, T>(const recurrent_shape<T>&, int))          \
- TG_COMPILED(recurrent, void recurrent_second<__VA_ARGS__, T>(const recurrent_shape<T>&,                            \
-                const recurrent_second_arguments<T>&, void*))
-TG_COMPILED_CELL(float, lstm_cell)
-TG_COMPILED_CELL(float, gru_cell<true>)
-TG_COMPILED_CELL(float, gru_cell<false>)
-TG_COMPILED_CELL(float, simple_rnn_cell)
-TG_COMPILED_CELL(double, lstm_cell)
-TG_COMPILED_CELL(double, gru_cell<true>)
-TG_COMPILED_CELL(double, gru_cell<false>)
-TG_COMPILED_CELL(double, simple_rnn_cell)
-#undef TG_COMPILED_CELL
-
 }
-#ifdef TG_CUDA
-#include <tapegraph/cuda/ops/recurrent/recurrent.cuh>
-#endif
 
 /// The GRU layer and the operation behind it. Not part of tapegraph.hpp: programs without it do not compile it.
 
@@ -44492,7 +43228,7 @@ struct gru_layer_options {
  bool return_sequences = false;
  bool go_backwards = false;
  bool use_bias = true;
- double dropout = 0;           ///< of features, the same ones in all steps, in training
+ double dropout = 0; ///< of features, the same ones in all steps, in training
  double recurrent_dropout = 0; ///< of the h that is multiplied, the same units in all steps, in training
  initializer kernel_initializer = init::glorot_uniform{};
  initializer recurrent_initializer = init::orthogonal{};
@@ -44523,7 +43259,6 @@ struct recurrent_layer_kind<gru_layer_options> {
   return gru(args...);
  }
 };
-
 }
 
 /// A GRU over x [batch, time, features] with "kernel" [features, 3 units], "recurrent_kernel" [units, 3 units] and "bias" [2, 3
@@ -44542,7 +43277,6 @@ constexpr auto gru_with_state(const Scope& scope, const X& x, const gru_layer_op
  const auto run = [](const auto&... operands) { return gru_with_state(operands...); };
  return detail::recurrent_layer(scope, x, o, std::source_location::current(), run, extras...);
 }
-
 }
 // ---- tapegraph/nn/layers/masking.hpp ----
 
@@ -44616,7 +43350,6 @@ constexpr auto outputs_without_masks(const outputs<named_output<Names, Handles>.
 
 namespace detail {
 
-/// The steps that count in both of two values.
 template <class X, class Y, class M>
 constexpr masked<Y, M> both_masks(const masked<X, M>& a, const masked<Y, M>& b) {
  if (!a.has_mask) return b;
@@ -44648,7 +43381,6 @@ struct mask_texts {
   return "mask: it has more axes than what it masks; an output without the axis of time has none, take x.value";
  }
 };
-/// A mask [batch, time] beside values [batch, time, ...].
 template <handle M>
 constexpr M mask_over(const M& mask, int rank) {
  const shape from = shape_of(mask);
@@ -44659,7 +43391,6 @@ constexpr M mask_over(const M& mask, int rank) {
  return invoke<reshape_op>({}, &target, here, mask);
 }
 
-/// The mean of values [batch, time, ...] of the steps that count; 0 where none does.
 template <handle V, handle M>
 constexpr V mean_of_counted(const V& values, const M& mask) {
  const M counts = mask_over(mask, shape_of(values).rank());
@@ -44667,8 +43398,6 @@ constexpr V mean_of_counted(const V& values, const M& mask) {
  return eval(total / maximum(steps, 1));
 }
 
-/// One loss of one output with a mask: the mean over the steps that count, as in Keras. Weights of records multiply, and do not change
-/// by how many is divided.
 template <class Loss>
 struct masked_part {
  static_assert(loss_part<Loss>::columns > 0, "mask: this loss has no labels, and no steps that count; take x.value");
@@ -44711,7 +43440,6 @@ struct masked_part<weighted<Loss>> : masked_part<Loss> {
   return mean_of_counted(eval(each * weights_beside(w, shape_of(each).rank())), y.mask);
  }
 };
-
 }
 
 /// The mean of values [batch, time, ...], such as a loss's `per_record(x.value, labels)`, over the steps of x that count.
@@ -44721,11 +43449,11 @@ constexpr auto masked_mean(const V& values, const masked<X, M>& x) {
  return x.has_mask ? detail::mean_of_counted(sealed, x.mask) : mean(sealed);
 }
 
-#define TG_MASKED_OPERATOR(sign)                                                                                       \
- template <class A, class B>                                                                                        \
-  requires detail::masked_operands<A, B>                                                                         \
- constexpr auto operator sign(const A& a, const B& b) {                                                             \
-  return detail::masked_formula([](const auto& x, const auto& y) { return x sign y; }, a, b);                    \
+#define TG_MASKED_OPERATOR(sign) \
+ template <class A, class B> \
+  requires detail::masked_operands<A, B> \
+ constexpr auto operator sign(const A& a, const B& b) { \
+  return detail::masked_formula([](const auto& x, const auto& y) { return x sign y; }, a, b); \
  }
 TG_MASKED_OPERATOR(+)
 TG_MASKED_OPERATOR(-)
@@ -44733,20 +43461,20 @@ TG_MASKED_OPERATOR(*)
 TG_MASKED_OPERATOR(/)
 #undef TG_MASKED_OPERATOR
 
-#define TG_MASKED_PAIR(word)                                                                                           \
- template <class A, class B>                                                                                        \
-  requires detail::masked_operands<A, B>                                                                         \
- constexpr auto word(const A& a, const B& b) {                                                                      \
-  return detail::masked_formula([](const auto& x, const auto& y) { return word(x, y); }, a, b);                  \
+#define TG_MASKED_PAIR(word) \
+ template <class A, class B> \
+  requires detail::masked_operands<A, B> \
+ constexpr auto word(const A& a, const B& b) { \
+  return detail::masked_formula([](const auto& x, const auto& y) { return word(x, y); }, a, b); \
  }
 TG_MASKED_PAIR(maximum)
 TG_MASKED_PAIR(minimum)
 #undef TG_MASKED_PAIR
 
-#define TG_MASKED_FUNCTION(word)                                                                                       \
- template <class X, class M, class... More>                                                                         \
- constexpr auto word(const masked<X, M>& x, const More&... more) {                                                  \
-  return x.with(word(x.value, more...));                                                                         \
+#define TG_MASKED_FUNCTION(word) \
+ template <class X, class M, class... More> \
+ constexpr auto word(const masked<X, M>& x, const More&... more) { \
+  return x.with(word(x.value, more...)); \
  }
 TG_MASKED_FUNCTION(relu)
 TG_MASKED_FUNCTION(relu6)
@@ -44766,7 +43494,6 @@ TG_MASKED_FUNCTION(exp)
 TG_MASKED_FUNCTION(softmax)
 TG_MASKED_FUNCTION(log_softmax)
 #undef TG_MASKED_FUNCTION
-
 }
 
 /// Masks that flow from an embedding to the loss, as Keras's do. Not part of tapegraph.hpp: programs without them do not compile them.
@@ -44834,11 +43561,11 @@ constexpr auto masking(const Scope& scope, const X& x, const masking_options& o 
   where);
 }
 
-#define TG_KEEPS_MASK(word, options)                                                                                   \
- template <class Scope, class X, class M, class O = options>                                                        \
- constexpr auto word(const Scope& scope, const masked<X, M>& x, const O& o = {},                                    \
-      std::source_location where = std::source_location::current()) {                                \
-  return x.with(word(scope, x.value, o, where));                                                                 \
+#define TG_KEEPS_MASK(word, options) \
+ template <class Scope, class X, class M, class O = options> \
+ constexpr auto word(const Scope& scope, const masked<X, M>& x, const O& o = {}, \
+      std::source_location where = std::source_location::current()) { \
+  return x.with(word(scope, x.value, o, where)); \
  }
 TG_KEEPS_MASK(dense, dense_options)
 TG_KEEPS_MASK(dropout, dropout_options)
@@ -44933,7 +43660,6 @@ constexpr auto masked_states(const Y& y, const Given& given) {
   return masked_recurrent_values<Y, std::remove_cvref_t<decltype(given.hidden)>>{y, given.hidden};
 }
 
-/// f(value, mask or nothing) of a recurrent layer.
 template <class F, class X, class M>
 constexpr auto recurrent_under_mask(const masked<X, M>& x, bool sequences, bool backwards, const F& f) {
  const auto values = x.has_mask ? f(x.value, step_mask{x.mask}) : f(x.value);
@@ -44946,16 +43672,15 @@ constexpr auto recurrent_under_mask(const masked<X, M>& x, bool sequences, bool 
   return masked<std::remove_cv_t<decltype(values)>, M>{values, mask, kept};
  }
 }
-
 }
 
-#define TG_STEPS_OVER_MASK(word, options)                                                                              \
- template <class Scope, class X, class M, class O = options, class... E>                                            \
- constexpr auto word(const Scope& scope, const masked<X, M>& x, const O& o, const E&... extras) {                   \
-  const auto run = [&](const auto& value, const auto&... mask) {                                                 \
-   return word(scope, value, o, mask..., extras...);                                                          \
-  };                                                                                                             \
-  return detail::recurrent_under_mask(x, o.return_sequences, o.go_backwards, run);                               \
+#define TG_STEPS_OVER_MASK(word, options) \
+ template <class Scope, class X, class M, class O = options, class... E> \
+ constexpr auto word(const Scope& scope, const masked<X, M>& x, const O& o, const E&... extras) { \
+  const auto run = [&](const auto& value, const auto&... mask) { \
+   return word(scope, value, o, mask..., extras...); \
+  }; \
+  return detail::recurrent_under_mask(x, o.return_sequences, o.go_backwards, run); \
  }
 TG_STEPS_OVER_MASK(lstm, lstm_layer_options)
 TG_STEPS_OVER_MASK(lstm_with_state, lstm_layer_options)
@@ -44983,8 +43708,6 @@ constexpr auto stacked(const Scope& scope, const masked<X, M>& x, const std::tup
 
 namespace detail {
 
-/// f(query, value, mask or nothing) of attention: a step of the query that counts sees the steps of the value that do. The result has
-/// the query's mask.
 template <class Q, class V, class F, class... Masks>
 constexpr auto attention_under_masks(const Q& query, const V& value, const F& f, const Masks&... given) {
  const auto& q = without_mask(query);
@@ -45017,7 +43740,6 @@ constexpr auto attention_under_masks(const Q& query, const V& value, const F& f,
 
 template <class Q, class V>
 concept one_masked = is_masked<Q> || is_masked<V>;
-
 }
 
 template <class Scope, class Q, class V, class O = multi_head_attention_options, class... Masks>
@@ -45044,15 +43766,12 @@ constexpr auto grouped_query_attention(const Scope& scope, const Q& query, const
 }
 
 namespace detail {
-/// The mask of values [batch, time, ...] whose steps all count.
 template <handle X>
 constexpr auto mask_of_all(const X& x, int rank) {
  auto counts = eval(ones_like(x) == 1);
  while (shape_of(counts).rank() > rank) counts = all(counts, -1);
  return counts;
 }
-/// Masks [batch, time] of values that are put together on an axis: on one behind the steps, a step counts that counts in all; on one of
-/// theirs, the masks are put together, too.
 template <class X, class Y, class M>
 constexpr M mask_together(const masked<X, M>& a, const masked<Y, M>& b, int axis) {
  const int steps = shape_of(a.has_mask ? a.mask : b.mask).rank();
@@ -45060,7 +43779,6 @@ constexpr M mask_together(const masked<X, M>& a, const masked<Y, M>& b, int axis
  return concat(a.has_mask ? a.mask : mask_of_all(a.value, steps), b.has_mask ? b.mask : mask_of_all(b.value, steps),
     axis);
 }
-/// A value as one with a mask of another's type, which it has not.
 template <class V, class Other>
 constexpr auto as_masked(const V& value, const Other& other) {
  if constexpr (is_masked<V>) {
@@ -45095,31 +43813,26 @@ constexpr auto concat(const masked<X, M> (&parts)[N], int axis = -1,
  return result;
 }
 
-#define TG_ENDS_MASK(word)                                                                                             \
- template <class X, class M, class... More>                                                                         \
- constexpr X word(const masked<X, M>& x, const More&...) {                                                          \
+#define TG_ENDS_MASK(word) \
+ template <class X, class M, class... More> \
+ constexpr X word(const masked<X, M>& x, const More&...) { \
   static_assert(always_false<X>, #word ": steps and their mask end here; say so, " #word "(x.value)");           \
-  return x.value;                                                                                                \
+  return x.value; \
  }
 TG_ENDS_MASK(flatten)
 TG_ENDS_MASK(reshape)
 TG_ENDS_MASK(transpose)
 #undef TG_ENDS_MASK
-#define TG_HAS_NO_MASK(word, options)                                                                                  \
- template <class Scope, class X, class M, class O = options>                                                        \
- constexpr X word(const Scope&, const masked<X, M>& x, const O& = {}) {                                             \
+#define TG_HAS_NO_MASK(word, options) \
+ template <class Scope, class X, class M, class O = options> \
+ constexpr X word(const Scope&, const masked<X, M>& x, const O& = {}) { \
   static_assert(always_false<X>, #word ": it has no mask, padding counts as any step; say so by x.value");       \
-  return x.value;                                                                                                \
+  return x.value; \
  }
 TG_HAS_NO_MASK(conv1d, conv1d_layer_options)
 #undef TG_HAS_NO_MASK
-
 }
 // ---- tapegraph/nn/layers/recurrent.hpp ----
-
-#ifdef TG_CUDA
-#include <tapegraph/cuda/ops/recurrent/recurrent.cuh>
-#endif
 
 /// The LSTM layer and the operation behind it. Not part of tapegraph.hpp: programs without it do not compile it. gru.hpp and
 /// simple_rnn.hpp have the other recurrent layers.
@@ -45135,7 +43848,7 @@ struct lstm_layer_options {
  bool go_backwards = false;
  bool use_bias = true;
  bool unit_forget_bias = true; ///< the forget gate's biases begin as 1; the other ones must be a constant then
- double dropout = 0;           ///< of features, the same ones in all steps, in training
+ double dropout = 0; ///< of features, the same ones in all steps, in training
  double recurrent_dropout = 0; ///< of the h that the gates see, the same units in all steps, in training
  initializer kernel_initializer = init::glorot_uniform{};
  initializer recurrent_initializer = init::orthogonal{};
@@ -45168,7 +43881,6 @@ struct recurrent_layer_kind<lstm_layer_options> {
   return lstm(args...);
  }
 };
-
 }
 
 /// An LSTM over x [batch, time, features] with "kernel" [features, 4 units], "recurrent_kernel" [units, 4 units] and "bias" [4
@@ -45189,7 +43901,6 @@ constexpr auto lstm_with_state(const Scope& scope, const X& x, const lstm_layer_
  const auto run = [](const auto&... operands) { return lstm_with_state(operands...); };
  return detail::recurrent_layer(scope, x, o, where, run, extras...);
 }
-
 }
 // ---- tapegraph/nn/layers/resizing.hpp ----
 
@@ -45238,8 +43949,6 @@ struct resizing_texts {
  }
 };
 
-/// An axis `factor` times as long. Element i of the result stands at (i + 1/2) / factor - 1/2 among those of x, and is between its two
-/// neighbours there as TensorFlow's and PyTorch's (align_corners = False) are.
 template <handle H>
 constexpr H linearly_longer(const H& x, int axis, std::int64_t factor, std::source_location where) {
  if (factor == 1) return x;
@@ -45257,7 +43966,6 @@ constexpr H linearly_longer(const H& x, int axis, std::int64_t factor, std::sour
  const H second = gather(x, eval(cast<std::int32_t>(above), where), axis, 0, where);
  return eval(first + share * (second - first), where);
 }
-
 }
 
 /// x [batch, height, width, channels] to [batch, height size[0], width size[1], channels]: every pixel repeated, or bilinear.
@@ -45340,7 +44048,6 @@ constexpr auto repeat_vector(const X& x, std::int64_t n, std::source_location wh
  if (n < 0) return detail::refuse<texts>(texts::amount, where, input);
  return repeat(expand_dims(input, 1, where), n, 1, where);
 }
-
 }
 // ---- tapegraph/nn/layers/sequence.hpp ----
 
@@ -45386,7 +44093,6 @@ constexpr H merged(merge_mode mode, const H& forward, const H& backward, std::so
  default: return concat({forward, backward}, -1, where);
  }
 }
-
 }
 
 /// Two LSTMs over x [batch, time, features], "forward_lstm" and "backward_lstm" (see lstm), of which the second reads the
@@ -45512,13 +44218,8 @@ constexpr auto layer_normalization(const Scope& scope, const X& x, const layer_n
      o.center ? eval(centered + parameter("beta", detail::beta_options(o)), where)
         : eval(centered, where));
 }
-
 }
 // ---- tapegraph/nn/layers/simple_rnn.hpp ----
-
-#ifdef TG_CUDA
-#include <tapegraph/cuda/ops/recurrent/recurrent.cuh>
-#endif
 
 /// The fully connected recurrent layer and the operation behind it. Not part of tapegraph.hpp: programs without it do not compile
 /// it.
@@ -45532,7 +44233,7 @@ struct simple_rnn_layer_options {
  bool return_sequences = false;
  bool go_backwards = false;
  bool use_bias = true;
- double dropout = 0;           ///< of features, the same ones in all steps, in training
+ double dropout = 0; ///< of features, the same ones in all steps, in training
  double recurrent_dropout = 0; ///< of h, the same units in all steps, in training
  initializer kernel_initializer = init::glorot_uniform{};
  initializer recurrent_initializer = init::orthogonal{};
@@ -45560,7 +44261,6 @@ struct recurrent_layer_kind<simple_rnn_layer_options> {
   return simple_rnn(args...);
  }
 };
-
 }
 
 /// A recurrent layer over x [batch, time, features] with "kernel" [features, units], "recurrent_kernel" [units, units] and "bias"
@@ -45580,7 +44280,6 @@ constexpr auto simple_rnn_with_state(const Scope& scope, const X& x, const simpl
  const auto run = [](const auto&... operands) { return simple_rnn_with_state(operands...); };
  return detail::recurrent_layer(scope, x, o, std::source_location::current(), run, extras...);
 }
-
 }
 // ---- tapegraph/nn/layers/transposed_convolution.hpp ----
 
@@ -45602,12 +44301,12 @@ struct basic_conv_transpose_layer_options {
  initializer bias_initializer = init::zeros{};
  regularizer kernel_regularizer{}, bias_regularizer{};
  constraint kernel_constraint{}, bias_constraint{};
+ convolution_algorithm algorithm = convolution_algorithm::automatic; ///< on the CPU (fast_convolution.hpp)
 };
 using conv2d_transpose_layer_options = basic_conv_transpose_layer_options<height_width>;
 using conv1d_transpose_layer_options = basic_conv_transpose_layer_options<std::int64_t>;
 
 namespace detail {
-/// f(input, kernel, window), plus the bias.
 template <class Window, class Scope, tensor_like X, class Options, class F>
 constexpr auto transposed_layer(const Scope& scope, std::string_view type, const X& x, const Options& o,
         std::source_location where, const F& f) {
@@ -45621,7 +44320,8 @@ constexpr auto transposed_layer(const Scope& scope, std::string_view type, const
       .padding = o.padding,
       .output_padding = o.output_padding,
       .dilation = o.dilation,
-      .groups = 1};
+      .groups = 1,
+      .algorithm = o.algorithm};
  return scope.leave(type, mark, with_bias(scope, f(input, kernel, window), filters, o, where));
 }
 }
@@ -45644,7 +44344,6 @@ constexpr auto conv1d_transpose(const Scope& scope, const X& x, const conv1d_tra
  const auto run = [&](const auto&... operands) { return conv1d_transpose(operands..., where); };
  return detail::transposed_layer<conv1d_transpose_options>(scope, "conv1d_transpose", x, o, where, run);
 }
-
 }
 // ---- tapegraph/nn/layers/weight_normalization.hpp ----
 
@@ -45699,7 +44398,6 @@ template <class Scope>
 constexpr auto weight_normalized(const Scope& scope) {
  return weight_normalized_scope<Scope>(scope);
 }
-
 }
 // ---- tapegraph/nn/losses_all.hpp ----
 
@@ -45734,7 +44432,6 @@ template <class = void>
  throw argument_error(std::string(who) + ": " + what + " " + text(value) + " " + range);
 }
 
-/// The number itself, if it is finite and in [low, high]; argument_error otherwise.
 constexpr double number_within(const char* who, const char* what, double value, double low,
        double high = std::numeric_limits<double>::infinity()) {
  if (!(value >= low && value <= high) || value == std::numeric_limits<double>::infinity())
@@ -45747,7 +44444,6 @@ concept has_numbers = requires {
  T::count;
 };
 
-/// The `Count` numbers from `First` on.
 template <std::size_t First, std::size_t Count>
 constexpr auto part_of_numbers(const auto& n) {
  using scalar = std::remove_cvref_t<decltype(n[0])>;
@@ -45760,7 +44456,6 @@ struct label_texts {
   return "loss, metric: output and labels differ in shape; they are compared element by element";
  }
 };
-/// The labels, refused where they have not the output's shape: [batch, 1] and [batch] would broadcast to [batch, batch].
 template <tensor_like X, tensor_like Z>
 constexpr auto labels_like(const X& x, const Z& z) {
  const auto labels = eval(z);
@@ -45769,7 +44464,6 @@ constexpr auto labels_like(const X& x, const Z& z) {
  return static_cast<decltype(labels)>(refuse<label_texts>(0, here, labels, eval(x)));
 }
 
-/// The elements of a loss, Loss::each(x, z, n...), for labels of the output's shape.
 template <class Loss>
 constexpr auto elements_of(const auto& x, const auto& z, const auto&... n) {
  const auto output = eval(x);
@@ -45780,14 +44474,12 @@ constexpr auto record_means_of(const auto& x, const auto& z, const auto&... n) {
  return mean_of_record(elements_of<Loss>(x, z, n...));
 }
 
-/// A loss of records: its call is the mean of Loss::per_record(x, z).
 template <class Loss>
 struct loss_of_records {
  constexpr auto operator()(const auto& x, const auto& z) const { return mean(Loss::per_record(x, z)); }
  static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
 };
 
-/// A loss of elements, Loss::each(x, z). Its call is one mean over all of them.
 template <class Loss>
 struct loss_of_elements {
  constexpr auto operator()(const auto& x, const auto& z) const { return mean(elements_of<Loss>(x, z)); }
@@ -45795,9 +44487,7 @@ struct loss_of_elements {
  static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
 };
 
-/// Keras's epsilon: what logarithms and denominators are kept away from zero by.
 inline constexpr double loss_epsilon = 1e-7;
-
 }
 
 /// Cross-entropies of probabilities, and label smoothing. Those of logits are in nn/losses.hpp.
@@ -45805,12 +44495,10 @@ inline constexpr double loss_epsilon = 1e-7;
 namespace tapegraph {
 
 namespace detail {
-/// Logarithms of probabilities [..., classes], divided by their sum and clipped to [1e-7, 1 - 1e-7] as Keras does.
 constexpr auto log_of_probabilities(const auto& p) {
  const auto total = sum(p, -1, {.keepdims = true});
  return eval(log(clip(p / total, loss_epsilon, 1 - loss_epsilon)));
 }
-/// The elements of [..., classes] that class numbers [...] choose.
 constexpr auto chosen_of(const auto& x, const auto& z) { return without_last_axis(take_along(x, expand_dims(z, -1))); }
 }
 
@@ -45839,7 +44527,6 @@ struct sparse_categorical_cross_entropy : detail::loss_of_records<sparse_categor
 };
 
 namespace detail {
-/// How labels of a loss are smoothed. Whoever writes a loss of his own says it by a member `smoothing`.
 enum class label_smoothing_kind { none, binary, categorical, sparse_logits, sparse_probabilities };
 
 template <class Loss>
@@ -45920,7 +44607,6 @@ private:
    return Loss::per_record(x, z);
  }
 };
-
 }
 // ---- tapegraph/nn/losses/ctc.hpp ----
 
@@ -45979,7 +44665,6 @@ constexpr auto sealed_state(const S& state, std::source_location where) {
    state);
 }
 
-/// What a cell returned, as a tuple of sealed values: the new state's, then the output.
 template <class State, class Result>
 constexpr auto sealed_step(const Result& result, std::source_location where) {
  static_assert(tuple_like<Result>, "scan: a cell returns a pair, {new state, output}");
@@ -45998,7 +44683,6 @@ constexpr auto sealed_step(const Result& result, std::source_location where) {
  }
 }
 
-/// At steps that do not count, what was there before. The mask has the value's leading axes.
 template <handle M, handle H>
 constexpr H where_counted(const M& mask, const H& value, const H& before, std::source_location where) {
  const shape from = shape_of(mask);
@@ -46027,7 +44711,6 @@ constexpr auto scan_over(const Cell& cell, const State& initial, const X& xs, co
   return mode_scan<mode>::run(cell, state, ordered(input), ordered(mask.steps), o, where,
          eval(weights, where)...);
 }
-
 }
 
 /// Runs a cell over time: for t = 0, 1, ... (state, y_t) = cell(state, x_t, weights...). `const auto [last, sequence] =
@@ -46061,7 +44744,6 @@ constexpr auto scan(const Cell& cell, const State& initial, const X& xs, const s
      const step_mask<M>& mask, const W&... weights) {
  return detail::scan_over(cell, initial, xs, mask, options, std::source_location::current(), weights...);
 }
-
 }
 
 /// Scans in eager mode: the cell is called step by step, and what it does is recorded as it is.
@@ -46070,8 +44752,6 @@ namespace tapegraph {
 
 namespace detail {
 
-/// Calls f(x_t) in order of time. The sequence is halved repeatedly instead of cut into steps directly: the derivative of a part
-/// has the size of what it was cut from, so steps cut directly would cost the square of their number.
 template <class T, class F>
 void each_step(const tensor<T>& xs, int axis, std::source_location where, const F& f) {
  const std::int64_t steps = xs.shape()[axis].value, half = steps / 2;
@@ -46083,7 +44763,6 @@ template <class T>
 void collect_steps(const tensor<T>& xs, int axis, std::source_location where, std::vector<tensor<T>>& to) {
  each_step(xs, axis, where, [&](const tensor<T>& x) { to.push_back(x); });
 }
-
 }
 
 template <>
@@ -46167,7 +44846,6 @@ private:
   }
  }
 };
-
 }
 // ---- tapegraph/graph/scan.hpp ----
 
@@ -46241,7 +44919,6 @@ constexpr void refuse_step(trace& t, const char* what, int first, int second) {
  const operand_info in[2]{t.info(first), t.info(second)};
  t.fail(what, in, 2);
 }
-
 }
 
 template <class Cell, int States, int Constants, bool Masked>
@@ -46253,7 +44930,7 @@ struct scan_cell {
   const int axis = static_cast<int>(a.axis);
   node given[first_constant + Constants];
   for (int k = 0; k < first_constant + Constants; ++k) {
-   const scan_role role = k < carries          ? scan_role::carry
+   const scan_role role = k < carries ? scan_role::carry
         : k < first_constant ? scan_role::sequence
               : scan_role::constant;
    const shape dims = role == scan_role::sequence ? detail::without_time(in[k].dims, axis) : in[k].dims;
@@ -46395,7 +45072,6 @@ constexpr scan_pullback pull_back(trace& t, const scan_step& step, bool recomput
  back.kept = values_to_keep(t, step, back.flows, boundary, recompute);
  return back;
 }
-
 }
 
 template <class Base>
@@ -46467,7 +45143,6 @@ struct scan_vjp {
   }
  }
 };
-
 }
 // ---- tapegraph/runtime/row_copies.hpp ----
 
@@ -46532,7 +45207,6 @@ constexpr kernel_pair on_both(bool has_device_half = has_backend) {
  constexpr kernel_functions f{&Kernel::run, &Kernel::workspace};
  return {f, has_device_half ? f : kernel_functions{}};
 }
-
 }
 
 namespace tapegraph::ir {
@@ -46773,13 +45447,9 @@ private:
  bool logged_ = false;
 };
 
-}
-
-namespace tapegraph::ir {
-
 namespace detail {
 
-#ifdef __CUDACC__
+#if defined(__CUDACC__)
 constexpr capacity sizes_of_step(const trace& t, const schedule& s, const scan_table&) { return sizes_of(t, s); }
 constexpr scan_table table_of_step(const trace&, const schedule&, const scan_table& places) { return places; }
 template <capacity C>
@@ -46852,7 +45522,7 @@ private:
   }
  }
 
-#ifdef __CUDACC__
+#if defined(__CUDACC__)
  template <class Result>
  static constexpr Result run(Result (*finish)(const trace&, const schedule&, const scan_table&)) {
   trace t;
@@ -46881,7 +45551,6 @@ public:
  static constexpr auto value = trim<wide.program.used>(wide.program);
 #endif
 };
-
 }
 
 template <class Builder, class Stage, int Node>
@@ -46918,10 +45587,6 @@ private:
   return *plans.back();
  }
 };
-
-}
-
-namespace tapegraph::ir {
 
 struct scan_part {
  int operand;
@@ -46990,7 +45655,6 @@ constexpr node with_zeros_behind(trace& t, const node& front, int like) {
  if (front.shape() == target) return front;
  return invoke<pad_op>(tapegraph::detail::whole_slice(), &target, std::source_location{}, front);
 }
-
 }
 
 struct scan_value {
@@ -47049,7 +45713,6 @@ constexpr int scan_flow(trace& t, const scan_attributes& a, int which, int adjoi
  }
  return known.nodes[which];
 }
-
 }
 
 template <class Builder, int Order>
@@ -47115,9 +45778,7 @@ constexpr std::int64_t symbols_in(const extent_table& table, std::int64_t value)
   }
  return found;
 }
-
 }
-
 }
 
 namespace tapegraph {
@@ -47207,7 +45868,6 @@ private:
   return fits || refused("scan: a mask is bool, with the leading axes of xs up to time at least", 2);
  }
 };
-
 }
 
 /// tg::scan (ops/scan/scan.hpp) in both modes. Not part of tapegraph.hpp: programs without it do not compile it.
@@ -47216,16 +45876,12 @@ namespace tapegraph {
 
 namespace detail {
 
-/// The logarithm of a probability of nothing: far below every sum of real ones, and finite, so that differences are.
 inline constexpr double log_of_nothing = -1e30;
 
-/// x [batch, n] one place later; `first` comes in front.
 constexpr auto one_later(const auto& x, double first) {
  return pad(slice(x, {all, {0, -1}}), {{0, 0}, {1, 0}}, {.value = first});
 }
 
-/// One step of the forward algorithm: alpha(s) <- log(sum of exp of alpha(s), alpha(s - 1) and, where it may be skipped to,
-/// alpha(s - 2)) + the logarithm of the symbol's probability. All [batch, symbols].
 struct ctc_step {
  constexpr auto operator()(auto alpha, auto symbol, auto skip) const {
   const auto before = one_later(alpha, log_of_nothing);
@@ -47237,8 +45893,6 @@ struct ctc_step {
  }
 };
 
-/// Labels [batch, n] with a blank around each, [batch, 2 n + 1]. Padding becomes 0; what stands behind padding, or is below it,
-/// becomes negative, which the gathering of its probability refuses.
 constexpr auto with_blanks(const auto& z) {
  const auto before = one_later(z, 1);
  const auto label = eval(where(z > 0, where(before > 0, z, -1 - z), where(z < -1, z, 0)));
@@ -47249,7 +45903,6 @@ constexpr auto with_blanks(const auto& z) {
  target.set(1, from[1] * extent(2));
  return pad(invoke<reshape_op>({}, &target, std::source_location::current(), pairs), {{0, 0}, {0, 1}});
 }
-
 }
 
 /// Connectionist temporal classification (Graves et al. 2006): -log of the probability that a sequence of symbols, with repetitions
@@ -47290,7 +45943,6 @@ struct ctc : detail::loss_of_records<ctc> {
   return {dtype::i32, dims};
  }
 };
-
 }
 // ---- tapegraph/nn/losses/focal.hpp ----
 
@@ -47301,12 +45953,11 @@ namespace tapegraph {
 
 namespace detail {
 
-/// q^gamma with a derivative of 0 at q = 0, where the power's own may be infinite.
 constexpr auto focus(const auto& q, const auto& gamma) { return pow(maximum(q, 1e-30), gamma); }
 
 template <bool Logits>
 struct binary_focal {
- bool apply_class_balancing = false; ///< weights alpha and 1 - alpha of labels 1 and 0
+ bool apply_class_balancing = false;
  double alpha = 0.25;
  double gamma = 2;
 
@@ -47371,7 +46022,6 @@ struct categorical_focal {
  static constexpr auto right(const auto& x, const auto& z) { return softmax_cross_entropy::right(x, z); }
  static constexpr auto accuracy(const auto& x, const auto& z) { return mean(right(x, z)); }
 };
-
 }
 
 /// Of probabilities, clipped to [1e-7, 1 - 1e-7], and labels 0 and 1 of their shape.
@@ -47382,7 +46032,6 @@ using sigmoid_focal_cross_entropy = detail::binary_focal<true>;
 using categorical_focal_cross_entropy = detail::categorical_focal<false>;
 /// The same of logits.
 using softmax_focal_cross_entropy = detail::categorical_focal<true>;
-
 }
 // ---- tapegraph/nn/losses/hinge.hpp ----
 
@@ -47391,7 +46040,6 @@ using softmax_focal_cross_entropy = detail::categorical_focal<true>;
 namespace tapegraph {
 
 namespace detail {
-/// Labels of -1 and 1. If all labels of the batch are 0 or 1, 0 stands for -1.
 constexpr auto signs_of(const auto& z) {
  const auto binary = all_of(logical_or(z == 0, z == 1));
  return eval(where(binary, 2 * z - 1, z));
@@ -47427,7 +46075,6 @@ struct categorical_hinge : detail::loss_of_records<categorical_hinge> {
  static constexpr auto right(const auto& x, const auto& z) { return softmax_cross_entropy::right(x, z); }
  static constexpr auto accuracy(const auto& x, const auto& z) { return mean(right(x, z)); }
 };
-
 }
 // ---- tapegraph/nn/losses/overlap.hpp ----
 
@@ -47439,7 +46086,6 @@ namespace tapegraph {
 
 namespace detail {
 
-/// The sum over all axes, or over all but the first.
 template <bool PerRecord>
 constexpr auto overlap_sum(const auto& x) {
  if constexpr (!PerRecord) {
@@ -47455,7 +46101,6 @@ constexpr auto overlap_sum(const auto& x) {
  }
 }
 
-/// 1 - 2 sum(x z) / (sum(x) + sum(z) + 1e-7)
 template <bool PerRecord>
 struct basic_dice {
  static constexpr std::string_view name = "dice";
@@ -47479,8 +46124,6 @@ private:
  }
 };
 
-/// 1 - sum(x z) / (sum(x z) + alpha sum((1 - x) z) + beta sum(x (1 - z)) + 1e-7) (Salehi et al. 2017): alpha counts what was missed and
-/// beta what was wrongly found, as in Keras. With 0.5 and 0.5 it is dice.
 template <bool PerRecord>
 struct basic_tversky {
  double alpha = 0.5;
@@ -47513,14 +46156,12 @@ private:
   return eval(1 - both / (both + missed * n[0] + wrong * n[1] + loss_epsilon));
  }
 };
-
 }
 
 using dice = detail::basic_dice<false>;
 using dice_per_record = detail::basic_dice<true>;
 using tversky = detail::basic_tversky<false>;
 using tversky_per_record = detail::basic_tversky<true>;
-
 }
 // ---- tapegraph/nn/losses/regression.hpp ----
 
@@ -47619,7 +46260,6 @@ struct kl_divergence : detail::loss_of_records<kl_divergence> {
 };
 
 namespace detail {
-/// The cosine of the angle between x and z along the last axis; vectors shorter than 1e-7 count as shorter still.
 constexpr auto cosine(const auto& x, const auto& z) {
  const auto labels = labels_like(x, z);
  const double least = loss_epsilon * loss_epsilon;
@@ -47634,7 +46274,6 @@ struct cosine_similarity : detail::loss_of_records<cosine_similarity> {
  static constexpr std::string_view name = "cosine_similarity";
  static constexpr auto per_record(const auto& x, const auto& z) { return eval(-detail::cosine(x, z)); }
 };
-
 }
 // ---- tapegraph/nn/losses/triplet.hpp ----
 
@@ -47646,7 +46285,6 @@ namespace tapegraph {
 
 namespace detail {
 
-/// Distances between all rows, [batch, batch]; the derivative at 0 is 0.
 constexpr auto distances(const auto& x, const auto& squared) {
  const auto rows = eval(expand_dims(x, 1));
  const auto columns = eval(expand_dims(x, 0));
@@ -47654,13 +46292,11 @@ constexpr auto distances(const auto& x, const auto& squared) {
  const auto roots = sqrt(where(squares > 0, squares, 1));
  return eval(where(squared > 0, squares, where(squares > 0, roots, 0)));
 }
-/// Which pairs [batch, batch] are of one class.
 constexpr auto of_one_class(const auto& z) {
  const auto rows = eval(expand_dims(z, 1));
  const auto columns = eval(expand_dims(z, 0));
  return eval(rows == columns);
 }
-/// Which pairs are of different records.
 constexpr auto of_two_records(const auto& z) {
  const auto place = arange<std::int32_t>(z, shape_of(z)[0]);
  const auto rows = eval(expand_dims(place, 1));
@@ -47676,7 +46312,6 @@ template <class Loss>
 constexpr std::array<double, 2> triplet_numbers(const Loss& loss) {
  return {number_within("triplet", "margin", loss.margin, 0), loss.squared ? 1.0 : 0.0};
 }
-
 }
 
 /// Semi-hard triplets: for each pair of records of one class, (a, p), the negative n nearest to a of those that are farther than p, or
@@ -47740,7 +46375,6 @@ struct triplet_hard {
  }
  static constexpr tensor_spec labels(dtype, const shape& output) { return detail::label_per_row(output); }
 };
-
 }
 // ---- tapegraph/nn/metrics_all.hpp ----
 
@@ -47769,7 +46403,6 @@ struct weight_texts {
  }
 };
 
-/// Weights [batch] with axes of 1 behind them, so that they broadcast over values [batch, ...].
 template <handle W>
 constexpr W weights_over(const W& weights, int rank) {
  const shape from = shape_of(weights);
@@ -47780,7 +46413,6 @@ constexpr W weights_over(const W& weights, int rank) {
  return invoke<reshape_op>({}, &target, here, weights);
 }
 
-/// values * weights as doubles, a formula; the values, where there are no weights.
 constexpr auto weighted_values(const auto& values, const auto& weights) {
  if constexpr (tensor_like<std::remove_cvref_t<decltype(weights)>>) {
   const auto beside = weights_over(eval(weights), shape_of(values).rank());
@@ -47793,29 +46425,23 @@ constexpr auto weighted_sum(const auto& values, const auto& weights, axes over =
  return sum(weighted_values(values, weights), over);
 }
 
-/// Adds to "total" and "count" what makes a weighted mean of values [batch, ...].
 constexpr void add_mean_of(const auto& state, const auto& values, const auto& weights) {
  state.add("total", {}, weighted_sum(values, weights));
  state.add("count", {}, weighted_sum(ones_like(values), weights));
 }
-/// x / y, 0 where y is 0.
 constexpr double ratio(double x, double y) { return y == 0 ? 0 : x / y; }
 constexpr double mean_from(const auto& v) { return ratio(v["total"], v["count"]); }
 
-/// Numbers of metrics with a threshold for probabilities, which may be given as logits.
 template <class Metric>
 constexpr std::array<double, 2> threshold_numbers(const char* who, const Metric& metric) {
  return {number_within(who, "threshold", metric.threshold, 0, 1), metric.from_logits ? 1.0 : 0.0};
 }
-/// x as probabilities, where it is logits if `from_logits` is not 0.
 constexpr auto probabilities(const auto& x, const auto& from_logits) { return where(from_logits > 0, sigmoid(x), x); }
 
-/// x with an axis of outputs: [batch] as [batch, 1].
 template <handle X>
 constexpr auto with_outputs(const X& x) {
  return shape_of(x).rank() == 1 ? expand_dims(x, -1) : eval(x);
 }
-/// All axes but the last.
 template <tensor_like X>
 constexpr axes all_but_last(const X& x) {
  axes over;
@@ -47823,21 +46449,18 @@ constexpr axes all_but_last(const X& x) {
  for (int i = 0; i + 1 < shape_of(x).rank(); ++i) over.index[over.count++] = static_cast<std::int8_t>(i);
  return over;
 }
-/// The shape of one number for each output of x.
 template <tensor_like X>
 constexpr shape of_outputs(const X& x) {
  const shape from = shape_of(x);
  return {from[from.rank() - 1].value};
 }
 
-/// Class numbers, int32: of one-hot labels, which have x's rank, the places of their largest elements.
 template <tensor_like X, tensor_like Z>
 constexpr auto class_numbers_of(const X& x, const Z& z) {
  const auto labels = eval(z);
  if (shape_of(labels).rank() == shape_of(x).rank()) return argmax(labels, -1);
  return eval(cast<std::int32_t>(labels));
 }
-
 }
 
 /// Metrics by hand: the same `update` that programs trace, run on tensors.
@@ -47846,21 +46469,17 @@ namespace tapegraph {
 
 namespace detail {
 
-/// State of a metric in eager mode.
 class metric_state {
 public:
- /// Adds to a state of this shape, which is zeros when it is first named. Throws shape_error where the value has another shape.
  void add(std::string_view name, const shape& dims, const auto& value) const {
   const tensor<double> sealed = eval(cast<double>(value));
   add_to(name, dims, sealed);
  }
- /// Everything that was accumulated, by name.
  std::vector<metric_values::entry> entries() const {
   std::vector<metric_values::entry> list;
   for (const named& each : states_) list.push_back({each.name, each.values});
   return list;
  }
- /// A state with its shape. Throws argument_error for a name that the metric did not give.
  tensor<double> tensor_of(std::string_view name) const {
   for (const named& each : states_)
    if (each.name == name) return {each.values, each.dims};
@@ -47895,7 +46514,6 @@ private:
 
  mutable std::vector<named> states_;
 };
-
 }
 
 /// A metric accumulated by hand, batch after batch of any sizes:
@@ -47957,7 +46575,6 @@ private:
  Metric metric_;
  detail::metric_state state_;
 };
-
 }
 // ---- tapegraph/nn/metrics/accuracy.hpp ----
 
@@ -48036,14 +46653,11 @@ struct top_k_categorical_accuracy : sparse_top_k_categorical_accuracy<K> {
  static constexpr std::string_view name = "top_k_categorical_accuracy";
 };
 
-}
 // ---- tapegraph/nn/metrics/auc.hpp ----
-
-namespace tapegraph {
 
 enum class auc_curve {
  roc, ///< recall over the share of false positives
- pr   ///< precision over recall
+ pr ///< precision over recall
 };
 /// Between two thresholds the curve is a line (of precision: by Davis and Goadrich 2006), or the smaller or larger of both values.
 enum class auc_summation { interpolation, minoring, majoring };
@@ -48100,7 +46714,7 @@ private:
  double between(const double* tp, const double* fp, double all_positive, double all_negative) const {
   const point a = at(tp[0], fp[0], all_positive, all_negative), b = at(tp[1], fp[1], all_positive, all_negative);
   const double height = summation == auc_summation::interpolation ? (a.y + b.y) / 2
-       : summation == auc_summation::minoring    ? std::min(a.y, b.y)
+       : summation == auc_summation::minoring ? std::min(a.y, b.y)
                   : std::max(a.y, b.y);
   return (a.x - b.x) * height;
  }
@@ -48114,7 +46728,6 @@ private:
 };
 
 using auc = basic_auc<200>;
-
 }
 // ---- tapegraph/nn/metrics/confusion.hpp ----
 
@@ -48125,7 +46738,6 @@ namespace tapegraph {
 
 namespace detail {
 
-/// Predictions and labels as bools.
 template <class P, class Z>
 struct answers {
  P predicted;
@@ -48136,11 +46748,9 @@ constexpr auto answers_of(const auto& x, const auto& z, const auto& n) {
  const auto actual = eval(labels_like(x, z) > 0.5);
  return answers<std::remove_const_t<decltype(predicted)>, std::remove_const_t<decltype(actual)>>{predicted, actual};
 }
-/// How often both hold, with weights.
 constexpr auto count_both(const auto& a, const auto& b, const auto& weights, axes over = {}) {
  return weighted_sum(logical_and(a, b), weights, over);
 }
-
 }
 
 /// True positives by all that were predicted positive.
@@ -48268,7 +46878,6 @@ private:
   return {.beta = 1, .threshold = threshold, .from_logits = from_logits, .largest = largest, .average = average};
  }
 };
-
 }
 // ---- tapegraph/nn/metrics/confusion_matrix.hpp ----
 
@@ -48284,7 +46893,6 @@ struct confusion_texts {
   return "confusion_matrix, io_u: the output's last axis has not as many elements as the metric has classes";
  }
 };
-/// Adds to "confusion_matrix": rows are labels, columns predictions. A label outside [0, classes) is a range_error.
 template <int Classes>
 constexpr void add_confusions(const auto& state, const auto& x, const auto& z, const auto& weights) {
  const auto outputs = eval(x);
@@ -48300,7 +46908,6 @@ constexpr void add_confusions(const auto& state, const auto& x, const auto& z, c
  state.add("confusion_matrix", {Classes, Classes}, scatter_nd(each, pairs, {Classes, Classes}));
 }
 
-/// Intersection by union of one class, and whether it was seen at all.
 struct class_overlap {
  double value;
  bool seen;
@@ -48313,7 +46920,6 @@ inline class_overlap overlap_of(const auto& matrix, int classes, int which) {
  for (int i = 0; i < classes; ++i) either += at(which, i) + at(i, which);
  return {ratio(at(which, which), either), either > 0};
 }
-
 }
 
 /// How often each class was taken for each: `evaluate(...).tensor("confusion_matrix")`, rows are labels and columns predictions. Its
@@ -48376,7 +46982,6 @@ struct mean_io_u {
   return detail::ratio(total, seen);
  }
 };
-
 }
 // ---- tapegraph/nn/metrics/mean.hpp ----
 
@@ -48480,7 +47085,6 @@ struct r2_score {
   return detail::ratio(total, weight);
  }
 };
-
 }
 // ---- tapegraph/nn/mixed_precision.hpp ----
 
@@ -48493,7 +47097,6 @@ namespace tapegraph {
 
 namespace detail {
 
-/// A handle in an element type, if it is floating and of another.
 template <class To, handle H>
 constexpr auto computed_as(const H& x, std::source_location where) {
  if constexpr (requires { typename H::element_type; }) {
@@ -48506,7 +47109,6 @@ constexpr auto computed_as(const H& x, std::source_location where) {
   return is_floating(x.type()) && x.type() != dtype_of<To> ? H(eval(cast<To>(x), where)) : x;
  }
 }
-
 }
 
 /// A scope whose layers compute in `Compute`: bfloat16, half or float. They take floating operands as such and give such results,
@@ -48615,7 +47217,6 @@ constexpr auto mixed_input(const Scope& scope, const X& x) {
   refused(input.type() == dtype::f64);
  return computed_as<Compute>(input, std::source_location::current());
 }
-
 }
 
 /// What mixed returns: a model itself.
@@ -48641,10 +47242,7 @@ constexpr auto mixed(const Model& model) {
  return mixed_model<Compute, Model>{model};
 }
 
-}
 // ---- tapegraph/nn/sequential.hpp ----
-
-namespace tapegraph {
 
 /// A chain of layers as a model. Each is called with a scope, whose name is its place ("0", "1", ...), and what the one before gave:
 ///
@@ -48680,22 +47278,18 @@ private:
   }
  }
 };
-
 }
 // ---- tapegraph/nn/training_step.hpp ----
 
-/// Training steps of one's own: several models, losses and optimizers in one compiled step. Not part of tapegraph.hpp.
-///
-///     struct gan {
-///         constexpr auto operator()(auto step, auto images) const {
-///             ...
-///             step.template minimize<0>(d_loss, "discriminator");
-///             step.template minimize<1>(g_loss, "generator");
-///             return tg::outputs{tg::output<"d_loss">(d_loss), tg::output<"g_loss">(g_loss)};
-///         }
-///     };
-///     auto train = tg::compile_step<tg::graph>(gan{}, spec, tg::optimizers{tg::adam{}, tg::adam{}});
-///     const auto [d_loss, g_loss] = train(images);
+// ---- tapegraph/nn/step/eager_step.hpp ----
+
+// ---- tapegraph/nn/step/trainable.hpp ----
+
+// ---- tapegraph/nn/step/traces.hpp ----
+
+// ---- tapegraph/nn/step/scopes.hpp ----
+
+/// What a step of one's own is given, and the optimizers that it names.
 
 namespace tapegraph {
 
@@ -48736,13 +47330,11 @@ public:
 
 namespace detail {
 
-/// A loss that a step in eager mode minimizes.
 struct eager_minimization {
  any_tensor loss;
  int optimizer;
  std::string variables;
 };
-
 }
 
 /// What a step is given in eager mode.
@@ -48760,10 +47352,12 @@ public:
 private:
  std::vector<detail::eager_minimization>* found_;
 };
+}
 
-namespace ir {
+/// The traces of a step of one's own: what it computes, the gradients of its losses, the updates.
 
-/// What a step computes, without its updates.
+namespace tapegraph::ir {
+
 template <class Step, class Spec>
 struct step_trace {
  static constexpr auto call(trace& t) {
@@ -48791,10 +47385,8 @@ struct step_trace {
  }
 };
 
-/// Where a step's optimizer has its scale of the loss: a step with one has it where a model has it.
 constexpr int step_scale_scope(trace& t, int optimizer) { return optimizer == 0 ? 0 : optimizer_scope(t, optimizer); }
 
-/// The gradient of each loss by the variables that it names. `Scaled`: a bit for each optimizer that scales its losses.
 template <class Step, class Spec, std::uint64_t Scaled>
 struct step_gradients {
  using previous = step_trace<Step, Spec>;
@@ -48842,7 +47434,6 @@ struct step_gradients {
  }
 };
 
-/// The updates.
 template <class Step, class Spec, class Optimizers>
 struct step_updates;
 template <class Step, class Spec, class... Each>
@@ -48868,8 +47459,11 @@ private:
   trace_updates<Optimizer>(t, graph_gradients(&t, own, scales ? step_scale_scope(t, number) : 0));
  }
 };
-
 }
+
+/// What steps of one's own do alike in both modes.
+
+namespace tapegraph {
 
 /// A step of the user's own, in one of the two modes.
 template <class Mode, class Step, class Spec, class Optimizers>
@@ -48882,7 +47476,6 @@ struct step_type {
  static constexpr Step get() { return Step{}; }
 };
 
-/// What both modes do alike. `Elements`: a tuple of the inputs' element types.
 template <class Derived, class Spec, class Optimizers, class Trainer,
   class Elements = typename input_pack<Spec>::element_types>
 class trainable_step;
@@ -48893,8 +47486,6 @@ public:
  trainable_step(const compile_options& options, const optimizers<Each...>& them)
   : Trainer(options), optimizers_(them) {}
 
- /// One step. Gives what the step returns, of the variables before it. Throws shape_error or dtype_error for inputs that do not fit;
- /// then nothing has changed.
  auto operator()(const tensor<Elements>&... x) {
   const device_scope on(this->device_);
   const buffer_view columns[]{x.outline_view()...};
@@ -48907,7 +47498,6 @@ public:
    throw;
   }
  }
- /// Optimizer number I, to change its numbers.
  template <int I = 0>
  auto& optimizer() {
   return std::get<I>(optimizers_.each);
@@ -48941,60 +47531,7 @@ protected:
 
  optimizers<Each...> optimizers_;
 };
-
 }
-
-template <class Step, class Spec, class Optimizers>
-class compiled_step<graph, Step, Spec, Optimizers>
- : public detail::trainable_step<compiled_step<graph, Step, Spec, Optimizers>, Spec, Optimizers,
-         detail::basic_graph_trainer<>> {
- using base = detail::trainable_step<compiled_step, Spec, Optimizers, detail::basic_graph_trainer<>>;
- using forward = ir::step_trace<Step, Spec>;
- using training = ir::step_updates<Step, Spec, Optimizers>;
-
-public:
- compiled_step(const compile_options& options, const Optimizers& them) : base(options, them) {
-  this->template set_up_traces<forward, training>(true);
-  this->set_first_values_of_all(ir::stage_view<ir::traced_stage<training>>());
- }
- const ir::program_view& training_view() const { return ir::compile_program<training>(); }
-
-private:
- friend base;
- template <class... T>
- auto step_once(const tensor<T>&... x) {
-  using stage = ir::compile_stage<ir::detail::traced<forward>>;
-  const buffer_view columns[]{x.view()...};
-  if constexpr (detail::is_placed<training>) {
-   const detail::placed_run run{this->variables_,
-          this->device_,
-          this->options_.soft_placement,
-          this->options_.check_finite,
-          true,
-          {this->options_.seed, static_cast<std::uint64_t>(this->step_)}};
-   detail::run_parts(placed_, detail::parts_of<training>::all, run, columns,
-       [&](ir::program& p) { base::set_numbers(p, "optimizer", this->next_numbers()); });
-   auto results = detail::result_tensors<typename forward::result, stage>(
-    [&](std::span<any_tensor> to) { detail::copy_results(placed_, to); });
-   detail::change_variables(placed_, run);
-   return results;
-  } else {
-   return step_on_one_device<stage>(columns);
-  }
- }
- template <class Stage>
- auto step_on_one_device(detail::batch_columns columns) {
-  using stage = Stage;
-  ir::program& p = this->prepared_step(ir::compile_program<training>());
-  base::set_numbers(p, "optimizer", this->next_numbers());
-  this->launch(p, columns, this->options_.check_finite);
-  return detail::result_tensors<typename forward::result, stage>([&](std::span<any_tensor> to) {
-   for (std::size_t k = 0; k < to.size(); ++k) to[k] = detail::output_copy(p, static_cast<int>(k));
-  });
- }
-
- std::conditional_t<detail::is_placed<training>, detail::part_programs, none> placed_;
-};
 
 template <class Step, class Spec, class Optimizers>
 class compiled_step<eager, Step, Spec, Optimizers>
@@ -49114,6 +47651,76 @@ private:
  eager_context context_;
 };
 
+// ---- tapegraph/nn/step/graph_step.hpp ----
+
+template <class Step, class Spec, class Optimizers>
+class compiled_step<graph, Step, Spec, Optimizers>
+ : public detail::trainable_step<compiled_step<graph, Step, Spec, Optimizers>, Spec, Optimizers,
+         detail::basic_graph_trainer<>> {
+ using base = detail::trainable_step<compiled_step, Spec, Optimizers, detail::basic_graph_trainer<>>;
+ using forward = ir::step_trace<Step, Spec>;
+ using training = ir::step_updates<Step, Spec, Optimizers>;
+
+public:
+ compiled_step(const compile_options& options, const Optimizers& them) : base(options, them) {
+  this->template set_up_traces<forward, training>(true);
+  this->set_first_values_of_all(ir::stage_view<ir::traced_stage<training>>());
+ }
+ const ir::program_view& training_view() const { return ir::compile_program<training>(); }
+
+private:
+ friend base;
+ template <class... T>
+ auto step_once(const tensor<T>&... x) {
+  using stage = ir::compile_stage<ir::detail::traced<forward>>;
+  const buffer_view columns[]{x.view()...};
+  if constexpr (detail::is_placed<training>) {
+   const detail::placed_run run{this->variables_,
+          this->device_,
+          this->options_.soft_placement,
+          this->options_.check_finite,
+          true,
+          {this->options_.seed, static_cast<std::uint64_t>(this->step_)}};
+   detail::run_parts(placed_, detail::parts_of<training>::all, run, columns,
+       [&](ir::program& p) { base::set_numbers(p, "optimizer", this->next_numbers()); });
+   auto results = detail::result_tensors<typename forward::result, stage>(
+    [&](std::span<any_tensor> to) { detail::copy_results(placed_, to); });
+   detail::change_variables(placed_, run);
+   return results;
+  } else {
+   return step_on_one_device<stage>(columns);
+  }
+ }
+ template <class Stage>
+ auto step_on_one_device(detail::batch_columns columns) {
+  using stage = Stage;
+  ir::program& p = this->prepared_step(ir::compile_program<training>());
+  base::set_numbers(p, "optimizer", this->next_numbers());
+  this->launch(p, columns, this->options_.check_finite);
+  return detail::result_tensors<typename forward::result, stage>([&](std::span<any_tensor> to) {
+   for (std::size_t k = 0; k < to.size(); ++k) to[k] = detail::output_copy(p, static_cast<int>(k));
+  });
+ }
+
+ std::conditional_t<detail::is_placed<training>, detail::part_programs, none> placed_;
+};
+}
+
+/// Training steps of one's own: several models, losses and optimizers in one compiled step. Not part of tapegraph.hpp.
+///
+///     struct gan {
+///         constexpr auto operator()(auto step, auto images) const {
+///             ...
+///             step.template minimize<0>(d_loss, "discriminator");
+///             step.template minimize<1>(g_loss, "generator");
+///             return tg::outputs{tg::output<"d_loss">(d_loss), tg::output<"g_loss">(g_loss)};
+///         }
+///     };
+///     auto train = tg::compile_step<tg::graph>(gan{}, spec, tg::optimizers{tg::adam{}, tg::adam{}});
+///     const auto [d_loss, g_loss] = train(images);
+
+namespace tapegraph {
+
 /// Compiles a step of one's own: an empty type whose call takes a step (a scope that can minimize) and the inputs, and returns a tensor or
 /// `outputs`, such as the losses. `spec` and `options` as of tg::compile; models that predict with the variables of a step share them:
 /// `tg::compile<graph>(generator{}, spec, {.shared = &train.variables(), .shared_scope = "generator"})`.
@@ -49129,7 +47736,6 @@ template <class Mode, class Step, detail::input_spec_like Spec, class Optimizer>
 auto compile_step(const Step& step, Spec spec, const Optimizer& optimizer, const compile_options& options = {}) {
  return compile_step<Mode>(step, spec, optimizers{optimizer}, options);
 }
-
 }
 
 // ---- tapegraph/graph/dot.hpp ----
@@ -49259,7 +47865,6 @@ inline std::string kernel_name(const program_view& view, int k) {
  const bool plain = view.region_of(kernel).instructions() == 0;
  return std::string(view.ops[kernel.op]->name) + (plain ? std::string() : " of " + region);
 }
-
 }
 }
 
@@ -49338,7 +47943,6 @@ inline std::string to_dot(const ir::program_view& view) {
 template <class Model>
  requires requires(const Model& m) { m.training_view(); }
 std::string to_dot(const Model& model) { return to_dot(model.training_view()); }
-
 }
 // ---- tapegraph/graph/explain.hpp ----
 
@@ -49389,10 +47993,7 @@ inline cost cost_of(const program& p) {
  return total;
 }
 
-}
 // ---- tapegraph/graph/live_bytes.hpp ----
-
-namespace tapegraph::ir {
 
 namespace detail {
 
@@ -49407,7 +48008,6 @@ inline int overwritten(const program& p, int s) {
  }
  return -1;
 }
-
 }
 
 inline std::vector<double> live_bytes(const program& p) {
@@ -49428,7 +48028,6 @@ inline std::vector<double> live_bytes(const program& p) {
  }
  return live;
 }
-
 }
 // ---- tapegraph/graph/text_table.hpp ----
 
@@ -49480,7 +48079,6 @@ inline std::string with_prefix(double value, const char* unit) {
  for (; k < 5 && value >= 1000; ++k) value /= 1000;
  return formatted(k == 0 ? "%.0f %s%s" : "%.1f %s%s", value, prefixes[k], unit);
 }
-
 }
 
 namespace tapegraph {
@@ -49554,7 +48152,7 @@ inline void explain_calls(const program& p, report& r) {
       shape_text(p.value_of(step.node)) + " = " + kernel_name(view, step.kernel) + "(";
   for (int k = 0; k < step.inputs; ++k)
    line += (k > 0 ? ", " : "") + node_name(view, view.values[step.first_value + k]);
-  line += ")";
+  line += ")" + method_of_step(p, s);
   const entry& e = view.nodes[step.node];
   const std::string scope = scope_text(view, e.scope);
   if (!scope.empty()) line += "  " + scope;
@@ -49648,7 +48246,8 @@ inline void explain_largest(const program& p, const explain_options& options, re
   const source_line& line = view.lines[view.nodes[step.node].line];
   table.add({tapegraph::detail::formatted("%.0f%%", all > 0 ? 100 * predicted(c) / all : 0),
     tapegraph::detail::with_prefix(c.flops, ""), tapegraph::detail::with_prefix(c.bytes, ""),
-    layer_of(view, s), tapegraph::detail::shortened(kernel_operations(view, step.kernel)),
+    layer_of(view, s),
+    tapegraph::detail::shortened(kernel_operations(view, step.kernel) + method_of_step(p, s)),
     shape_text(p.value_of(step.node)), line.line > 0 ? std::string(line_text(line).view()) : ""});
  }
  r.line().line("the calls predicted to cost most");
@@ -49685,7 +48284,6 @@ inline void explain_summary(const program& p, const explain_options& options, re
  explain_largest(p, options, r);
  explain_fused(p.view(), options, r);
 }
-
 }
 
 inline std::string explain(const ir::program& p, const explain_options& options = {}) {
@@ -49714,7 +48312,6 @@ std::string explain(const Model& model, const explain_options& options = {}) {
  if constexpr (requires { model.exchanges_text(); }) text += model.exchanges_text();
  return text;
 }
-
 }
 
 // ---- tapegraph/eager/searching.hpp ----
@@ -49726,7 +48323,6 @@ std::string explain(const Model& model, const explain_options& options = {}) {
 namespace tapegraph {
 
 namespace detail {
-/// 0 .. length - 1 as they are, and length for everything else: the place behind the last one, which nobody reads.
 template <handle H>
 constexpr auto counted_place(const H& values, std::int64_t length, std::source_location where) {
  const auto number = eval(cast<std::int32_t>(values), where);
@@ -49772,7 +48368,6 @@ constexpr auto histogram_fixed_width(const A& x, double low, double high, std::i
    where);
  return bincount(place, bins, where);
 }
-
 }
 // ---- tapegraph/ops/ordering/searching.hpp ----
 
@@ -49791,11 +48386,10 @@ constexpr auto positions_below(const H& like, extent count, std::source_location
  return arange<std::int32_t>(like, count, 0, 1, where);
 }
 
-/// The places of the first `size` marks of a line [n], counted from 1, in order, and 0 behind them; and how many marks there are.
 template <class Places, class Count>
 struct marked {
- Places places; ///< int32 [size]
- Count count;   ///< int32 []
+ Places places;
+ Count count;
 };
 template <handle H>
 constexpr auto marked_places(const H& marks, std::int64_t size, std::source_location where) {
@@ -49807,13 +48401,11 @@ constexpr auto marked_places(const H& marks, std::int64_t size, std::source_loca
  const auto count = sum(one, {}, {}, where);
  return marked<std::remove_cvref_t<decltype(places)>, std::remove_cvref_t<decltype(count)>>{places, count};
 }
-/// What stands at such places of a line, and `missing` where there is none.
 template <handle H, handle P>
 constexpr auto at_places(const H& line, const P& places, double missing, std::source_location where) {
  return gather(pad(line, {{1, 0}}, {.value = missing}, where), places, 0, 0, where);
 }
 
-/// Elements of a line that differ from the one before; the first one does. NaN equals NaN, as in NumPy.
 template <handle H>
 constexpr auto begins_of_runs(const H& line, std::source_location where) {
  const auto before = roll(line, 1, 0, where);
@@ -49821,7 +48413,6 @@ constexpr auto begins_of_runs(const H& line, std::source_location where) {
  const auto both_nan = logical_and(line != line, before != before);
  return eval(logical_or(place == 0, logical_and(line != before, logical_not(both_nan))), where);
 }
-
 }
 
 enum class search_side { left, right };
@@ -49880,11 +48471,11 @@ constexpr auto nonzero(const A& x, std::int64_t size, std::source_location where
 /// What unique gives: the different elements in ascending order, NaN last and once.
 template <class Values, class Indices, class Count>
 struct unique_elements {
- Values values;   ///< [size], `fill_value` behind those that are meant
+ Values values; ///< [size], `fill_value` behind those that are meant
  Indices indices; ///< int32 [size]: where each occurs first in x, counted row by row
  Indices inverse; ///< int32, x's elements in a line: which of the values each is
- Indices counts;  ///< int32 [size]: how often each occurs
- Count count;     ///< int32 []: of all different elements, also of those for which there was no room
+ Indices counts; ///< int32 [size]: how often each occurs
+ Count count; ///< int32 []: of all different elements, also of those for which there was no room
 };
 struct unique_options {
  std::int64_t size = 0; ///< places of the result; what does not fit is left out
@@ -49909,7 +48500,6 @@ constexpr auto unique(const A& x, unique_options options,
  return unique_elements<std::remove_cvref_t<decltype(values)>, std::remove_cvref_t<decltype(indices)>,
       std::remove_cvref_t<decltype(found.count)>>{values, indices, inverse, counts, found.count};
 }
-
 }
 
 /// nonzero, where, unique and bincount of tensors, whose elements exist, so that the result is as long as what was found. Not
@@ -49948,23 +48538,10 @@ auto bincount(const tensor<T>& values, std::source_location where = std::source_
  if (least < 0) throw range_error("bincount: " + std::to_string(least) + " is negative");
  return bincount(values, largest + 1, where);
 }
-
 }
 // ---- tapegraph/fast_convolution.hpp ----
 
-// ---- tapegraph/core/convolution_algorithm.hpp ----
-
-namespace tapegraph {
-
-/// How the CPU computes convolutions of float; double is always direct.
-enum class convolution_algorithm : unsigned char {
- direct, ///< sums of products for every shape
- fast ///< the default: fewer products where the shape allows it (docs/performance.md), with errors 4 to 10 times as large there
-};
-
-}
-
-/// The choice between convolutions of float by fewer products, which is the default, and direct sums.
+/// The choice of algorithms for convolutions of float on the CPU.
 
 namespace tapegraph {
 
@@ -49972,26 +48549,22 @@ namespace tapegraph {
 ///
 ///     tg::set_convolution_algorithm(tg::convolution_algorithm::direct);
 ///
-/// `fast`, the default, takes kernels of 3 by 3 and 5 by 5 of stride 1 between at least 32 channels, with outputs of at least 16 tiles
-/// of 4 by 4 (13 by 13, say), and undilated long kernels along one dimension, any stride as phases, where Fourier transforms spare two
-/// thirds of the products; everything else stays direct. Sums are rounded otherwise: in two dimensions with errors of a few 1e-6 of a tile's values
-/// where direct sums have 1e-6, along one with about as much as direct sums. A NaN or infinity reaches all outputs of its tiles; zeros
-/// become about 1e-6 of their neighbours. Choose before the first convolution: throws argument_error where memory has already been
-/// planned for another choice.
+/// A layer's `.algorithm` goes before it. `automatic`, the default, takes `winograd` for kernels of 3 by 3 and 5 by 5 of stride 1 between
+/// at least 32 channels, with outputs of at least 16 tiles of 4 by 4 (13 by 13, say), `fourier` for undilated long kernels along one
+/// dimension, any stride as phases, where it spares two thirds of the products, and direct sums for everything else. Who names one has
+/// it for every number of channels and outputs, and direct sums where it cannot be: other kernels, strides, dilations, groups. Sums are
+/// rounded otherwise: in two dimensions with errors of a few 1e-6 of a tile's values where direct sums have 1e-6, along one with about
+/// as much as direct sums. A NaN or infinity reaches all outputs of its tiles; zeros become about 1e-6 of their neighbours. Choose
+/// before the first convolution: throws argument_error where memory has already been planned for another choice.
 inline void set_convolution_algorithm(convolution_algorithm algorithm) {
  cpu::detail::convolution_choice& choice = cpu::detail::chosen_convolution();
- const auto* const passes = algorithm == convolution_algorithm::fast ? &cpu::fast_convolution : nullptr;
- if (choice.asked.load() && choice.chosen.load() != passes)
+ if (choice.asked.load() && choice.chosen.load() != algorithm)
   throw argument_error(
    "set_convolution_algorithm: choose before the first convolution, whose memory is planned for the other");
- choice.chosen.store(passes);
+ choice.chosen.store(algorithm);
 }
 
 /// What has been chosen.
-inline convolution_algorithm current_convolution_algorithm() {
- return cpu::detail::chosen_convolution().chosen.load() != nullptr ? convolution_algorithm::fast
-                 : convolution_algorithm::direct;
-}
-
+inline convolution_algorithm current_convolution_algorithm() { return cpu::detail::chosen_convolution().chosen.load(); }
 }
 #define TAPEGRAPH_SINGLE_HEADER
