@@ -12,7 +12,7 @@
 
 namespace tapegraph::testing {
 
-inline const bool guarded = cuda::driver::imitation::instance().guarded = true;
+inline const bool memory_is_guarded = cuda::driver::imitation::instance().guarded = true;
 
 /// f gives on the device what it gives on the CPU.
 template <class F>
