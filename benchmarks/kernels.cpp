@@ -113,7 +113,7 @@ void convolution(const char* name, cpu::convolution_geometry g) {
         report(label + " filter gradient", flops,
                [&] { cpu::convolution_filter_gradient(g, x.get(), y.get(), w.get(), work.get()); });
     }
-    convolution_geometry fewer = g;
+    cpu::convolution_geometry fewer = g;
     if (cpu::algorithm_for<float>(fewer) == nullptr) return;
     // GF/s of these count the products that direct sums take.
     const auto bytes = [&](cpu::convolution_pass pass) {

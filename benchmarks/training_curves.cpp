@@ -1,5 +1,5 @@
-#include <models/cats_and_dogs.hpp>
-#include <models/conv1d_medium.hpp>
+#include "../examples/models/cats_and_dogs.hpp"
+#include "../examples/models/conv1d_medium.hpp"
 
 #include <tapegraph/data/readers/image_folder.hpp>
 #include <tapegraph/fast_convolution.hpp>
