@@ -161,7 +161,7 @@ struct backward {
 /// A row longer than a tile, in `parts` that run side by side.
 template <class Way, class T>
 void long_row(const T* x, const T* y, T* to, std::int64_t length, std::int64_t parts) {
-    double found[most_parts], largest = 0, total = 0;
+    double found[most_parts] = {}, largest = 0, total = 0;
     const auto each_part = [&](const auto& f) {
         parallel_for(parts, parts > 1, [&](std::int64_t p) {
             const std::int64_t end = length * (p + 1) / parts;
