@@ -136,9 +136,9 @@ TEST_CASE("softmax of what is no number") {
             std::vector<double> x(static_cast<std::size_t>(length), elsewhere), y = x;
             x[2] = at_two;
             cpu::along_lines<forward<false>>(1, length, 1, x.data(), x.data(), y.data());
-            std::vector<double> by_column = x;
-            cpu::along_lines<forward<false>>(1, length, 1, x.data(), x.data(), by_column.data());
-            CHECK(std::memcmp(y.data(), by_column.data(), y.size() * sizeof(double)) == 0);
+            std::vector<double> in_place = x;
+            cpu::along_lines<forward<false>>(1, length, 1, in_place.data(), in_place.data(), in_place.data());
+            CHECK(std::memcmp(y.data(), in_place.data(), y.size() * sizeof(double)) == 0);
             return y;
         };
         const auto one = made(1000, -1000), masked = made(-inf, 0);
