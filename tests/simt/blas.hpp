@@ -22,7 +22,7 @@ struct imitation {
     std::vector<product> products;
 
     static imitation& instance() {
-        static imitation i;
+        static imitation& i = *new imitation; // as the device it belongs to
         return i;
     }
 };

@@ -157,7 +157,7 @@ inline bool has_pools(int) { return imitation::instance().pools; }
 inline pool make_pool(int) { return new pool_state; }
 inline void destroy(pool p) { delete p; }
 inline std::map<void*, pool>& owners() {
-    static std::map<void*, pool> o;
+    static std::map<void*, pool>& o = *new std::map<void*, pool>; // as imitation::instance()
     return o;
 }
 inline void* allocate(pool p, std::size_t bytes, stream) {
