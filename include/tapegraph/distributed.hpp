@@ -6,6 +6,7 @@
 #include <tapegraph/distributed/collectives.hpp>
 #include <tapegraph/distributed/imitated_network.hpp>
 #include <tapegraph/distributed/nccl_exchange.hpp>
+#include <tapegraph/distributed/rank_checkpoints.hpp>
 #include <tapegraph/distributed/row_gather.hpp>
 #include <tapegraph/distributed/server.hpp>
 #include <tapegraph/distributed/thread_exchange.hpp>

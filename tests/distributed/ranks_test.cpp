@@ -5,6 +5,7 @@
 #include <tapegraph/nn/optimizers/loss_scaling.hpp>
 #include <tapegraph/nn/sharded.hpp>
 
+#include <distributed/told.hpp>
 #include <nn/models.hpp>
 #include <support/temporary_folder.hpp>
 
@@ -15,6 +16,7 @@
 namespace ranks_test {
 
 using namespace nn_test;
+using distributed_test::told;
 using std::int64_t;
 namespace td = tg::distributed;
 
@@ -117,18 +119,6 @@ TEST_CASE("a program without the loss's scale between two with it: each waits fo
 
 TEST_CASE("ranks that do not fit together are refused, on every rank alike") {
     const thread_limit one(1);
-    const auto told = [](int size, const auto& f) {
-        std::vector<std::string> texts(static_cast<std::size_t>(size));
-        td::run_ranks(size, [&](td::exchange& ranks) {
-            try {
-                f(ranks);
-            } catch (const tg::error& e) {
-                texts[static_cast<std::size_t>(ranks.rank())] = e.what();
-            }
-        });
-        for (const std::string& each : texts) CHECK(each == texts[0]);
-        return texts[0];
-    };
     CHECK(told(3, [](td::exchange& ranks) { made<tg::graph>(&ranks); }) ==
           "shards: 3 ranks cannot share 8 shards; expected a power of two from 1 to 8");
     CHECK(told(4, [](td::exchange& ranks) { made<tg::graph>(&ranks, 2); }) ==

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <cstring>
 #include <exception>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
@@ -18,6 +20,27 @@
 /// Checkpoints of a training, one folder each: step-000120/model.safetensors and state.json.
 
 namespace tapegraph {
+
+/// Those who write checkpoints together, each a part of the tensors, which is what `tg::by_rank(exchange)` makes. All of them call the same
+/// functions of a manager in the same order.
+class checkpoint_parts {
+public:
+    virtual ~checkpoint_parts() = default;
+    /// Whether this one makes and removes folders, and writes what there is once.
+    virtual bool leads() const = 0;
+    /// Copies this one's part of a model's tensors.
+    virtual void take(detail::model_entries all) = 0;
+    /// Begins to write what was taken into a folder that appears with that name when all have written: then `committed` is called where
+    /// one leads. Throws data_error, the same everywhere, where there can be no folder.
+    virtual void begin(const files::path& folder, const std::string& state, bool background,
+                       std::function<void()> committed) = 0;
+    /// Goes on without waiting.
+    virtual void poll() = 0;
+    /// Until the folder stands; nothing where none was begun. Throws data_error, the same everywhere, where it does not.
+    virtual void finish() = 0;
+    /// Forgets what is being written: behind an error.
+    virtual void abandon() noexcept = 0;
+};
 
 /// How checkpoints are kept, in the words of TensorFlow's CheckpointManager.
 struct checkpoint_manager_options {
@@ -31,6 +54,8 @@ struct checkpoint_manager_options {
     save_options save{.everything = true}; ///< what is kept; the default resumes exactly
     bool writes =
         true; ///< false: reads alone, as ranks do that are not the chief; save does nothing, no folder is made
+    std::shared_ptr<checkpoint_parts>
+        parts{}; ///< tg::by_rank(ranks): each rank writes a part, any number of them reads
 };
 
 namespace detail {
@@ -61,15 +86,20 @@ struct weight_snapshot {
         }
     }
 };
-/// The path of a model that is saved into a snapshot.
+/// The path of a model that is saved into a snapshot, or in parts.
 struct snapshot_place {
+    static constexpr bool of_every_rank = true;
     weight_snapshot& snapshot;
+    checkpoint_parts* parts = nullptr;
 };
 template <>
 struct weight_file<snapshot_place> {
     template <class Model>
     static void save(const snapshot_place& to, const Model& model, const save_options& options) {
-        to.snapshot.take(entries_of(model, options));
+        if (to.parts == nullptr) return to.snapshot.take(entries_of(model, options));
+        model_entries all = entries_of(model, options);
+        to.snapshot.metadata = all.metadata;
+        to.parts->take(std::move(all));
     }
 };
 
@@ -97,7 +127,10 @@ public:
         };
         if (options_.max_to_keep < 0) refuse("max_to_keep", options_.max_to_keep);
         if (options_.keep_every_steps < 0) refuse("keep_every_steps", options_.keep_every_steps);
-        if (!options_.writes) return;
+        if (options_.parts && options_.max_shard_bytes > 0)
+            throw argument_error("checkpoint_manager: max_shard_bytes is " + std::to_string(options_.max_shard_bytes) +
+                                 ", and files are one for each rank");
+        if (!makes_folders()) return;
         io::detail::make_folder(folder_);
         io::remove_unfinished(folder_);
     }
@@ -106,6 +139,14 @@ public:
     /// Waits for what is being written. An error that nobody asked for is lost: close() first.
     ~basic_checkpoint_manager() {
         if (writer_.joinable()) writer_.join();
+        if (!options_.parts) return;
+        try {
+            if (std::uncaught_exceptions() > 0)
+                options_.parts->abandon();
+            else
+                options_.parts->finish();
+        } catch (...) { // whoever wants to know calls close()
+        }
     }
 
     const files::path& folder() const { return folder_; }
@@ -116,16 +157,21 @@ public:
     template <class Model>
     void save(const Model& model, checkpoint_state state = {}) {
         wait();
-        if constexpr (requires { model.writes_files(); })
-            if (!model.writes_files()) return; // of ranks that train together the chief alone
-        if (!options_.writes) return;
+        if (!options_.parts) {
+            if constexpr (requires { model.writes_files(); })
+                if (!model.writes_files()) return; // of ranks that train together the chief alone
+            if (!options_.writes) return;
+        }
         if (state.step < 0) state.step = model.step();
         if (!options_.best.empty() && state.metrics.find(options_.best) == state.metrics.end())
             throw argument_error("checkpoint_manager: the state has no metric '" + options_.best +
                                  "', which is to be best");
-        model.save(detail::snapshot_place{snapshot_}, options_.save);
+        model.save(detail::snapshot_place{snapshot_, options_.parts.get()}, options_.save);
         if (const auto seed = snapshot_.metadata.find("seed"); seed != snapshot_.metadata.end())
             state.seed = std::stoull(seed->second);
+        if (options_.parts)
+            return options_.parts->begin(path_of(state.step), io::detail::text_of(state), options_.background,
+                                         [this, step = state.step] { remove_surplus(step); });
         if (!options_.background) return write(state);
         writer_ = std::thread([this, state] {
             try {
@@ -137,8 +183,13 @@ public:
     }
     /// Until nothing is being written. Throws what writing threw.
     void wait() {
+        if (options_.parts) options_.parts->finish();
         if (writer_.joinable()) writer_.join();
         if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+    }
+    /// Where others write, too: a look whether all are done, now and then, so that the checkpoint stands before the next wait.
+    void poll() {
+        if (options_.parts) options_.parts->poll();
     }
     /// The last wait: what was saved is on disk when it returns, and the memory of the copy is given back.
     void close() {
@@ -149,7 +200,7 @@ public:
     /// Steps of the checkpoints, ascending.
     std::vector<std::int64_t> steps() const {
         std::error_code missing;
-        if (!options_.writes && !files::exists(folder_, missing)) return {};
+        if (!makes_folders() && !files::exists(folder_, missing)) return {};
         return io::detail::numbered_entries(folder_, "step-", "");
     }
     /// The folder of a step, whether it is there or not.
@@ -210,6 +261,7 @@ public:
     }
 
 private:
+    bool makes_folders() const { return options_.parts ? options_.parts->leads() : options_.writes; }
     void write(const checkpoint_state& state) {
         io::atomic_folder place(path_of(state.step));
         const auto file = place.path() / "model.safetensors";
@@ -221,10 +273,13 @@ private:
         text.write(io::detail::text_of(state));
         text.commit();
         place.commit();
+        remove_surplus(state.step);
+    }
+    void remove_surplus(std::int64_t written) const {
         const auto surplus = io::detail::surplus_of(steps(), options_.max_to_keep);
         const auto kept = surplus.empty() ? std::nullopt : best();
         for (const std::int64_t old : surplus)
-            if (old != kept && old != state.step &&
+            if (old != kept && old != written &&
                 (options_.keep_every_steps == 0 || old % options_.keep_every_steps != 0))
                 io::remove_folder(path_of(old));
     }

@@ -15,6 +15,9 @@
 /// safetensors without reading them first, from one file or from several with an index:
 ///
 ///     model.safetensors.index.json    {"metadata": {"total_size": N}, "weight_map": {"name": "model-00001-of-00003.safetensors", ...}}
+///
+/// An index of files that several ranks wrote also has "parts", their files in order of ranks, and "slices", tensors that lie in several
+/// of them: {"kernel": {"shape": [1000, 16], "parts": ["kernel@0", "kernel@8000"]}}.
 
 namespace tapegraph::io {
 
@@ -22,8 +25,14 @@ namespace detail {
 
 /// Which file of the index's folder holds which tensor.
 struct shard_index {
+    struct slices {
+        std::vector<std::int64_t> shape;
+        std::vector<std::string> parts; ///< tensors of one axis, one behind the other
+    };
     std::map<std::string, std::string> files; ///< by tensor
     std::map<std::string, std::string> metadata;
+    std::vector<std::string> parts; ///< files by rank
+    std::map<std::string, slices> sliced;
 };
 
 /// The text of an index. Names of files are whatever somebody wrote there, so only names without a folder are taken.
@@ -32,6 +41,13 @@ shard_index parse_shard_index(std::string_view text, const std::string& origin) 
     json_reader json(text, origin);
     shard_index result;
     bool mapped = false;
+    const auto file_name = [&](const std::string& what) {
+        std::string file = json.string();
+        if (file.empty() || file == "." || file == ".." ||
+            file.find_first_of(std::string_view("/\\\0", 3)) != file.npos)
+            json.refuse(what + " is in file " + quoted_text(file) + ", which is not a name in the index's own folder");
+        return file;
+    };
     json.begin_object();
     for (std::string name; json.next_name(name);) {
         if (name == "metadata" && json.peek() == json_kind::object) {
@@ -43,6 +59,32 @@ shard_index parse_shard_index(std::string_view text, const std::string& origin) 
                     json.skip(); // total_size, and what others add
             continue;
         }
+        if (name == "parts" && json.peek() == json_kind::array) {
+            json.begin_array();
+            while (json.next_element())
+                result.parts.push_back(file_name("the part of rank " + std::to_string(result.parts.size())));
+            continue;
+        }
+        if (name == "slices" && json.peek() == json_kind::object) {
+            json.begin_object();
+            for (std::string tensor; json.next_name(tensor);) {
+                shard_index::slices& whole = result.sliced[tensor];
+                json.begin_object();
+                for (std::string field; json.next_name(field);) {
+                    if (field != "shape" && field != "parts") {
+                        json.skip();
+                        continue;
+                    }
+                    json.begin_array();
+                    while (json.next_element())
+                        if (field == "shape")
+                            whole.shape.push_back(json.integer());
+                        else
+                            whole.parts.push_back(json.string());
+                }
+            }
+            continue;
+        }
         if (name != "weight_map") {
             json.skip();
             continue;
@@ -50,11 +92,7 @@ shard_index parse_shard_index(std::string_view text, const std::string& origin) 
         mapped = true;
         json.begin_object();
         for (std::string tensor; json.next_name(tensor);) {
-            std::string file = json.string();
-            if (file.empty() || file == "." || file == ".." ||
-                file.find_first_of(std::string_view("/\\\0", 3)) != file.npos)
-                json.refuse("tensor " + quoted_text(tensor) + " is in file " + quoted_text(file) +
-                            ", which is not a name in the index's own folder");
+            std::string file = file_name("tensor " + quoted_text(tensor));
             result.files.emplace(std::move(tensor), std::move(file));
         }
     }
@@ -75,7 +113,7 @@ public:
     /// Throws data_error naming file and tensor where a file is missing, cut short or inconsistent, where an index names a file
     /// outside its folder, and where index and files do not hold the same tensors.
     explicit basic_safetensors_reader(const files::path& path, file_access access = file_access::random)
-        : origin_(detail::quoted(path)), files_(std::make_shared<std::vector<mapped_file>>()) {
+        : origin_(detail::quoted(path)), opened_(std::make_shared<opened>()) {
         if (!detail::is_shard_index(path)) {
             contents_ = view_of(path, access);
             return;
@@ -84,6 +122,17 @@ public:
         auto index = detail::parse_shard_index({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, origin_);
         contents_.metadata = std::move(index.metadata);
         std::map<std::string, safetensors_view> shards;
+        for (std::size_t r = 0; r < index.parts.size(); ++r) {
+            const auto part = path.parent_path() / index.parts[r];
+            const std::string whose =
+                "the part of rank " + std::to_string(r) + " of " + std::to_string(index.parts.size());
+            try {
+                shards.emplace(index.parts[r], view_of(part, access));
+            } catch (const data_error& e) {
+                throw data_error(std::string(e.what()) + " (" + whose + ")");
+            }
+            check_part(shards[index.parts[r]].metadata, r, detail::quoted(part) + ", " + whose);
+        }
         for (const auto& [name, file] : index.files)
             if (shards.find(file) == shards.end()) shards.emplace(file, view_of(path.parent_path() / file, access));
         for (const auto& [name, file] : index.files) {
@@ -100,6 +149,7 @@ public:
                                  quoted_text(shard.tensors.begin()->first) + ", which the index does not name there");
             contents_.metadata.merge(shard.metadata);
         }
+        for (const auto& [name, whole] : index.sliced) join(name, whole);
     }
 
     const std::map<std::string, array_view>& tensors() const { return contents_.tensors; }
@@ -115,16 +165,60 @@ public:
         return found->second;
     }
     /// What the views look at; they are good as long as this is held.
-    std::shared_ptr<const void> owner() const { return files_; }
+    std::shared_ptr<const void> owner() const { return opened_; }
 
 private:
+    struct opened {
+        std::vector<mapped_file> files;
+        std::vector<std::vector<std::byte>> joined; // of slices
+    };
+
+    // Whether a part is the one of its rank, and of the same save as the index.
+    void check_part(const std::map<std::string, std::string>& metadata, std::size_t rank,
+                    const std::string& part) const {
+        const auto expect = [&](const char* field, const std::string& expected) {
+            const auto found = metadata.find(field);
+            const std::string& is = found == metadata.end() ? std::string() : found->second;
+            if (is != expected)
+                throw data_error(part + ": " + field + " is " + quoted_text(is) + ", expected " +
+                                 quoted_text(expected) + " by " + origin_);
+        };
+        expect("rank", std::to_string(rank));
+        const auto saved = contents_.metadata.find("saved");
+        if (saved != contents_.metadata.end()) expect("saved", saved->second);
+    }
+    // A tensor of its slices, copied side by side.
+    void join(const std::string& name, const detail::shard_index::slices& whole) {
+        const auto refuse = [&](const std::string& why) {
+            throw data_error(origin_ + ": tensor " + quoted_text(name) + " in slices: " + why);
+        };
+        array_view result{dtype::f32, whole.shape, {}};
+        std::vector<std::byte>& bytes = opened_->joined.emplace_back();
+        for (const std::string& part : whole.parts) {
+            const auto found = contents_.tensors.find(part);
+            if (found == contents_.tensors.end()) refuse("there is no " + quoted_text(part));
+            const array_view& slice = found->second;
+            if (&part == &whole.parts.front()) result.type = slice.type;
+            if (slice.type != result.type)
+                refuse(quoted_text(part) + " is " + name_of(slice.type) + ", those before it " + name_of(result.type));
+            bytes.insert(bytes.end(), slice.bytes.begin(), slice.bytes.end());
+            contents_.tensors.erase(found);
+        }
+        std::int64_t size = 0;
+        if (!checked_size(whole.shape, size_of(result.type), size) ||
+            static_cast<std::uint64_t>(size) * size_of(result.type) != bytes.size())
+            refuse("they hold " + std::to_string(bytes.size() / size_of(result.type)) + " elements, its shape is " +
+                   shape_text(whole.shape));
+        result.bytes = bytes;
+        if (!contents_.tensors.emplace(name, std::move(result)).second) refuse("there is a whole one, too");
+    }
     safetensors_view view_of(const files::path& path, file_access access) {
-        files_->emplace_back(path, access);
-        return view_safetensors(files_->back().bytes(), detail::quoted(path));
+        opened_->files.emplace_back(path, access);
+        return view_safetensors(opened_->files.back().bytes(), detail::quoted(path));
     }
 
     std::string origin_;
-    std::shared_ptr<std::vector<mapped_file>> files_;
+    std::shared_ptr<opened> opened_;
     safetensors_view contents_;
 };
 using safetensors_reader = basic_safetensors_reader<>;

@@ -123,7 +123,7 @@ public:
             if (options.everything && fitting_)
                 throw argument_error("save: in the middle of fit, what resumes it is saved in on_checkpoint, which "
                                      "request_checkpoint() asks for");
-            if (!writes_files_) return;
+            if (!writes_files_ && !requires { Path::of_every_rank; }) return;
             weight_file<Path>::save(path, model_to_save{variables_, step_, options_.seed, run_, trains_}, options);
         }
     }

@@ -45,6 +45,7 @@ struct basic_keep_checkpoints {
         if (every_steps > 0 && s.next_step % every_steps == 0) s.request_checkpoint();
     }
     void on_batch_end(training_state& s) {
+        manager->poll();
         if (every_steps > 0 && s.step % every_steps == 0) due = true;
     }
     void on_epoch_end(training_state& s) {
