@@ -15560,6 +15560,1905 @@ private:
 };
 using nccl_exchange = basic_nccl_exchange<>;
 }
+// ---- tapegraph/distributed/rank_checkpoints.hpp ----
+
+// ---- tapegraph/io/checkpoint_manager.hpp ----
+
+// ---- tapegraph/io/atomic_folder.hpp ----
+
+#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_FOLDER_HPP
+#define TAPEGRAPH_INLINED_TAPEGRAPH_IO_FOLDER_HPP
+// ---- tapegraph/io/folder.hpp ----
+
+#include <dirent.h>
+
+/// What <filesystem> does with folders, for paths of io/path.hpp.
+
+namespace tapegraph::files {
+
+/// Something in a folder.
+class directory_entry {
+public:
+ directory_entry(const path& folder, const char* name) : path_(folder / name) {}
+
+ const files::path& path() const { return path_; }
+ bool is_directory() const {
+  std::error_code ignored;
+  return files::is_directory(path_, ignored);
+ }
+ bool is_directory(std::error_code& failure) const { return files::is_directory(path_, failure); }
+
+private:
+ files::path path_;
+};
+
+/// What is in a folder but "." and "..", in the order of the file system, as it is when this is made.
+class directory_iterator {
+public:
+ directory_iterator() = default;
+ directory_iterator(const path& folder, std::error_code& failure) {
+  failure.clear();
+  DIR* const open = ::opendir(folder.c_str());
+  if (open == nullptr) {
+   failure.assign(errno, std::generic_category());
+   return;
+  }
+  std::vector<directory_entry> found;
+  errno = 0;
+  while (const dirent* entry = ::readdir(open)) {
+   const std::string_view name = entry->d_name;
+   if (name != "." && name != "..") found.emplace_back(folder, entry->d_name);
+  }
+  if (errno != 0) failure.assign(errno, std::generic_category());
+  ::closedir(open);
+  if (!found.empty()) entries_ = std::make_shared<const std::vector<directory_entry>>(std::move(found));
+ }
+
+ const directory_entry& operator*() const { return (*entries_)[at_]; }
+ const directory_entry* operator->() const { return &(*entries_)[at_]; }
+ directory_iterator& operator++() {
+  if (++at_ == entries_->size()) *this = {};
+  return *this;
+ }
+ directory_iterator& increment(std::error_code& failure) {
+  failure.clear();
+  return ++*this;
+ }
+ friend bool operator==(const directory_iterator& a, const directory_iterator& b) {
+  return a.entries_ == b.entries_ && a.at_ == b.at_;
+ }
+ friend directory_iterator begin(directory_iterator first) { return first; }
+ friend directory_iterator end(const directory_iterator&) { return {}; }
+
+private:
+ std::shared_ptr<const std::vector<directory_entry>> entries_; ///< none: the end
+ std::size_t at_ = 0;
+};
+
+/// A file or an empty folder; false where there was none.
+inline bool remove(const path& p, std::error_code& failure) {
+ failure.clear();
+ if (std::remove(p.c_str()) == 0) return true;
+ if (errno != ENOENT) failure.assign(errno, std::generic_category());
+ return false;
+}
+
+/// With all that is in it; links are removed, not followed.
+template <class = void>
+void remove_all(const path& p, std::error_code& failure) {
+ struct stat found {};
+ failure.clear();
+ if (::lstat(p.c_str(), &found) == 0 && S_ISDIR(found.st_mode)) {
+  for (const directory_entry& entry : directory_iterator(p, failure)) {
+   remove_all(entry.path(), failure);
+   if (failure) return;
+  }
+  if (failure) return;
+ }
+ remove(p, failure);
+}
+
+/// A folder and those that it is to be in.
+template <class = void>
+bool create_directories(const path& folder, std::error_code& failure) {
+ failure.clear();
+ for (std::size_t end = 1; end <= folder.string().size(); ++end) {
+  if (end < folder.string().size() && folder.string()[end] != '/') continue;
+  const path part = folder.string().substr(0, end);
+  if (::mkdir(part.c_str(), 0777) != 0 && (errno != EEXIST || !is_directory(part, failure))) {
+   if (!failure) failure.assign(errno == EEXIST ? ENOTDIR : errno, std::generic_category());
+   return false;
+  }
+ }
+ return true;
+}
+}
+#endif
+
+/// Folders of files that belong together: they appear under their name, and go, all at once.
+
+namespace tapegraph::io {
+
+namespace detail {
+
+inline constexpr std::string_view unfinished_prefix = ".unfinished-";
+
+inline unsigned next_unfinished(bool take) {
+ static std::atomic<unsigned> serial{0};
+ return take ? serial++ : serial.load();
+}
+inline files::path unfinished_name(const files::path& beside) {
+ return beside /
+  (std::string(unfinished_prefix) + std::to_string(::getpid()) + "-" + std::to_string(next_unfinished(true)));
+}
+
+inline void flush_folder(const files::path& folder) {
+ const int handle = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+ if (handle < 0) return;
+ (void)::fsync(handle);
+ ::close(handle);
+}
+}
+
+/// Removes a folder with what is in it. Whenever the process ends, the folder is there whole or not at all. Throws data_error where it
+/// cannot be removed; one that is not there is no error.
+template <class = void>
+void remove_folder(const files::path& folder) {
+ const auto aside = detail::unfinished_name(folder.parent_path());
+ if (::rename(folder.c_str(), aside.c_str()) != 0) {
+  if (errno == ENOENT) return;
+  throw data_error(detail::quoted(folder) + ": cannot be removed: " + std::strerror(errno));
+ }
+ std::error_code ignored;
+ files::remove_all(aside, ignored);
+}
+
+/// Removes what processes that are no more left unfinished in a folder.
+template <class = void>
+void remove_unfinished(const files::path& folder) {
+ std::error_code ignored;
+ for (const auto& entry : files::directory_iterator(folder, ignored)) {
+  const std::string name = entry.path().filename().string();
+  if (!name.starts_with(detail::unfinished_prefix)) continue;
+  long process = 0;
+  unsigned serial = 0;
+  const char* const last = name.data() + name.size();
+  const auto end = std::from_chars(name.data() + detail::unfinished_prefix.size(), last, process);
+  if (end.ec != std::errc{} || end.ptr == last || process <= 0) continue;
+  std::from_chars(end.ptr + 1, last, serial);
+  const bool gone = process == ::getpid() ? serial >= detail::next_unfinished(false)
+            : ::kill(static_cast<::pid_t>(process), 0) != 0 && errno == ESRCH;
+  if (gone) files::remove_all(entry.path(), ignored);
+ }
+}
+
+/// A folder that appears under its name only when complete: files are written into path(), then commit() renames it. One that stands
+/// there is replaced as a whole. Destroyed before commit(), it leaves no trace.
+template <class = void>
+class basic_atomic_folder {
+public:
+ /// Throws data_error where the folder cannot be made beside its name.
+ explicit basic_atomic_folder(files::path name) : name_(std::move(name)) {
+  do temporary_ = detail::unfinished_name(name_.parent_path());
+  while (::mkdir(temporary_.c_str(), 0777) != 0 && errno == EEXIST);
+  std::error_code failure;
+  if (!files::is_directory(temporary_, failure)) fail("cannot be written");
+ }
+ basic_atomic_folder(const basic_atomic_folder&) = delete;
+ basic_atomic_folder& operator=(const basic_atomic_folder&) = delete;
+ ~basic_atomic_folder() {
+  std::error_code ignored;
+  if (!temporary_.empty()) files::remove_all(temporary_, ignored);
+ }
+
+ /// Where its files are to be written.
+ const files::path& path() const { return temporary_; }
+
+ void commit() {
+  detail::flush_folder(temporary_);
+  if (::rename(temporary_.c_str(), name_.c_str()) != 0) {
+   if (errno != ENOTEMPTY && errno != EEXIST) fail("cannot be replaced");
+   replace();
+  }
+  temporary_.clear();
+  detail::flush_folder(name_.parent_path());
+ }
+
+private:
+ void replace() {
+#if defined(RENAME_EXCHANGE)
+  if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, name_.c_str(), RENAME_EXCHANGE) == 0) {
+   std::error_code ignored;
+   files::remove_all(temporary_, ignored);
+   return;
+  }
+#endif
+  remove_folder(name_);
+  if (::rename(temporary_.c_str(), name_.c_str()) != 0) fail("cannot be replaced");
+ }
+ [[noreturn]] void fail(const char* what) const {
+  throw data_error(detail::quoted(name_) + ": " + what + ": " + std::strerror(errno));
+ }
+
+ files::path name_, temporary_;
+};
+using atomic_folder = basic_atomic_folder<>;
+}
+// ---- tapegraph/io/checkpoint_rules.hpp ----
+
+/// What all that keep checkpoints agree in: how they find them by their names, which of them go, and what is better.
+
+namespace tapegraph::io::detail {
+
+template <class = void>
+std::vector<std::int64_t> numbered_entries(const files::path& folder, std::string_view prefix,
+          std::string_view suffix) {
+ std::vector<std::int64_t> found;
+ std::error_code failure;
+ files::directory_iterator at(folder, failure);
+ if (failure) throw data_error(quoted(folder) + ": cannot be read: " + failure.message());
+ for (const auto& entry : at) {
+  const std::string name = entry.path().filename().string();
+  if (name.size() < prefix.size() + suffix.size() || !name.starts_with(prefix) || !name.ends_with(suffix))
+   continue;
+  std::int64_t number = -1;
+  const char *const first = name.data() + prefix.size(), *const last = name.data() + name.size() - suffix.size();
+  const auto end = std::from_chars(first, last, number);
+  if (end.ec == std::errc{} && end.ptr == last && number >= 0) found.push_back(number);
+ }
+ std::sort(found.begin(), found.end());
+ return found;
+}
+
+template <class = void>
+std::vector<std::int64_t> surplus_of(std::vector<std::int64_t> steps, std::int64_t keep) {
+ const auto count = static_cast<std::int64_t>(steps.size());
+ steps.resize(static_cast<std::size_t>(keep <= 0 || keep >= count ? 0 : count - keep));
+ return steps;
+}
+
+inline bool improves(double value, bool has_best, double best, bool highest) {
+ if (std::isnan(value)) return false;
+ return !has_best || (highest ? value > best : value < best);
+}
+
+template <class = void>
+void make_folder(const files::path& folder) {
+ std::error_code failure;
+ files::create_directories(folder, failure);
+ if (failure || !files::is_directory(folder, failure))
+  throw data_error(quoted(folder) + ": cannot be made a folder" + (failure ? ": " + failure.message() : ""));
+}
+}
+// ---- tapegraph/io/checkpoint_state.hpp ----
+
+/// What a checkpoint says beside its tensors, as state.json.
+
+namespace tapegraph {
+
+/// Where training stood. Who trains with `fit` need fill in nothing: its place in the data is among the tensors.
+struct checkpoint_state {
+ std::int64_t step = -1; ///< -1 in what is given to save: the model's
+ std::int64_t epoch = 0; ///< from 0
+ std::int64_t position = 0; ///< batches of the epoch that were seen, or what else a loop of one's own goes on by
+ std::uint64_t seed = 0; ///< the model's
+ std::map<std::string, double> metrics{};
+
+ /// A metric; NaN where there is none of that name.
+ double metric(const std::string& name) const {
+  const auto found = metrics.find(name);
+  return found == metrics.end() ? std::numeric_limits<double>::quiet_NaN() : found->second;
+ }
+};
+
+namespace io::detail {
+
+template <class = void>
+std::string text_of(const checkpoint_state& state) {
+ std::string text = "{\"step\":" + std::to_string(state.step) + ",\"epoch\":" + std::to_string(state.epoch) +
+     ",\"position\":" + std::to_string(state.position) + ",\"seed\":" + std::to_string(state.seed) +
+     ",\"metrics\":{";
+ for (const auto& [name, value] : state.metrics)
+  text.append(text.back() == '{' ? "" : ",").append(json_string(name)).append(":").append(json_number(value));
+ return text + "}}\n";
+}
+
+template <class = void>
+checkpoint_state state_of(std::string_view text, const std::string& origin) {
+ json_reader json(text, origin);
+ checkpoint_state state;
+ json.begin_object();
+ for (std::string name; json.next_name(name);) {
+  if (name == "step")
+   state.step = json.integer();
+  else if (name == "epoch")
+   state.epoch = json.integer();
+  else if (name == "position")
+   state.position = json.integer();
+  else if (name == "seed")
+   state.seed = json.unsigned_integer();
+  else if (name == "metrics") {
+   json.begin_object();
+   for (std::string metric; json.next_name(metric);)
+    if (json.peek() == json_kind::null) {
+     json.null();
+     state.metrics[metric] = std::numeric_limits<double>::quiet_NaN();
+    } else {
+     state.metrics[metric] = json.number();
+    }
+  } else {
+   json.skip();
+  }
+ }
+ json.end();
+ if (state.step < 0) throw data_error(origin + ": names no step");
+ return state;
+}
+
+template <class = void>
+checkpoint_state read_state(const files::path& path) {
+ const auto bytes = read_file(path);
+ return state_of({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, quoted(path));
+}
+}
+}
+// ---- tapegraph/io/weights.hpp ----
+
+// ---- tapegraph/io/safetensors.hpp ----
+
+// ---- tapegraph/io/mapped_file.hpp ----
+
+#include <sys/mman.h>
+
+/// A file's bytes as memory, without reading them first: pages come in as they are looked at, are shared between processes, and go
+/// when the system needs memory.
+
+namespace tapegraph::io {
+
+/// How a mapping will be read.
+enum class file_access {
+ random, ///< here and there: the system reads ahead as it does by default
+ sequential, ///< once from beginning to end: read ahead far
+ all ///< all of it, soon: start to read at once
+};
+
+/// A file mapped to read from. An empty file is an empty span. Files that others only ever replace, as atomic_file does, stay what they
+/// were; one that another process cuts short while it is mapped ends this process with SIGBUS when the missing part is looked at.
+class mapped_file {
+public:
+ /// Throws data_error naming the file where it is missing, is not a regular file or cannot be mapped.
+ explicit mapped_file(const files::path& path, file_access access = file_access::random) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) {
+   (void)detail::file_size_of(path);
+   fail(path, "cannot be opened", errno);
+  }
+  struct ::stat known {};
+  const bool regular = ::fstat(file, &known) == 0 && S_ISREG(known.st_mode);
+  size_ = regular ? static_cast<std::size_t>(known.st_size) : 0;
+  void* const place = size_ == 0 ? nullptr : ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file, 0);
+  const int reason = errno;
+  ::close(file);
+  if (!regular) throw data_error(detail::quoted(path) + ": not a regular file");
+  if (place == MAP_FAILED) fail(path, "cannot be mapped", reason);
+  data_ = static_cast<const std::byte*>(place);
+  if (data_ == nullptr || access == file_access::random) return;
+  (void)::madvise(place, size_, access == file_access::all ? MADV_WILLNEED : MADV_SEQUENTIAL);
+ }
+ mapped_file(mapped_file&& other) noexcept
+  : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+ mapped_file& operator=(mapped_file&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+ }
+ ~mapped_file() {
+  if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+ }
+
+ std::size_t size() const { return size_; }
+ /// Good as long as the mapping is; the address is that of a page.
+ std::span<const std::byte> bytes() const { return {data_, size_}; }
+
+private:
+ [[noreturn]] static void fail(const files::path& path, const char* what, int reason) {
+  throw data_error(detail::quoted(path) + ": " + what + ": " + std::strerror(reason));
+ }
+
+ const std::byte* data_ = nullptr;
+ std::size_t size_ = 0;
+};
+}
+// ---- tapegraph/io/safetensors_header.hpp ----
+
+namespace tapegraph::io::detail {
+
+inline constexpr std::array<std::pair<dtype, const char*>, 13> safetensors_types{{{dtype::boolean, "BOOL"},
+                    {dtype::u8, "U8"},
+                    {dtype::i8, "I8"},
+                    {dtype::i16, "I16"},
+                    {dtype::u16, "U16"},
+                    {dtype::f16, "F16"},
+                    {dtype::bf16, "BF16"},
+                    {dtype::i32, "I32"},
+                    {dtype::u32, "U32"},
+                    {dtype::f32, "F32"},
+                    {dtype::f64, "F64"},
+                    {dtype::i64, "I64"},
+                    {dtype::u64, "U64"}}};
+
+inline std::size_t safetensors_rank(dtype type) {
+ std::size_t rank = 0;
+ while (safetensors_types[rank].first != type) ++rank;
+ return rank;
+}
+
+struct safetensors_place {
+ std::string name;
+ dtype type;
+ std::vector<std::int64_t> shape;
+ std::uint64_t begin, end;
+};
+
+struct safetensors_header {
+ std::vector<safetensors_place> places;
+ std::map<std::string, std::string> metadata;
+};
+
+template <class = void>
+safetensors_header parse_safetensors_header(std::string_view text, std::uint64_t data_bytes, const std::string& file);
+
+template <class = void>
+std::string safetensors_header_text(const safetensors_header& header, const std::string& operation);
+}
+
+#if !defined(TG_WEIGHTS_COMPILED)
+// ---- tapegraph/io/safetensors_json.hpp ----
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tapegraph::io::detail {
+
+template <class = void>
+safetensors_place safetensors_place_of(json_reader& json, const std::string& name, std::uint64_t data_bytes,
+         const std::string& file) {
+ const auto refuse = [&](const std::string& why) { throw data_error(file + ", tensor '" + name + "': " + why); };
+ constexpr auto most = static_cast<std::uint64_t>(INT64_MAX);
+ const auto numbers = [&](const char* what) {
+  std::vector<std::int64_t> values;
+  if (json.peek() != json_kind::array) refuse(what);
+  json.begin_array();
+  while (json.next_element()) {
+   std::uint64_t value = most + 1;
+   if (json.peek() != json_kind::number || !json.exact(value) || value > most) refuse(what);
+   values.push_back(static_cast<std::int64_t>(value));
+  }
+  return values;
+ };
+
+ safetensors_place place{name, dtype::f32, {}, 0, 0};
+ std::vector<std::int64_t> offsets;
+ int seen = 0;
+ if (json.peek() != json_kind::object) refuse("needs dtype, shape and data_offsets");
+ json.begin_object();
+ for (std::string field; json.next_name(field);) {
+  if (field == "dtype") {
+   if (json.peek() != json_kind::string) refuse("dtype is not a string");
+   const std::string type = json.string();
+   const auto known = std::find_if(safetensors_types.begin(), safetensors_types.end(),
+           [&](const auto& candidate) { return type == candidate.second; });
+   if (known == safetensors_types.end()) refuse("unknown dtype " + quoted_text(type));
+   place.type = known->first;
+  } else if (field == "shape") {
+   place.shape = numbers("shape is not a list of extents");
+  } else if (field == "data_offsets") {
+   offsets = numbers("data_offsets are not two offsets");
+   if (offsets.size() != 2) refuse("data_offsets are not two offsets");
+  } else {
+   json.skip();
+   continue;
+  }
+  ++seen;
+ }
+ if (seen != 3) refuse("needs dtype, shape and data_offsets");
+
+ place.begin = static_cast<std::uint64_t>(offsets[0]);
+ place.end = static_cast<std::uint64_t>(offsets[1]);
+ const std::string range = "[" + std::to_string(place.begin) + "," + std::to_string(place.end) + ")";
+ if (place.begin > place.end) refuse("offsets " + range + " run backwards");
+ if (place.end > data_bytes)
+  refuse("offsets " + range + " lie outside the file's " + std::to_string(data_bytes) + " data bytes");
+ std::int64_t size = 0;
+ if (!checked_size(place.shape, size_of(place.type), size)) refuse("impossible shape " + shape_text(place.shape));
+ const auto bytes = static_cast<std::uint64_t>(size) * size_of(place.type);
+ if (bytes != place.end - place.begin)
+  refuse(std::string(name_of(place.type)) + shape_text(place.shape) + " needs " + std::to_string(bytes) +
+   " bytes, offsets " + range + " hold " + std::to_string(place.end - place.begin));
+ return place;
+}
+
+template <class>
+safetensors_header parse_safetensors_header(std::string_view text, std::uint64_t data_bytes, const std::string& file) {
+ json_reader json(text, file + ": header");
+ safetensors_header result;
+ json.begin_object();
+ for (std::string name; json.next_name(name);) {
+  if (name != "__metadata__") {
+   result.places.push_back(safetensors_place_of(json, name, data_bytes, file));
+   continue;
+  }
+  if (json.peek() != json_kind::object) throw data_error(file + ": __metadata__ is not an object");
+  json.begin_object();
+  for (std::string key; json.next_name(key);) {
+   if (json.peek() != json_kind::string)
+    throw data_error(file + ": __metadata__ '" + key + "' is not a string");
+   result.metadata[key] = json.string();
+  }
+ }
+ json.end();
+ return result;
+}
+
+template <class>
+std::string safetensors_header_text(const safetensors_header& header, const std::string& operation) {
+ std::string text = "{";
+ const auto next = [&](bool first) { text += first ? "" : ","; };
+ const auto add_string = [&](const std::string& value) {
+  if (utf8_prefix(value) != value.size())
+   throw argument_error(operation + ": a name or metadata text is not UTF-8");
+  text += json_string(value);
+ };
+ if (!header.metadata.empty()) {
+  text += "\"__metadata__\":{";
+  for (bool first = true; const auto& [key, value] : header.metadata) {
+   next(std::exchange(first, false));
+   add_string(key);
+   text += ':';
+   add_string(value);
+  }
+  text += '}';
+ }
+ for (bool first = header.metadata.empty(); const auto& place : header.places) {
+  next(std::exchange(first, false));
+  add_string(place.name);
+  text.append(":{\"dtype\":\"").append(safetensors_types[safetensors_rank(place.type)].second);
+  text.append("\",\"shape\":").append(shape_text(place.shape));
+  text.append(",\"data_offsets\":[").append(std::to_string(place.begin));
+  text.append(",").append(std::to_string(place.end)).append("]}");
+ }
+ return text += '}';
+}
+}
+#endif
+
+namespace tapegraph::io {
+
+static_assert(std::endian::native == std::endian::little, "safetensors files are little endian");
+
+struct safetensors_entry {
+ std::string name;
+ dtype type;
+ std::vector<std::int64_t> shape;
+ const void* data;
+};
+
+struct safetensors_file {
+ std::map<std::string, host_array> tensors;
+ std::map<std::string, std::string> metadata;
+};
+
+struct safetensors_view {
+ std::map<std::string, array_view> tensors;
+ std::map<std::string, std::string> metadata;
+};
+
+namespace detail {
+
+template <class = void>
+void check_safetensors_tiling(std::vector<safetensors_place>& places, std::uint64_t data_bytes,
+       const std::string& file) {
+ std::sort(places.begin(), places.end(), [](const auto& left, const auto& right) {
+  return std::pair(left.begin, left.end) < std::pair(right.begin, right.end);
+ });
+ std::uint64_t at = 0;
+ for (const auto& place : places) {
+  if (place.begin != at)
+   throw data_error(file + ", tensor '" + place.name + "': starts at " + std::to_string(place.begin) +
+       (place.begin < at ? ", inside another tensor that ends at "
+           : ", leaving a hole after the tensor that ends at ") +
+       std::to_string(at));
+  at = place.end;
+ }
+ if (at != data_bytes)
+  throw data_error(file + ": " + std::to_string(data_bytes - at) + " bytes after the last tensor");
+}
+}
+
+template <class = void>
+safetensors_view view_safetensors(std::span<const std::byte> bytes, const std::string& origin) {
+ if (bytes.size() < 8)
+  throw data_error(origin + ": truncated: " + std::to_string(bytes.size()) + " bytes are no safetensors file");
+ std::uint64_t header_bytes = 0;
+ std::memcpy(&header_bytes, bytes.data(), 8);
+ constexpr std::uint64_t largest_header = 100'000'000;
+ if (header_bytes > largest_header || header_bytes > bytes.size() - 8)
+  throw data_error(origin + ": header of " + std::to_string(header_bytes) + " bytes in a file of " +
+      std::to_string(bytes.size()) + ": truncated or not a safetensors file");
+ const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + 8, header_bytes);
+ if (!text.starts_with('{')) throw data_error(origin + ": header does not start with '{'");
+ const auto data = bytes.subspan(8 + header_bytes);
+ auto [places, metadata] = detail::parse_safetensors_header(text, data.size(), origin);
+ detail::check_safetensors_tiling(places, data.size(), origin);
+ safetensors_view result{{}, std::move(metadata)};
+ for (auto& place : places) {
+  array_view array{place.type, std::move(place.shape), data.subspan(place.begin, place.end - place.begin)};
+  if (place.type == dtype::boolean)
+   for (const std::byte value : array.bytes)
+    if (value > std::byte{1})
+     throw data_error(origin + ", tensor '" + place.name + "': a bool holds " +
+         std::to_string(static_cast<int>(value)));
+  result.tensors.emplace(std::move(place.name), std::move(array));
+ }
+ return result;
+}
+
+template <class = void>
+safetensors_file read_safetensors_file(const files::path& path) {
+ const mapped_file file(path, file_access::sequential);
+ safetensors_view view = view_safetensors(file.bytes(), detail::quoted(path));
+ safetensors_file result{{}, std::move(view.metadata)};
+ for (const auto& [name, array] : view.tensors)
+  result.tensors.emplace_hint(result.tensors.end(), name, array.copy());
+ return result;
+}
+
+template <class = void>
+std::map<std::string, host_array> read_safetensors_arrays(const files::path& path) {
+ return read_safetensors_file(path).tensors;
+}
+
+namespace detail {
+
+struct safetensors_layout {
+ std::string header;
+ std::vector<const safetensors_entry*> order;
+ std::vector<std::uint64_t> bytes;
+};
+
+template <class = void>
+safetensors_layout lay_out_safetensors(const std::string& operation, const std::vector<safetensors_entry>& entries,
+         const std::map<std::string, std::string>& metadata) {
+ safetensors_layout result;
+ for (const auto& entry : entries) result.order.push_back(&entry);
+ std::sort(result.order.begin(), result.order.end(), [](const auto* left, const auto* right) {
+  const auto left_rank = safetensors_rank(left->type), right_rank = safetensors_rank(right->type);
+  return left_rank != right_rank ? left_rank > right_rank : left->name < right->name;
+ });
+
+ safetensors_header header{{}, metadata};
+ std::set<std::string_view> names;
+ std::uint64_t at = 0;
+ for (const auto* entry : result.order) {
+  if (entry->name == "__metadata__") throw argument_error(operation + ": '__metadata__' cannot name a tensor");
+  if (!names.insert(entry->name).second)
+   throw argument_error(operation + ": two tensors are named '" + entry->name + "'");
+  std::int64_t size = 0;
+  if (!checked_size(entry->shape, size_of(entry->type), size))
+   throw shape_error(operation + ": tensor '" + entry->name + "' has the impossible shape " +
+       shape_text(entry->shape));
+  result.bytes.push_back(static_cast<std::uint64_t>(size) * size_of(entry->type));
+  header.places.push_back({entry->name, entry->type, entry->shape, at, at + result.bytes.back()});
+  at += result.bytes.back();
+ }
+ std::string text = safetensors_header_text(header, operation);
+ text.append((8 - text.size() % 8) % 8, ' ');
+ const std::uint64_t header_bytes = text.size();
+ result.header.assign(reinterpret_cast<const char*>(&header_bytes), 8);
+ result.header += text;
+ return result;
+}
+
+template <class Write>
+void write_safetensors_to(const Write& write, const safetensors_layout& layout) {
+ write(layout.header.data(), layout.header.size());
+ for (std::size_t i = 0; i < layout.order.size(); ++i)
+  if (layout.bytes[i] > 0) write(layout.order[i]->data, static_cast<std::size_t>(layout.bytes[i]));
+}
+}
+
+template <class = void>
+void write_safetensors_arrays(const files::path& path, const std::vector<safetensors_entry>& entries,
+       const std::map<std::string, std::string>& metadata = {}) {
+ const auto layout =
+  detail::lay_out_safetensors("write_safetensors(" + detail::quoted(path) + ")", entries, metadata);
+ atomic_file out(path);
+ detail::write_safetensors_to([&](const void* data, std::size_t bytes) { out.write(data, bytes); }, layout);
+ out.commit();
+}
+
+// ---- tapegraph/io/safetensors_shards.hpp ----
+
+// ---- tapegraph/io/safetensors_reader.hpp ----
+
+namespace detail {
+
+struct shard_index {
+ struct slices {
+  std::vector<std::int64_t> shape;
+  std::vector<std::string> parts;
+ };
+ std::map<std::string, std::string> files;
+ std::map<std::string, std::string> metadata;
+ std::vector<std::string> parts;
+ std::map<std::string, slices> sliced;
+};
+
+template <class = void>
+shard_index parse_shard_index(std::string_view text, const std::string& origin) {
+ json_reader json(text, origin);
+ shard_index result;
+ bool mapped = false;
+ const auto file_name = [&](const std::string& what) {
+  std::string file = json.string();
+  if (file.empty() || file == "." || file == ".." ||
+   file.find_first_of(std::string_view("/\\\0", 3)) != file.npos)
+   json.refuse(what + " is in file " + quoted_text(file) + ", which is not a name in the index's own folder");
+  return file;
+ };
+ json.begin_object();
+ for (std::string name; json.next_name(name);) {
+  if (name == "metadata" && json.peek() == json_kind::object) {
+   json.begin_object();
+   for (std::string key; json.next_name(key);)
+    if (json.peek() == json_kind::string)
+     result.metadata[key] = json.string();
+    else
+     json.skip();
+   continue;
+  }
+  if (name == "parts" && json.peek() == json_kind::array) {
+   json.begin_array();
+   while (json.next_element())
+    result.parts.push_back(file_name("the part of rank " + std::to_string(result.parts.size())));
+   continue;
+  }
+  if (name == "slices" && json.peek() == json_kind::object) {
+   json.begin_object();
+   for (std::string tensor; json.next_name(tensor);) {
+    shard_index::slices& whole = result.sliced[tensor];
+    json.begin_object();
+    for (std::string field; json.next_name(field);) {
+     if (field != "shape" && field != "parts") {
+      json.skip();
+      continue;
+     }
+     json.begin_array();
+     while (json.next_element())
+      if (field == "shape")
+       whole.shape.push_back(json.integer());
+      else
+       whole.parts.push_back(json.string());
+    }
+   }
+   continue;
+  }
+  if (name != "weight_map") {
+   json.skip();
+   continue;
+  }
+  mapped = true;
+  json.begin_object();
+  for (std::string tensor; json.next_name(tensor);) {
+   std::string file = file_name("tensor " + quoted_text(tensor));
+   result.files.emplace(std::move(tensor), std::move(file));
+  }
+ }
+ json.end();
+ if (!mapped) throw data_error(origin + ": has no weight_map");
+ return result;
+}
+
+inline bool is_shard_index(const files::path& path) { return path.native().ends_with(".index.json"); }
+}
+
+template <class = void>
+class basic_safetensors_reader {
+public:
+ explicit basic_safetensors_reader(const files::path& path, file_access access = file_access::random)
+  : origin_(detail::quoted(path)), opened_(std::make_shared<opened>()) {
+  if (!detail::is_shard_index(path)) {
+   contents_ = view_of(path, access);
+   return;
+  }
+  const auto bytes = read_file(path);
+  auto index = detail::parse_shard_index({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, origin_);
+  contents_.metadata = std::move(index.metadata);
+  std::map<std::string, safetensors_view> shards;
+  for (std::size_t r = 0; r < index.parts.size(); ++r) {
+   const auto part = path.parent_path() / index.parts[r];
+   const std::string whose =
+    "the part of rank " + std::to_string(r) + " of " + std::to_string(index.parts.size());
+   try {
+    shards.emplace(index.parts[r], view_of(part, access));
+   } catch (const data_error& e) {
+    throw data_error(std::string(e.what()) + " (" + whose + ")");
+   }
+   check_part(shards[index.parts[r]].metadata, r, detail::quoted(part) + ", " + whose);
+  }
+  for (const auto& [name, file] : index.files)
+   if (shards.find(file) == shards.end()) shards.emplace(file, view_of(path.parent_path() / file, access));
+  for (const auto& [name, file] : index.files) {
+   auto& shard = shards[file].tensors;
+   const auto found = shard.find(name);
+   if (found == shard.end())
+    throw data_error(origin_ + ": tensor " + quoted_text(name) + " is not in " + quoted_text(file) +
+        ", where it should be");
+   contents_.tensors.insert(shard.extract(found));
+  }
+  for (auto& [file, shard] : shards) {
+   if (!shard.tensors.empty())
+    throw data_error(origin_ + ": " + quoted_text(file) + " holds tensor " +
+        quoted_text(shard.tensors.begin()->first) + ", which the index does not name there");
+   contents_.metadata.merge(shard.metadata);
+  }
+  for (const auto& [name, whole] : index.sliced) join(name, whole);
+ }
+
+ const std::map<std::string, array_view>& tensors() const { return contents_.tensors; }
+ const std::map<std::string, std::string>& metadata() const { return contents_.metadata; }
+ const safetensors_view& contents() const { return contents_; }
+ bool contains(const std::string& name) const { return contents_.tensors.count(name) > 0; }
+ const array_view& at(const std::string& name) const {
+  const auto found = contents_.tensors.find(name);
+  if (found == contents_.tensors.end())
+   throw data_error(origin_ + ": no tensor " + quoted_text(name) + " among " +
+       std::to_string(contents_.tensors.size()));
+  return found->second;
+ }
+ std::shared_ptr<const void> owner() const { return opened_; }
+
+private:
+ struct opened {
+  std::vector<mapped_file> files;
+  std::vector<std::vector<std::byte>> joined;
+ };
+
+ void check_part(const std::map<std::string, std::string>& metadata, std::size_t rank,
+     const std::string& part) const {
+  const auto expect = [&](const char* field, const std::string& expected) {
+   const auto found = metadata.find(field);
+   const std::string& is = found == metadata.end() ? std::string() : found->second;
+   if (is != expected)
+    throw data_error(part + ": " + field + " is " + quoted_text(is) + ", expected " +
+        quoted_text(expected) + " by " + origin_);
+  };
+  expect("rank", std::to_string(rank));
+  const auto saved = contents_.metadata.find("saved");
+  if (saved != contents_.metadata.end()) expect("saved", saved->second);
+ }
+ void join(const std::string& name, const detail::shard_index::slices& whole) {
+  const auto refuse = [&](const std::string& why) {
+   throw data_error(origin_ + ": tensor " + quoted_text(name) + " in slices: " + why);
+  };
+  array_view result{dtype::f32, whole.shape, {}};
+  std::vector<std::byte>& bytes = opened_->joined.emplace_back();
+  for (const std::string& part : whole.parts) {
+   const auto found = contents_.tensors.find(part);
+   if (found == contents_.tensors.end()) refuse("there is no " + quoted_text(part));
+   const array_view& slice = found->second;
+   if (&part == &whole.parts.front()) result.type = slice.type;
+   if (slice.type != result.type)
+    refuse(quoted_text(part) + " is " + name_of(slice.type) + ", those before it " + name_of(result.type));
+   bytes.insert(bytes.end(), slice.bytes.begin(), slice.bytes.end());
+   contents_.tensors.erase(found);
+  }
+  std::int64_t size = 0;
+  if (!checked_size(whole.shape, size_of(result.type), size) ||
+   static_cast<std::uint64_t>(size) * size_of(result.type) != bytes.size())
+   refuse("they hold " + std::to_string(bytes.size() / size_of(result.type)) + " elements, its shape is " +
+    shape_text(whole.shape));
+  result.bytes = bytes;
+  if (!contents_.tensors.emplace(name, std::move(result)).second) refuse("there is a whole one, too");
+ }
+ safetensors_view view_of(const files::path& path, file_access access) {
+  opened_->files.emplace_back(path, access);
+  return view_safetensors(opened_->files.back().bytes(), detail::quoted(path));
+ }
+
+ std::string origin_;
+ std::shared_ptr<opened> opened_;
+ safetensors_view contents_;
+};
+using safetensors_reader = basic_safetensors_reader<>;
+
+struct shards {
+ files::path path;
+ std::uint64_t max_bytes = 5'000'000'000;
+};
+
+namespace detail {
+
+template <class = void>
+std::string shard_name(const std::string& stem, int generation, std::size_t which, std::size_t count) {
+ const auto five = [](std::size_t number) {
+  const std::string digits = std::to_string(number);
+  return std::string(digits.size() < 5 ? 5 - digits.size() : 0, '0') + digits;
+ };
+ return stem + (generation == 0 ? "" : "-v" + std::to_string(generation)) + "-" + five(which + 1) + "-of-" +
+  five(count) + ".safetensors";
+}
+
+template <class = void>
+std::set<std::string> files_of_index(const files::path& index) {
+ std::set<std::string> files;
+ std::error_code failure;
+ if (!files::exists(index, failure)) return files;
+ try {
+  const auto bytes = read_file(index);
+  const auto known =
+   parse_shard_index({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, quoted(index));
+  for (const auto& [tensor, file] : known.files) files.insert(file);
+ } catch (const data_error&) {
+ }
+ return files;
+}
+}
+
+template <class = void>
+files::path write_safetensors_shards(const shards& to, std::vector<safetensors_entry> entries,
+         const std::map<std::string, std::string>& metadata = {}) {
+ const std::string operation = "write_safetensors_shards(" + detail::quoted(to.path) + ")";
+ if (to.path.extension() != ".safetensors")
+  throw argument_error(operation + ": the path does not end in .safetensors");
+ if (to.max_bytes == 0) throw argument_error(operation + ": max_bytes is 0");
+ std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+ for (std::size_t i = 1; i < entries.size(); ++i)
+  if (entries[i].name == entries[i - 1].name)
+   throw argument_error(operation + ": two tensors are named '" + entries[i].name + "'");
+
+ std::vector<std::vector<safetensors_entry>> parts(1);
+ std::uint64_t total = 0, in_part = 0;
+ for (auto& entry : entries) {
+  const std::uint64_t bytes = detail::lay_out_safetensors(operation, {entry}, {}).bytes[0];
+  if (!parts.back().empty() && bytes > to.max_bytes - std::min(in_part, to.max_bytes)) {
+   parts.emplace_back();
+   in_part = 0;
+  }
+  in_part += bytes;
+  total += bytes;
+  parts.back().push_back(std::move(entry));
+ }
+
+ const files::path folder = to.path.parent_path();
+ files::path index = to.path;
+ index += ".index.json";
+ const std::set<std::string> before = detail::files_of_index(index);
+ const std::string stem = to.path.stem().string();
+ int generation = 0;
+ std::error_code failure;
+ for (std::size_t i = 0; i < parts.size(); ++i)
+  if (files::exists(folder / detail::shard_name(stem, generation, i, parts.size()), failure)) {
+   ++generation;
+   i = static_cast<std::size_t>(-1);
+  }
+
+ std::string text = "{\"metadata\":{\"total_size\":" + std::to_string(total) + "},\"weight_map\":{";
+ std::set<std::string> written;
+ for (std::size_t i = 0; i < parts.size(); ++i) {
+  const std::string name = detail::shard_name(stem, generation, i, parts.size());
+  write_safetensors_arrays(folder / name, parts[i], metadata);
+  written.insert(name);
+  for (const auto& entry : parts[i])
+   text.append(text.back() == '{' ? "" : ",")
+    .append(json_string(entry.name))
+    .append(":")
+    .append(json_string(name));
+ }
+ atomic_file out(index);
+ out.write(text + "}}\n");
+ out.commit();
+ for (const auto& old : before)
+  if (written.count(old) == 0) files::remove(folder / old, failure);
+ return index;
+}
+}
+// ---- tapegraph/io/stored_model.hpp ----
+
+/// A model as tensors of a file, and back: what model.save and model.load have in common, wherever the tensors are kept.
+
+namespace tapegraph {
+
+namespace detail {
+
+inline constexpr std::string_view optimizer_prefix = "__optimizer__/";
+
+inline std::vector<std::int64_t> extents_of(const shape& dims) { return {dims.data(), dims.data() + dims.rank()}; }
+
+inline std::string stored_name(const variable& v) {
+ return v.optimizer_state() ? std::string(optimizer_prefix) + v.path() : v.path();
+}
+
+inline constexpr std::string_view run_prefix = "__fit__/";
+inline constexpr std::int64_t checkpoint_version = 1;
+
+template <class Number = std::int64_t>
+Number stored_number(const io::safetensors_view& file, const std::string& name, const char* key, const char* what) {
+ const auto found = file.metadata.find(key);
+ if (found == file.metadata.end()) throw data_error(name + ": holds an optimizer's state but no " + what);
+ Number number = 0;
+ const std::string& text = found->second;
+ const auto end = std::from_chars(text.data(), text.data() + text.size(), number);
+ if (end.ec != std::errc{} || end.ptr != text.data() + text.size() ||
+  (std::is_signed_v<Number> && number < Number(0)))
+  throw data_error(name + ": the " + what + " is '" + text + "'");
+ return number;
+}
+
+struct model_entries {
+ std::vector<io::safetensors_entry> entries;
+ std::map<std::string, std::string> metadata;
+};
+
+template <class = void>
+model_entries entries_of(const model_to_save& model, const save_options& options) {
+ const bool state = options.optimizer_state || options.everything;
+ model_entries result;
+ std::string frozen;
+ for (const variable& v : model.variables) {
+  if (v.metric_state()) continue;
+  if (!v.optimizer_state() || state)
+   result.entries.push_back({stored_name(v), v.type(), extents_of(v.shape()), v.data().read()});
+  if (v.frozen()) frozen.append(v.path()).append("\n");
+ }
+ auto& metadata = result.metadata;
+ metadata = {
+  {"format", "tapegraph"}, {"step", std::to_string(model.step)}, {"optimizer_state", state ? "true" : "false"}};
+ if (options.everything) {
+  for (const auto& [name, value] : model.run)
+   result.entries.push_back(
+    {std::string(run_prefix) + name, value.type(), extents_of(value.shape()), value.read()});
+  metadata["checkpoint"] = std::to_string(checkpoint_version);
+  metadata["seed"] = std::to_string(model.seed);
+  metadata["frozen"] = frozen;
+ }
+ return result;
+}
+
+struct stored_contents {
+ bool state = false;
+ bool everything = false;
+ std::int64_t step = 0;
+ std::uint64_t seed = 0;
+};
+
+template <class = void>
+stored_contents contents_of(const io::safetensors_view& file, const std::string& name, const load_options& options,
+       bool trains) {
+ stored_contents c;
+ const auto flag = file.metadata.find("optimizer_state");
+ c.everything = options.everything;
+ if (c.everything) {
+  if (file.metadata.count("checkpoint") == 0)
+   throw data_error(name + ": holds weights, but was not saved with everything that resumes training");
+  const auto version = stored_number(file, name, "checkpoint", "checkpoint's version");
+  if (version > checkpoint_version)
+   throw data_error(name + ": a checkpoint of version " + std::to_string(version) +
+       ", newer than this library's " + std::to_string(checkpoint_version));
+  if (!trains) throw argument_error(name + ": everything cannot be loaded into a model for prediction alone");
+  c.seed = stored_number<std::uint64_t>(file, name, "seed", "seed");
+ }
+ c.state =
+  c.everything || (options.optimizer_state && trains && flag != file.metadata.end() && flag->second == "true");
+ if (c.state) c.step = stored_number(file, name, "step", "step count");
+ return c;
+}
+
+inline bool is_partial(const load_options& o) {
+ return !o.only.empty() || !o.prefix.empty() || !o.into.empty() || !o.rename.empty() || !o.strict;
+}
+
+struct stored_pair {
+ variable* to;
+ const io::array_view* from;
+};
+
+template <class = void>
+std::string described(const std::vector<std::int64_t>& dims, dtype type) {
+ return io::shape_text(dims) + " " + name_of(type);
+}
+
+template <class = void>
+std::string some_names(const std::vector<std::string>& names) {
+ constexpr std::size_t most = 10;
+ std::string text;
+ for (std::size_t i = 0; i < names.size() && i < most; ++i)
+  text.append(i == 0 ? "'" : ", '").append(names[i]).append("'");
+ if (names.size() > most) text.append(" and ").append(std::to_string(names.size() - most)).append(" more");
+ return text;
+}
+
+template <class = void>
+class name_map {
+public:
+ name_map(const io::safetensors_view& file, const std::string& name, const load_options& options)
+  : options_(options) {
+  std::vector<bool> used(options.rename.size());
+  std::vector<std::string> stored;
+  bool prefixed = options.prefix.empty();
+  for (const auto& [key, array] : file.tensors) {
+   if (key.starts_with("__")) continue; // of optimizers and runs
+   stored.push_back(key);
+   if (!key.starts_with(options.prefix)) continue;
+   prefixed = true;
+   names_[path_of_stored(key, used)] = key;
+  }
+  if (!prefixed)
+   throw argument_error(name + ": no tensor's name begins with '" + options.prefix + "', there are " +
+        some_names(stored));
+  for (std::size_t i = 0; i < used.size(); ++i)
+   if (!used[i])
+    throw argument_error(name + ": rename: no tensor '" + options.rename[i].first + "', there are " +
+         some_names(stored));
+ }
+ const std::map<std::string, std::string>& names() const { return names_; }
+ bool wants(std::string_view path) const {
+  if (!options_.into.empty() && !path_matches(options_.into, path)) return false;
+  return options_.only.empty() || path_matches(options_.only, path);
+ }
+
+private:
+ std::string path_of_stored(const std::string& key, std::vector<bool>& used) const {
+  std::string path = key.substr(options_.prefix.size());
+  for (std::size_t i = 0; i < used.size(); ++i) {
+   const auto& [from, to] = options_.rename[i];
+   if (!path.starts_with(from) || (path.size() > from.size() && path[from.size()] != '/')) continue;
+   used[i] = true;
+   path = to + path.substr(from.size());
+   break;
+  }
+  return options_.into.empty() ? path : options_.into + "/" + path;
+ }
+
+ const load_options& options_;
+ std::map<std::string, std::string> names_;
+};
+
+template <class = void>
+std::vector<stored_pair> match_some(const io::safetensors_view& file, const std::string& name, variable_list& variables,
+         const load_options& options, load_report& report) {
+ const name_map map(file, name, options);
+ std::vector<stored_pair> pairs;
+ std::vector<std::string> paths;
+ bool wanted = false;
+ for (variable& v : variables) {
+  if (v.optimizer_state() || v.metric_state()) continue;
+  paths.push_back(v.path());
+  if (!map.wants(v.path())) continue;
+  wanted = true;
+  const auto found = map.names().find(v.path());
+  if (found == map.names().end()) {
+   report.missing.push_back(v.path());
+   continue;
+  }
+  const io::array_view& a = file.tensors.at(found->second);
+  if (a.shape != extents_of(v.shape()) || a.type != v.type()) {
+   report.mismatched.push_back(v.path() + ": " + described(a.shape, a.type) + " in the file, " +
+          described(extents_of(v.shape()), v.type()) + " in the model");
+   continue;
+  }
+  report.matched.push_back(v.path());
+  pairs.push_back({&v, &a});
+ }
+ if (!wanted)
+  throw argument_error(name + ": the model has no variable '" +
+       (options.only.empty() ? options.into : options.only) + "'" +
+       (options.only.empty() || options.into.empty() ? "" : " in '" + options.into + "'") +
+       ", there are " + some_names(paths));
+ for (const auto& [path, key] : map.names())
+  if (map.wants(path) && (variables.find(path) == nullptr || variables.find(path)->optimizer_state()))
+   report.unexpected.push_back(key);
+ if (!options.strict) return pairs;
+ if (!report.missing.empty())
+  throw data_error(name + ": no tensor for " + some_names(report.missing) + " of the model");
+ if (!report.mismatched.empty()) throw shape_error(name + ": " + report.mismatched.front());
+ if (!report.unexpected.empty())
+  throw data_error(name + ": the model has no variable for tensor " + some_names(report.unexpected));
+ return pairs;
+}
+
+template <class = void>
+std::vector<stored_pair> match_all(const io::safetensors_view& file, const std::string& name, variable_list& variables,
+        const stored_contents& contents, load_report& report) {
+ std::vector<stored_pair> pairs;
+ for (variable& v : variables) {
+  if (v.metric_state() || (v.optimizer_state() && !contents.state)) continue;
+  const std::string key = stored_name(v);
+  const auto found = file.tensors.find(key);
+  if (found == file.tensors.end()) throw data_error(name + ": no tensor '" + key + "', which the model has");
+  const io::array_view& a = found->second;
+  if (a.shape != extents_of(v.shape()))
+   throw shape_error(name + ": tensor '" + key + "' has shape " + io::shape_text(a.shape) +
+       ", the model's is " + to_string(v.shape()));
+  if (a.type != v.type())
+   throw dtype_error(name + ": tensor '" + key + "' is " + name_of(a.type) + ", the model's is " +
+       name_of(v.type()));
+  report.matched.push_back(v.path());
+  pairs.push_back({&v, &a});
+ }
+ for (const auto& [key, array] : file.tensors) {
+  const bool state = key.starts_with(optimizer_prefix);
+  if ((state && !contents.state) || key.starts_with(run_prefix)) continue;
+  const variable* const v = variables.find(state ? key.substr(optimizer_prefix.size()) : key);
+  if (v == nullptr || v->optimizer_state() != state)
+   throw data_error(name + ": the model has no " + (state ? "optimizer state" : "variable") + " for tensor '" +
+       key + "'");
+ }
+ return pairs;
+}
+
+template <class = void>
+any_tensor tensor_of(const io::array_view& array, const std::string& file, const std::string& key) {
+ if (array.shape.size() > static_cast<std::size_t>(max_rank))
+  throw shape_error(file + ": tensor '" + key + "' has shape " + io::shape_text(array.shape) + ", more than " +
+      std::to_string(max_rank) + " axes");
+ any_tensor value(array.type, shape(static_cast<int>(array.shape.size()), array.shape.data()));
+ if (!array.bytes.empty()) std::memcpy(value.write(), array.bytes.data(), array.bytes.size());
+ return value;
+}
+
+template <class = void>
+state_entries stored_run(const io::safetensors_view& file, const std::string& name) {
+ state_entries run;
+ for (const auto& [key, array] : file.tensors)
+  if (key.starts_with(run_prefix)) run.emplace_back(key.substr(run_prefix.size()), tensor_of(array, name, key));
+ return run;
+}
+
+template <class = void>
+void restore_frozen(variable_list& variables, const std::string& frozen) {
+ for (variable& v : variables) {
+  const bool was = ("\n" + frozen).find("\n" + v.path() + "\n") != std::string::npos;
+  if (was != v.frozen()) v.set_trainable(!was);
+ }
+}
+
+template <class = void>
+load_report load_stored(const io::safetensors_view& file, const std::string& name, const model_to_load& model,
+      const load_options& options) {
+ const device_scope on(nullptr);
+ const bool partial = is_partial(options);
+ if (partial && options.everything)
+  throw argument_error(name + ": everything is not loaded in part (only, prefix, into, rename, strict)");
+ stored_contents contents;
+ load_report report;
+ if (!partial) contents = contents_of(file, name, options, model.trains);
+ const std::vector<stored_pair> pairs = partial ? match_some(file, name, model.variables, options, report)
+            : match_all(file, name, model.variables, contents, report);
+ state_entries run;
+ if (contents.everything) run = stored_run(file, name);
+ for (const auto& pair : pairs) pair.to->own_data();
+ for (const auto& [v, array] : pairs)
+  if (!array->bytes.empty()) std::memcpy(v->own_data(), array->bytes.data(), array->bytes.size());
+ if (contents.state) model.step = contents.step;
+ if (contents.everything) {
+  model.seed = contents.seed;
+  model.run = std::move(run);
+  const auto frozen = file.metadata.find("frozen");
+  restore_frozen(model.variables, frozen == file.metadata.end() ? std::string() : frozen->second);
+ }
+ return report;
+}
+}
+}
+
+/// Weights in files: `model.save`, `model.load`, and tensors by name, all as safetensors. Not in the umbrella header,
+/// since programs that keep nothing need none of it: #include <tapegraph/io/weights.hpp> beside <tapegraph/tapegraph.hpp>.
+///
+/// With TG_WEIGHTS_COMPILED these functions are only declared here: they are compiled once in io/weights.cpp (in CMake the library
+/// tapegraph::weights, which defines the macro).
+
+namespace tapegraph {
+
+namespace detail {
+
+template <class = void>
+void save_weights(const files::path& path, const model_to_save& model, const save_options& options) {
+ const model_entries all = entries_of(model, options);
+ io::write_safetensors_arrays(path, all.entries, all.metadata);
+}
+template <class = void>
+void save_shards(const io::shards& to, const model_to_save& model, const save_options& options) {
+ model_entries all = entries_of(model, options);
+ io::write_safetensors_shards(to, std::move(all.entries), all.metadata);
+}
+template <class = void>
+load_report load_weights(const files::path& path, const model_to_load& model, const load_options& options) {
+ const io::safetensors_reader file(path, io::file_access::sequential);
+ return load_stored(file.contents(), io::detail::quoted(path), model, options);
+}
+
+template <class Path>
+struct weight_file {
+ static void save(const Path& path, const model_to_save& model, const save_options& options) {
+  save_weights(path, model, options);
+ }
+ static load_report load(const Path& path, const model_to_load& model, const load_options& options) {
+  return load_weights(path, model, options);
+ }
+};
+template <>
+struct weight_file<io::shards> {
+ template <class Model>
+ static void save(const io::shards& to, const Model& model, const save_options& options) {
+  save_shards(to, model, options);
+ }
+};
+}
+
+namespace io {
+
+/// All tensors of a safetensors file, or of an index, by name: `tg::tensor<float> x(tensors.at("x"))`. Throws data_error naming file and
+/// tensor where the file is missing, truncated or corrupt, shape_error for a tensor of more than 8 axes.
+template <class = void>
+std::map<std::string, any_tensor> read_safetensors(const files::path& path) {
+ std::map<std::string, any_tensor> result;
+ const safetensors_reader file(path, file_access::sequential);
+ for (const auto& [name, array] : file.tensors())
+  result.emplace(name, tapegraph::detail::tensor_of(array, detail::quoted(path), name));
+ return result;
+}
+
+/// One tensor of an open file, over the mapping itself: its values come from disk when they are looked at, and are copied when the
+/// tensor is written to. Copied at once are those that the file does not align. Throws data_error where there is none of that name,
+/// shape_error for one of more than 8 axes.
+template <class = void>
+any_tensor mapped_tensor(const safetensors_reader& file, const std::string& name) {
+ const array_view& array = file.at(name);
+ if (array.shape.size() > static_cast<std::size_t>(max_rank) || !array.is_aligned())
+  return tapegraph::detail::tensor_of(array, "mapped_tensor", name);
+ return any_tensor::over(array.type, shape(static_cast<int>(array.shape.size()), array.shape.data()),
+       const_cast<std::byte*>(array.bytes.data()), file.owner(), true);
+}
+
+/// Writes tensors by name; a `tensor<T>` converts. The file replaces an older one only when complete. Throws
+/// argument_error for an impossible name, data_error where writing fails.
+template <class = void>
+void write_safetensors(const files::path& path, const std::map<std::string, any_tensor>& tensors) {
+ std::vector<safetensors_entry> entries;
+ for (const auto& [name, value] : tensors)
+  entries.push_back({name, value.type(), tapegraph::detail::extents_of(value.shape()), value.read()});
+ write_safetensors_arrays(path, entries);
+}
+}
+}
+
+#if defined(TG_WEIGHTS_COMPILED)
+#define TG_WEIGHTS_INSTANCE extern template
+#endif
+#if defined(TG_WEIGHTS_INSTANCE)
+namespace tapegraph {
+TG_WEIGHTS_INSTANCE io::safetensors_file io::read_safetensors_file<>(const files::path&);
+TG_WEIGHTS_INSTANCE void io::write_safetensors_arrays<>(const files::path&, const std::vector<safetensors_entry>&,
+              const std::map<std::string, std::string>&);
+TG_WEIGHTS_INSTANCE std::map<std::string, any_tensor> io::read_safetensors<>(const files::path&);
+TG_WEIGHTS_INSTANCE void io::write_safetensors<>(const files::path&, const std::map<std::string, any_tensor>&);
+TG_WEIGHTS_INSTANCE void detail::save_weights<>(const files::path&, const detail::model_to_save&, const save_options&);
+TG_WEIGHTS_INSTANCE load_report detail::load_weights<>(const files::path&, const detail::model_to_load&,
+             const load_options&);
+TG_WEIGHTS_INSTANCE void detail::save_shards<>(const io::shards&, const detail::model_to_save&, const save_options&);
+TG_WEIGHTS_INSTANCE class io::basic_safetensors_reader<>;
+}
+#endif
+
+/// Checkpoints of a training, one folder each: step-000120/model.safetensors and state.json.
+
+namespace tapegraph {
+
+/// Those who write checkpoints together, each a part of the tensors, which is what `tg::by_rank(exchange)` makes. All of them call the same
+/// functions of a manager in the same order.
+class checkpoint_parts {
+public:
+ virtual ~checkpoint_parts() = default;
+ /// Whether this one makes and removes folders, and writes what there is once.
+ virtual bool leads() const = 0;
+ /// Copies this one's part of a model's tensors.
+ virtual void take(detail::model_entries all) = 0;
+ /// Begins to write what was taken into a folder that appears with that name when all have written: then `committed` is called where
+ /// one leads. Throws data_error, the same everywhere, where there can be no folder.
+ virtual void begin(const files::path& folder, const std::string& state, bool background,
+     std::function<void()> committed) = 0;
+ /// Goes on without waiting.
+ virtual void poll() = 0;
+ /// Until the folder stands; nothing where none was begun. Throws data_error, the same everywhere, where it does not.
+ virtual void finish() = 0;
+ /// Forgets what is being written: behind an error.
+ virtual void abandon() noexcept = 0;
+};
+
+/// How checkpoints are kept, in the words of TensorFlow's CheckpointManager.
+struct checkpoint_manager_options {
+ std::int64_t max_to_keep = 5; ///< the newest so many; 0: all
+ std::int64_t keep_every_steps = 0; ///< those of steps that are multiples of it stay, too; 0: none
+ std::string best{}; ///< a metric: the checkpoint with its best value stays, too
+ better mode = better::automatic; ///< whether more of that metric is better
+ /// Saving copies the variables and returns; a thread writes them. false: save returns when everything is on disk.
+ bool background = true;
+ std::uint64_t max_shard_bytes = 0; ///< above 0: files of at most so many bytes, with an index
+ save_options save{.everything = true}; ///< what is kept; the default resumes exactly
+ bool writes =
+  true; ///< false: reads alone, as ranks do that are not the chief; save does nothing, no folder is made
+ std::shared_ptr<checkpoint_parts>
+  parts{}; ///< tg::by_rank(ranks): each rank writes a part, any number of them reads
+};
+
+namespace detail {
+
+struct weight_snapshot {
+ std::vector<io::safetensors_entry> entries;
+ std::map<std::string, std::string> metadata;
+ std::vector<std::byte> values;
+
+ template <class = void>
+ void take(model_entries from) {
+  entries = std::move(from.entries);
+  metadata = std::move(from.metadata);
+  std::vector<std::size_t> bytes;
+  std::size_t size = 0;
+  for (const auto& e : entries) {
+   std::int64_t count = 0;
+   io::checked_size(e.shape, size_of(e.type), count);
+   bytes.push_back(static_cast<std::size_t>(count) * size_of(e.type));
+   size += bytes.back();
+  }
+  values.resize(size);
+  std::byte* to = values.data();
+  for (std::size_t i = 0; i < entries.size(); to += bytes[i++]) {
+   if (bytes[i] > 0) std::memcpy(to, entries[i].data, bytes[i]);
+   entries[i].data = to;
+  }
+ }
+};
+struct snapshot_place {
+ static constexpr bool of_every_rank = true;
+ weight_snapshot& snapshot;
+ checkpoint_parts* parts = nullptr;
+};
+template <>
+struct weight_file<snapshot_place> {
+ template <class Model>
+ static void save(const snapshot_place& to, const Model& model, const save_options& options) {
+  if (to.parts == nullptr) return to.snapshot.take(entries_of(model, options));
+  model_entries all = entries_of(model, options);
+  to.snapshot.metadata = all.metadata;
+  to.parts->take(std::move(all));
+ }
+};
+}
+
+/// Checkpoints of one folder: written whole or not at all whenever the process ends, the newest and the best kept, one at a time
+/// written by a thread while training goes on.
+///
+///     tg::checkpoint_manager checkpoints("run", {.max_to_keep = 3, .best = "val_loss"});
+///     checkpoints.restore_latest(model);
+///     ...
+///     checkpoints.save(model, {.epoch = epoch, .metrics = {{"val_loss", loss}}});
+///     checkpoints.close();
+///
+/// An error of writing is thrown by the next call of save, wait, close or restore. For one thread at a time.
+template <class = void>
+class basic_checkpoint_manager {
+public:
+ /// Makes the folder where it is missing, and removes what a process that was killed left unfinished in it. Throws argument_error for
+ /// options that make no sense, data_error for a folder that cannot be made.
+ explicit basic_checkpoint_manager(files::path folder, checkpoint_manager_options options = {})
+  : folder_(std::move(folder)), options_(std::move(options)) {
+  const auto refuse = [](const char* name, std::int64_t value) {
+   throw argument_error(std::string("checkpoint_manager: ") + name + " is " + std::to_string(value));
+  };
+  if (options_.max_to_keep < 0) refuse("max_to_keep", options_.max_to_keep);
+  if (options_.keep_every_steps < 0) refuse("keep_every_steps", options_.keep_every_steps);
+  if (options_.parts && options_.max_shard_bytes > 0)
+   throw argument_error("checkpoint_manager: max_shard_bytes is " + std::to_string(options_.max_shard_bytes) +
+        ", and files are one for each rank");
+  if (!makes_folders()) return;
+  io::detail::make_folder(folder_);
+  io::remove_unfinished(folder_);
+ }
+ basic_checkpoint_manager(const basic_checkpoint_manager&) = delete;
+ basic_checkpoint_manager& operator=(const basic_checkpoint_manager&) = delete;
+ /// Waits for what is being written. An error that nobody asked for is lost: close() first.
+ ~basic_checkpoint_manager() {
+  if (writer_.joinable()) writer_.join();
+  if (!options_.parts) return;
+  try {
+   if (std::uncaught_exceptions() > 0)
+    options_.parts->abandon();
+   else
+    options_.parts->finish();
+  } catch (...) {
+  }
+ }
+
+ const files::path& folder() const { return folder_; }
+ const checkpoint_manager_options& options() const { return options_; }
+
+ /// Keeps the model as it is now. Waits first for the checkpoint before this one. Throws data_error where that one, or this, could
+ /// not be written, and argument_error where `options().best` is a metric that `state` has not.
+ template <class Model>
+ void save(const Model& model, checkpoint_state state = {}) {
+  wait();
+  if (!options_.parts) {
+   if constexpr (requires { model.writes_files(); })
+    if (!model.writes_files()) return;
+   if (!options_.writes) return;
+  }
+  if (state.step < 0) state.step = model.step();
+  if (!options_.best.empty() && state.metrics.find(options_.best) == state.metrics.end())
+   throw argument_error("checkpoint_manager: the state has no metric '" + options_.best +
+        "', which is to be best");
+  model.save(detail::snapshot_place{snapshot_, options_.parts.get()}, options_.save);
+  if (const auto seed = snapshot_.metadata.find("seed"); seed != snapshot_.metadata.end())
+   state.seed = std::stoull(seed->second);
+  if (options_.parts)
+   return options_.parts->begin(path_of(state.step), io::detail::text_of(state), options_.background,
+          [this, step = state.step] { remove_surplus(step); });
+  if (!options_.background) return write(state);
+  writer_ = std::thread([this, state] {
+   try {
+    write(state);
+   } catch (...) {
+    failure_ = std::current_exception();
+   }
+  });
+ }
+ /// Until nothing is being written. Throws what writing threw.
+ void wait() {
+  if (options_.parts) options_.parts->finish();
+  if (writer_.joinable()) writer_.join();
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+ }
+ /// Where others write, too: a look whether all are done, now and then, so that the checkpoint stands before the next wait.
+ void poll() {
+  if (options_.parts) options_.parts->poll();
+ }
+ /// The last wait: what was saved is on disk when it returns, and the memory of the copy is given back.
+ void close() {
+  wait();
+  snapshot_ = {};
+ }
+
+ /// Steps of the checkpoints, ascending.
+ std::vector<std::int64_t> steps() const {
+  std::error_code missing;
+  if (!makes_folders() && !files::exists(folder_, missing)) return {};
+  return io::detail::numbered_entries(folder_, "step-", "");
+ }
+ /// The folder of a step, whether it is there or not.
+ files::path path_of(std::int64_t step) const {
+  const std::string digits = std::to_string(step);
+  return folder_ / ("step-" + std::string(digits.size() < 6 ? 6 - digits.size() : 0, '0') + digits);
+ }
+ /// The step of the newest checkpoint, if there is one.
+ std::optional<std::int64_t> latest() const {
+  const auto known = steps();
+  return known.empty() ? std::nullopt : std::optional(known.back());
+ }
+ /// The step of the checkpoint with the best value of `options().best`, if there is one.
+ std::optional<std::int64_t> best() const {
+  std::optional<std::int64_t> found;
+  if (options_.best.empty()) return found;
+  const bool highest = detail::more_is_better(options_.best, options_.mode);
+  double value = 0;
+  for (const std::int64_t step : steps()) {
+   const double offered = state_of(step).metric(options_.best);
+   if (!io::detail::improves(offered, found.has_value(), value, highest)) continue;
+   value = offered;
+   found = step;
+  }
+  return found;
+ }
+ /// What a checkpoint says of itself. Throws data_error where it cannot be read.
+ checkpoint_state state_of(std::int64_t step) const { return io::detail::read_state(path_of(step) / "state.json"); }
+
+ /// Loads a checkpoint. Throws data_error naming the file where it is not there or damaged, and for one of another model what
+ /// model.load throws; then the model is as it was.
+ template <class Model>
+ checkpoint_state restore(Model& model, std::int64_t step) {
+  wait();
+  const auto folder = path_of(step);
+  checkpoint_state state = state_of(step);
+  const auto index = folder / "model.safetensors.index.json";
+  std::error_code failure;
+  const bool sharded = files::exists(index, failure);
+  model.load(sharded ? index : folder / "model.safetensors",
+    load_options{.optimizer_state = options_.save.optimizer_state || options_.save.everything,
+        .everything = options_.save.everything});
+  return state;
+ }
+ /// Loads the newest checkpoint; nothing where there is none.
+ template <class Model>
+ std::optional<checkpoint_state> restore_latest(Model& model) {
+  wait();
+  const auto step = latest();
+  return step ? std::optional(restore(model, *step)) : std::nullopt;
+ }
+ /// Loads the best checkpoint; nothing where there is none.
+ template <class Model>
+ std::optional<checkpoint_state> restore_best(Model& model) {
+  wait();
+  const auto step = best();
+  return step ? std::optional(restore(model, *step)) : std::nullopt;
+ }
+
+private:
+ bool makes_folders() const { return options_.parts ? options_.parts->leads() : options_.writes; }
+ void write(const checkpoint_state& state) {
+  io::atomic_folder place(path_of(state.step));
+  const auto file = place.path() / "model.safetensors";
+  if (options_.max_shard_bytes > 0)
+   io::write_safetensors_shards({file, options_.max_shard_bytes}, snapshot_.entries, snapshot_.metadata);
+  else
+   io::write_safetensors_arrays(file, snapshot_.entries, snapshot_.metadata);
+  io::atomic_file text(place.path() / "state.json");
+  text.write(io::detail::text_of(state));
+  text.commit();
+  place.commit();
+  remove_surplus(state.step);
+ }
+ void remove_surplus(std::int64_t written) const {
+  const auto surplus = io::detail::surplus_of(steps(), options_.max_to_keep);
+  const auto kept = surplus.empty() ? std::nullopt : best();
+  for (const std::int64_t old : surplus)
+   if (old != kept && old != written &&
+    (options_.keep_every_steps == 0 || old % options_.keep_every_steps != 0))
+    io::remove_folder(path_of(old));
+ }
+
+ files::path folder_;
+ checkpoint_manager_options options_;
+ detail::weight_snapshot snapshot_;
+ std::thread writer_;
+ std::exception_ptr failure_;
+};
+using checkpoint_manager = basic_checkpoint_manager<>;
+}
+
+#include <chrono>
+
+/// Checkpoints that ranks write together: step-000120/model-00002-of-00004.safetensors is what rank 1 wrote, beside it stand an index that
+/// any number of ranks reads, also one, and state.json.
+
+namespace tapegraph {
+
+namespace detail {
+
+struct rank_plan {
+ std::vector<std::vector<io::safetensors_entry>> entries;
+ std::vector<std::string> files;
+ std::string index;
+ std::uint64_t fields = 0;
+};
+
+inline std::size_t bytes_of(const io::safetensors_entry& e) {
+ std::int64_t count = 0;
+ io::checked_size(e.shape, size_of(e.type), count);
+ return static_cast<std::size_t>(count) * size_of(e.type);
+}
+
+template <class = void>
+rank_plan plan_ranks(std::vector<io::safetensors_entry> all, int ranks, int chief, const std::string& saved) {
+ const auto count = static_cast<std::size_t>(ranks);
+ rank_plan plan;
+ plan.entries.resize(count);
+ std::vector<std::size_t> load(count);
+ std::string map, slices;
+ for (std::size_t r = 0; r < count; ++r) plan.files.push_back(io::detail::shard_name("model", 0, r, count));
+ const auto put = [&](std::size_t rank, io::safetensors_entry e) {
+  load[rank] += bytes_of(e);
+  map.append(map.empty() ? "" : ",").append(io::json_string(e.name)).append(":");
+  map += io::json_string(plan.files[rank]);
+  plan.entries[rank].push_back(std::move(e));
+ };
+ std::size_t total = 0, shared = 0;
+ std::vector<io::safetensors_entry> model;
+ for (io::safetensors_entry& e : all) {
+  total += bytes_of(e);
+  if (e.name.starts_with(run_prefix)) {
+   put(static_cast<std::size_t>(chief), std::move(e));
+   continue;
+  }
+  shared += bytes_of(e);
+  plan.fields = distributed::hash_text(e.name + name_of(e.type) + io::shape_text(e.shape), plan.fields);
+  model.push_back(std::move(e));
+ }
+ std::stable_sort(model.begin(), model.end(),
+     [](const auto& a, const auto& b) { return bytes_of(a) > bytes_of(b); });
+ for (io::safetensors_entry& e : model) {
+  const std::size_t bytes = bytes_of(e), elements = bytes / size_of(e.type);
+  if (bytes <= shared / count || elements < count || count == 1) {
+   put(static_cast<std::size_t>(std::min_element(load.begin(), load.end()) - load.begin()), std::move(e));
+   continue;
+  }
+  slices.append(slices.empty() ? "" : ",").append(io::json_string(e.name)).append(":{\"shape\":");
+  slices.append(io::shape_text(e.shape)).append(",\"parts\":[");
+  for (std::size_t r = 0; r < count; ++r) {
+   const std::size_t first = elements * r / count, end = elements * (r + 1) / count;
+   const std::string name = e.name + "@" + std::to_string(first);
+   slices.append(r == 0 ? "" : ",").append(io::json_string(name));
+   put(r, {name,
+     e.type,
+     {static_cast<std::int64_t>(end - first)},
+     static_cast<const std::byte*>(e.data) + first * size_of(e.type)});
+  }
+  slices += "]}";
+ }
+ plan.index = "{\"metadata\":{\"total_size\":" + std::to_string(total) + ",\"saved\":" + io::json_string(saved) +
+    "},\"parts\":[";
+ for (std::size_t r = 0; r < count; ++r) plan.index.append(r == 0 ? "" : ",").append(io::json_string(plan.files[r]));
+ plan.index += "],\"slices\":{" + slices + "},\"weight_map\":{" + map + "}}\n";
+ return plan;
+}
+
+template <class = void>
+class basic_rank_checkpoints final : public checkpoint_parts {
+public:
+ explicit basic_rank_checkpoints(distributed::exchange& ranks)
+  : ranks_(&ranks), reports_(ranks, "checkpoint, reports of ranks") {}
+ basic_rank_checkpoints(const basic_rank_checkpoints&) = delete;
+ basic_rank_checkpoints& operator=(const basic_rank_checkpoints&) = delete;
+ ~basic_rank_checkpoints() override { abandon(); }
+
+ bool leads() const override { return ranks_->is_chief(); }
+ void take(model_entries all) override {
+  finish();
+  saved_ = leads() ? std::to_string(std::chrono::system_clock::now().time_since_epoch().count()) : "";
+  saved_ = told(saved_);
+  rank_plan plan = plan_ranks(std::move(all.entries), ranks_->size(), ranks_->chief(), saved_);
+  const auto own = static_cast<std::size_t>(ranks_->rank());
+  all.metadata["rank"] = std::to_string(own);
+  all.metadata["saved"] = saved_;
+  fields_ = "model " + std::to_string(plan.fields) + ", step " + all.metadata["step"];
+  file_ = plan.files[own];
+  index_ = std::move(plan.index);
+  snapshot_.take({std::move(plan.entries[own]), std::move(all.metadata)});
+ }
+ void begin(const files::path& folder, const std::string& state, bool background,
+   std::function<void()> committed) override {
+  std::string place;
+  if (leads()) {
+   try {
+    folder_.emplace(folder);
+    place = "+" + folder_->path().string();
+   } catch (const std::exception& e) {
+    place = std::string("-") + e.what();
+   }
+  }
+  place = told(place);
+  if (place[0] == '-') throw data_error(place.substr(1));
+  committed_ = std::move(committed);
+  name_ = folder;
+  under_way_ = true;
+  reported_ = concluded_ = false;
+  outcome_.clear();
+  written_ = false;
+  const auto write = [this, to = files::path(place.substr(1)), state] {
+   try {
+    io::write_safetensors_arrays(to / file_, snapshot_.entries, snapshot_.metadata);
+    if (leads()) {
+     put_text(to / "model.safetensors.index.json", index_);
+     put_text(to / "state.json", state);
+    }
+    report_ = "+" + fields_;
+   } catch (const std::exception& e) {
+    report_ = std::string("-") + e.what();
+   }
+   written_ = true;
+  };
+  if (background) {
+   writer_ = std::thread(write);
+   return;
+  }
+  write();
+  finish();
+ }
+ void poll() override {
+  if (!under_way_ || !written_) return;
+  report();
+  ranks_->progress();
+  if (reports_.done()) conclude();
+ }
+ void finish() override {
+  if (!under_way_) return;
+  try {
+   report();
+   reports_.wait();
+   conclude();
+   outcome_ = told(outcome_);
+  } catch (...) {
+   abandon();
+   throw;
+  }
+  under_way_ = false;
+  if (!outcome_.empty()) throw data_error(outcome_);
+ }
+ void abandon() noexcept override {
+  if (writer_.joinable()) writer_.join();
+  folder_.reset();
+  committed_ = nullptr;
+  under_way_ = false;
+ }
+
+private:
+ static void put_text(const files::path& to, const std::string& text) {
+  io::atomic_file out(to);
+  out.write(text);
+  out.commit();
+ }
+ std::string told(std::string text) {
+  std::uint64_t size = text.size();
+  distributed::broadcast(*ranks_, ranks_->chief(), std::as_writable_bytes(std::span(&size, 1)),
+       "checkpoint, what the chief says");
+  text.resize(static_cast<std::size_t>(size));
+  distributed::broadcast(*ranks_, ranks_->chief(), std::as_writable_bytes(std::span(text.data(), text.size())),
+       "checkpoint, what the chief says");
+  return text;
+ }
+ void report() {
+  if (writer_.joinable()) writer_.join();
+  if (std::exchange(reported_, true)) return;
+  reports_.start(std::as_bytes(std::span(report_.data(), report_.size())));
+ }
+ void conclude() {
+  if (std::exchange(concluded_, true)) return;
+  const auto said = [&](int rank) {
+   const auto block = reports_.block(rank);
+   return std::string(reinterpret_cast<const char*>(block.data()), block.size());
+  };
+  const std::string first = said(ranks_->chief());
+  for (int r = 0; r < ranks_->size() && outcome_.empty(); ++r)
+   if (const std::string text = said(r); text[0] == '-')
+    outcome_ = io::detail::quoted(name_) + ": rank " + std::to_string(r) + ": " + text.substr(1);
+   else if (text != first)
+    outcome_ = io::detail::quoted(name_) + ": rank " + std::to_string(r) + " has " + text.substr(1) +
+      ", rank " + std::to_string(ranks_->chief()) + " has " + first.substr(1);
+  if (!leads()) return;
+  try {
+   if (outcome_.empty()) folder_->commit();
+   folder_.reset();
+   if (outcome_.empty() && committed_) committed_();
+  } catch (const std::exception& e) {
+   outcome_ = e.what();
+  }
+ }
+
+ distributed::exchange* ranks_;
+ weight_snapshot snapshot_;
+ files::path name_;
+ std::string saved_, fields_, file_, index_, report_, outcome_;
+ std::optional<io::atomic_folder> folder_;
+ std::function<void()> committed_;
+ std::thread writer_;
+ std::atomic<bool> written_{false};
+ bool under_way_ = false, reported_ = false, concluded_ = false;
+ distributed::block_gather reports_;
+};
+}
+
+/// Checkpoints whose parts these ranks write together, in a folder that all of them see:
+///
+///     model.fit(train, options, tg::keep_checkpoints{.folder = "run", .options = {.parts = tg::by_rank(ranks)}});
+///
+/// Every rank gives the same options, and calls the manager's functions in the same order. Throws data_error, the same on every rank,
+/// that names the rank which could not write, or has other variables or another step. The exchange must outlive it.
+template <class = void>
+std::shared_ptr<checkpoint_parts> by_rank(distributed::exchange& ranks) {
+ return std::make_shared<detail::basic_rank_checkpoints<>>(ranks);
+}
+}
 // ---- tapegraph/distributed/row_gather.hpp ----
 
 /// Sparse gradients between ranks: rows of a table and where they belong, instead of the table.
@@ -18682,1528 +20581,6 @@ any_tensor from_dlpack(dlpack::managed_tensor* given, dlpack_copies copies = dlp
 }
 }
 
-// ---- tapegraph/io/atomic_folder.hpp ----
-
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_FOLDER_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_IO_FOLDER_HPP
-// ---- tapegraph/io/folder.hpp ----
-
-#include <dirent.h>
-
-/// What <filesystem> does with folders, for paths of io/path.hpp.
-
-namespace tapegraph::files {
-
-/// Something in a folder.
-class directory_entry {
-public:
- directory_entry(const path& folder, const char* name) : path_(folder / name) {}
-
- const files::path& path() const { return path_; }
- bool is_directory() const {
-  std::error_code ignored;
-  return files::is_directory(path_, ignored);
- }
- bool is_directory(std::error_code& failure) const { return files::is_directory(path_, failure); }
-
-private:
- files::path path_;
-};
-
-/// What is in a folder but "." and "..", in the order of the file system, as it is when this is made.
-class directory_iterator {
-public:
- directory_iterator() = default;
- directory_iterator(const path& folder, std::error_code& failure) {
-  failure.clear();
-  DIR* const open = ::opendir(folder.c_str());
-  if (open == nullptr) {
-   failure.assign(errno, std::generic_category());
-   return;
-  }
-  std::vector<directory_entry> found;
-  errno = 0;
-  while (const dirent* entry = ::readdir(open)) {
-   const std::string_view name = entry->d_name;
-   if (name != "." && name != "..") found.emplace_back(folder, entry->d_name);
-  }
-  if (errno != 0) failure.assign(errno, std::generic_category());
-  ::closedir(open);
-  if (!found.empty()) entries_ = std::make_shared<const std::vector<directory_entry>>(std::move(found));
- }
-
- const directory_entry& operator*() const { return (*entries_)[at_]; }
- const directory_entry* operator->() const { return &(*entries_)[at_]; }
- directory_iterator& operator++() {
-  if (++at_ == entries_->size()) *this = {};
-  return *this;
- }
- directory_iterator& increment(std::error_code& failure) {
-  failure.clear();
-  return ++*this;
- }
- friend bool operator==(const directory_iterator& a, const directory_iterator& b) {
-  return a.entries_ == b.entries_ && a.at_ == b.at_;
- }
- friend directory_iterator begin(directory_iterator first) { return first; }
- friend directory_iterator end(const directory_iterator&) { return {}; }
-
-private:
- std::shared_ptr<const std::vector<directory_entry>> entries_; ///< none: the end
- std::size_t at_ = 0;
-};
-
-/// A file or an empty folder; false where there was none.
-inline bool remove(const path& p, std::error_code& failure) {
- failure.clear();
- if (std::remove(p.c_str()) == 0) return true;
- if (errno != ENOENT) failure.assign(errno, std::generic_category());
- return false;
-}
-
-/// With all that is in it; links are removed, not followed.
-template <class = void>
-void remove_all(const path& p, std::error_code& failure) {
- struct stat found {};
- failure.clear();
- if (::lstat(p.c_str(), &found) == 0 && S_ISDIR(found.st_mode)) {
-  for (const directory_entry& entry : directory_iterator(p, failure)) {
-   remove_all(entry.path(), failure);
-   if (failure) return;
-  }
-  if (failure) return;
- }
- remove(p, failure);
-}
-
-/// A folder and those that it is to be in.
-template <class = void>
-bool create_directories(const path& folder, std::error_code& failure) {
- failure.clear();
- for (std::size_t end = 1; end <= folder.string().size(); ++end) {
-  if (end < folder.string().size() && folder.string()[end] != '/') continue;
-  const path part = folder.string().substr(0, end);
-  if (::mkdir(part.c_str(), 0777) != 0 && (errno != EEXIST || !is_directory(part, failure))) {
-   if (!failure) failure.assign(errno == EEXIST ? ENOTDIR : errno, std::generic_category());
-   return false;
-  }
- }
- return true;
-}
-}
-#endif
-
-/// Folders of files that belong together: they appear under their name, and go, all at once.
-
-namespace tapegraph::io {
-
-namespace detail {
-
-inline constexpr std::string_view unfinished_prefix = ".unfinished-";
-
-inline unsigned next_unfinished(bool take) {
- static std::atomic<unsigned> serial{0};
- return take ? serial++ : serial.load();
-}
-inline files::path unfinished_name(const files::path& beside) {
- return beside /
-  (std::string(unfinished_prefix) + std::to_string(::getpid()) + "-" + std::to_string(next_unfinished(true)));
-}
-
-inline void flush_folder(const files::path& folder) {
- const int handle = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
- if (handle < 0) return;
- (void)::fsync(handle);
- ::close(handle);
-}
-}
-
-/// Removes a folder with what is in it. Whenever the process ends, the folder is there whole or not at all. Throws data_error where it
-/// cannot be removed; one that is not there is no error.
-template <class = void>
-void remove_folder(const files::path& folder) {
- const auto aside = detail::unfinished_name(folder.parent_path());
- if (::rename(folder.c_str(), aside.c_str()) != 0) {
-  if (errno == ENOENT) return;
-  throw data_error(detail::quoted(folder) + ": cannot be removed: " + std::strerror(errno));
- }
- std::error_code ignored;
- files::remove_all(aside, ignored);
-}
-
-/// Removes what processes that are no more left unfinished in a folder.
-template <class = void>
-void remove_unfinished(const files::path& folder) {
- std::error_code ignored;
- for (const auto& entry : files::directory_iterator(folder, ignored)) {
-  const std::string name = entry.path().filename().string();
-  if (!name.starts_with(detail::unfinished_prefix)) continue;
-  long process = 0;
-  unsigned serial = 0;
-  const char* const last = name.data() + name.size();
-  const auto end = std::from_chars(name.data() + detail::unfinished_prefix.size(), last, process);
-  if (end.ec != std::errc{} || end.ptr == last || process <= 0) continue;
-  std::from_chars(end.ptr + 1, last, serial);
-  const bool gone = process == ::getpid() ? serial >= detail::next_unfinished(false)
-            : ::kill(static_cast<::pid_t>(process), 0) != 0 && errno == ESRCH;
-  if (gone) files::remove_all(entry.path(), ignored);
- }
-}
-
-/// A folder that appears under its name only when complete: files are written into path(), then commit() renames it. One that stands
-/// there is replaced as a whole. Destroyed before commit(), it leaves no trace.
-template <class = void>
-class basic_atomic_folder {
-public:
- /// Throws data_error where the folder cannot be made beside its name.
- explicit basic_atomic_folder(files::path name) : name_(std::move(name)) {
-  do temporary_ = detail::unfinished_name(name_.parent_path());
-  while (::mkdir(temporary_.c_str(), 0777) != 0 && errno == EEXIST);
-  std::error_code failure;
-  if (!files::is_directory(temporary_, failure)) fail("cannot be written");
- }
- basic_atomic_folder(const basic_atomic_folder&) = delete;
- basic_atomic_folder& operator=(const basic_atomic_folder&) = delete;
- ~basic_atomic_folder() {
-  std::error_code ignored;
-  if (!temporary_.empty()) files::remove_all(temporary_, ignored);
- }
-
- /// Where its files are to be written.
- const files::path& path() const { return temporary_; }
-
- void commit() {
-  detail::flush_folder(temporary_);
-  if (::rename(temporary_.c_str(), name_.c_str()) != 0) {
-   if (errno != ENOTEMPTY && errno != EEXIST) fail("cannot be replaced");
-   replace();
-  }
-  temporary_.clear();
-  detail::flush_folder(name_.parent_path());
- }
-
-private:
- void replace() {
-#if defined(RENAME_EXCHANGE)
-  if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, name_.c_str(), RENAME_EXCHANGE) == 0) {
-   std::error_code ignored;
-   files::remove_all(temporary_, ignored);
-   return;
-  }
-#endif
-  remove_folder(name_);
-  if (::rename(temporary_.c_str(), name_.c_str()) != 0) fail("cannot be replaced");
- }
- [[noreturn]] void fail(const char* what) const {
-  throw data_error(detail::quoted(name_) + ": " + what + ": " + std::strerror(errno));
- }
-
- files::path name_, temporary_;
-};
-using atomic_folder = basic_atomic_folder<>;
-}
-// ---- tapegraph/io/checkpoint_manager.hpp ----
-
-// ---- tapegraph/io/checkpoint_rules.hpp ----
-
-/// What all that keep checkpoints agree in: how they find them by their names, which of them go, and what is better.
-
-namespace tapegraph::io::detail {
-
-template <class = void>
-std::vector<std::int64_t> numbered_entries(const files::path& folder, std::string_view prefix,
-          std::string_view suffix) {
- std::vector<std::int64_t> found;
- std::error_code failure;
- files::directory_iterator at(folder, failure);
- if (failure) throw data_error(quoted(folder) + ": cannot be read: " + failure.message());
- for (const auto& entry : at) {
-  const std::string name = entry.path().filename().string();
-  if (name.size() < prefix.size() + suffix.size() || !name.starts_with(prefix) || !name.ends_with(suffix))
-   continue;
-  std::int64_t number = -1;
-  const char *const first = name.data() + prefix.size(), *const last = name.data() + name.size() - suffix.size();
-  const auto end = std::from_chars(first, last, number);
-  if (end.ec == std::errc{} && end.ptr == last && number >= 0) found.push_back(number);
- }
- std::sort(found.begin(), found.end());
- return found;
-}
-
-template <class = void>
-std::vector<std::int64_t> surplus_of(std::vector<std::int64_t> steps, std::int64_t keep) {
- const auto count = static_cast<std::int64_t>(steps.size());
- steps.resize(static_cast<std::size_t>(keep <= 0 || keep >= count ? 0 : count - keep));
- return steps;
-}
-
-inline bool improves(double value, bool has_best, double best, bool highest) {
- if (std::isnan(value)) return false;
- return !has_best || (highest ? value > best : value < best);
-}
-
-template <class = void>
-void make_folder(const files::path& folder) {
- std::error_code failure;
- files::create_directories(folder, failure);
- if (failure || !files::is_directory(folder, failure))
-  throw data_error(quoted(folder) + ": cannot be made a folder" + (failure ? ": " + failure.message() : ""));
-}
-}
-// ---- tapegraph/io/checkpoint_state.hpp ----
-
-/// What a checkpoint says beside its tensors, as state.json.
-
-namespace tapegraph {
-
-/// Where training stood. Who trains with `fit` need fill in nothing: its place in the data is among the tensors.
-struct checkpoint_state {
- std::int64_t step = -1; ///< -1 in what is given to save: the model's
- std::int64_t epoch = 0; ///< from 0
- std::int64_t position = 0; ///< batches of the epoch that were seen, or what else a loop of one's own goes on by
- std::uint64_t seed = 0; ///< the model's
- std::map<std::string, double> metrics{};
-
- /// A metric; NaN where there is none of that name.
- double metric(const std::string& name) const {
-  const auto found = metrics.find(name);
-  return found == metrics.end() ? std::numeric_limits<double>::quiet_NaN() : found->second;
- }
-};
-
-namespace io::detail {
-
-template <class = void>
-std::string text_of(const checkpoint_state& state) {
- std::string text = "{\"step\":" + std::to_string(state.step) + ",\"epoch\":" + std::to_string(state.epoch) +
-     ",\"position\":" + std::to_string(state.position) + ",\"seed\":" + std::to_string(state.seed) +
-     ",\"metrics\":{";
- for (const auto& [name, value] : state.metrics)
-  text.append(text.back() == '{' ? "" : ",").append(json_string(name)).append(":").append(json_number(value));
- return text + "}}\n";
-}
-
-template <class = void>
-checkpoint_state state_of(std::string_view text, const std::string& origin) {
- json_reader json(text, origin);
- checkpoint_state state;
- json.begin_object();
- for (std::string name; json.next_name(name);) {
-  if (name == "step")
-   state.step = json.integer();
-  else if (name == "epoch")
-   state.epoch = json.integer();
-  else if (name == "position")
-   state.position = json.integer();
-  else if (name == "seed")
-   state.seed = json.unsigned_integer();
-  else if (name == "metrics") {
-   json.begin_object();
-   for (std::string metric; json.next_name(metric);)
-    if (json.peek() == json_kind::null) {
-     json.null();
-     state.metrics[metric] = std::numeric_limits<double>::quiet_NaN();
-    } else {
-     state.metrics[metric] = json.number();
-    }
-  } else {
-   json.skip();
-  }
- }
- json.end();
- if (state.step < 0) throw data_error(origin + ": names no step");
- return state;
-}
-
-template <class = void>
-checkpoint_state read_state(const files::path& path) {
- const auto bytes = read_file(path);
- return state_of({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, quoted(path));
-}
-}
-}
-// ---- tapegraph/io/weights.hpp ----
-
-// ---- tapegraph/io/safetensors.hpp ----
-
-// ---- tapegraph/io/mapped_file.hpp ----
-
-#include <sys/mman.h>
-
-/// A file's bytes as memory, without reading them first: pages come in as they are looked at, are shared between processes, and go
-/// when the system needs memory.
-
-namespace tapegraph::io {
-
-/// How a mapping will be read.
-enum class file_access {
- random, ///< here and there: the system reads ahead as it does by default
- sequential, ///< once from beginning to end: read ahead far
- all ///< all of it, soon: start to read at once
-};
-
-/// A file mapped to read from. An empty file is an empty span. Files that others only ever replace, as atomic_file does, stay what they
-/// were; one that another process cuts short while it is mapped ends this process with SIGBUS when the missing part is looked at.
-class mapped_file {
-public:
- /// Throws data_error naming the file where it is missing, is not a regular file or cannot be mapped.
- explicit mapped_file(const files::path& path, file_access access = file_access::random) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) {
-   (void)detail::file_size_of(path);
-   fail(path, "cannot be opened", errno);
-  }
-  struct ::stat known {};
-  const bool regular = ::fstat(file, &known) == 0 && S_ISREG(known.st_mode);
-  size_ = regular ? static_cast<std::size_t>(known.st_size) : 0;
-  void* const place = size_ == 0 ? nullptr : ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file, 0);
-  const int reason = errno;
-  ::close(file);
-  if (!regular) throw data_error(detail::quoted(path) + ": not a regular file");
-  if (place == MAP_FAILED) fail(path, "cannot be mapped", reason);
-  data_ = static_cast<const std::byte*>(place);
-  if (data_ == nullptr || access == file_access::random) return;
-  (void)::madvise(place, size_, access == file_access::all ? MADV_WILLNEED : MADV_SEQUENTIAL);
- }
- mapped_file(mapped_file&& other) noexcept
-  : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
- mapped_file& operator=(mapped_file&& other) noexcept {
-  std::swap(data_, other.data_);
-  std::swap(size_, other.size_);
-  return *this;
- }
- ~mapped_file() {
-  if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
- }
-
- std::size_t size() const { return size_; }
- /// Good as long as the mapping is; the address is that of a page.
- std::span<const std::byte> bytes() const { return {data_, size_}; }
-
-private:
- [[noreturn]] static void fail(const files::path& path, const char* what, int reason) {
-  throw data_error(detail::quoted(path) + ": " + what + ": " + std::strerror(reason));
- }
-
- const std::byte* data_ = nullptr;
- std::size_t size_ = 0;
-};
-}
-// ---- tapegraph/io/safetensors_header.hpp ----
-
-namespace tapegraph::io::detail {
-
-inline constexpr std::array<std::pair<dtype, const char*>, 13> safetensors_types{{{dtype::boolean, "BOOL"},
-                    {dtype::u8, "U8"},
-                    {dtype::i8, "I8"},
-                    {dtype::i16, "I16"},
-                    {dtype::u16, "U16"},
-                    {dtype::f16, "F16"},
-                    {dtype::bf16, "BF16"},
-                    {dtype::i32, "I32"},
-                    {dtype::u32, "U32"},
-                    {dtype::f32, "F32"},
-                    {dtype::f64, "F64"},
-                    {dtype::i64, "I64"},
-                    {dtype::u64, "U64"}}};
-
-inline std::size_t safetensors_rank(dtype type) {
- std::size_t rank = 0;
- while (safetensors_types[rank].first != type) ++rank;
- return rank;
-}
-
-struct safetensors_place {
- std::string name;
- dtype type;
- std::vector<std::int64_t> shape;
- std::uint64_t begin, end;
-};
-
-struct safetensors_header {
- std::vector<safetensors_place> places;
- std::map<std::string, std::string> metadata;
-};
-
-template <class = void>
-safetensors_header parse_safetensors_header(std::string_view text, std::uint64_t data_bytes, const std::string& file);
-
-template <class = void>
-std::string safetensors_header_text(const safetensors_header& header, const std::string& operation);
-}
-
-#if !defined(TG_WEIGHTS_COMPILED)
-// ---- tapegraph/io/safetensors_json.hpp ----
-
-#include <algorithm>
-#include <cstdint>
-#include <string>
-#include <utility>
-#include <vector>
-
-namespace tapegraph::io::detail {
-
-template <class = void>
-safetensors_place safetensors_place_of(json_reader& json, const std::string& name, std::uint64_t data_bytes,
-         const std::string& file) {
- const auto refuse = [&](const std::string& why) { throw data_error(file + ", tensor '" + name + "': " + why); };
- constexpr auto most = static_cast<std::uint64_t>(INT64_MAX);
- const auto numbers = [&](const char* what) {
-  std::vector<std::int64_t> values;
-  if (json.peek() != json_kind::array) refuse(what);
-  json.begin_array();
-  while (json.next_element()) {
-   std::uint64_t value = most + 1;
-   if (json.peek() != json_kind::number || !json.exact(value) || value > most) refuse(what);
-   values.push_back(static_cast<std::int64_t>(value));
-  }
-  return values;
- };
-
- safetensors_place place{name, dtype::f32, {}, 0, 0};
- std::vector<std::int64_t> offsets;
- int seen = 0;
- if (json.peek() != json_kind::object) refuse("needs dtype, shape and data_offsets");
- json.begin_object();
- for (std::string field; json.next_name(field);) {
-  if (field == "dtype") {
-   if (json.peek() != json_kind::string) refuse("dtype is not a string");
-   const std::string type = json.string();
-   const auto known = std::find_if(safetensors_types.begin(), safetensors_types.end(),
-           [&](const auto& candidate) { return type == candidate.second; });
-   if (known == safetensors_types.end()) refuse("unknown dtype " + quoted_text(type));
-   place.type = known->first;
-  } else if (field == "shape") {
-   place.shape = numbers("shape is not a list of extents");
-  } else if (field == "data_offsets") {
-   offsets = numbers("data_offsets are not two offsets");
-   if (offsets.size() != 2) refuse("data_offsets are not two offsets");
-  } else {
-   json.skip();
-   continue;
-  }
-  ++seen;
- }
- if (seen != 3) refuse("needs dtype, shape and data_offsets");
-
- place.begin = static_cast<std::uint64_t>(offsets[0]);
- place.end = static_cast<std::uint64_t>(offsets[1]);
- const std::string range = "[" + std::to_string(place.begin) + "," + std::to_string(place.end) + ")";
- if (place.begin > place.end) refuse("offsets " + range + " run backwards");
- if (place.end > data_bytes)
-  refuse("offsets " + range + " lie outside the file's " + std::to_string(data_bytes) + " data bytes");
- std::int64_t size = 0;
- if (!checked_size(place.shape, size_of(place.type), size)) refuse("impossible shape " + shape_text(place.shape));
- const auto bytes = static_cast<std::uint64_t>(size) * size_of(place.type);
- if (bytes != place.end - place.begin)
-  refuse(std::string(name_of(place.type)) + shape_text(place.shape) + " needs " + std::to_string(bytes) +
-   " bytes, offsets " + range + " hold " + std::to_string(place.end - place.begin));
- return place;
-}
-
-template <class>
-safetensors_header parse_safetensors_header(std::string_view text, std::uint64_t data_bytes, const std::string& file) {
- json_reader json(text, file + ": header");
- safetensors_header result;
- json.begin_object();
- for (std::string name; json.next_name(name);) {
-  if (name != "__metadata__") {
-   result.places.push_back(safetensors_place_of(json, name, data_bytes, file));
-   continue;
-  }
-  if (json.peek() != json_kind::object) throw data_error(file + ": __metadata__ is not an object");
-  json.begin_object();
-  for (std::string key; json.next_name(key);) {
-   if (json.peek() != json_kind::string)
-    throw data_error(file + ": __metadata__ '" + key + "' is not a string");
-   result.metadata[key] = json.string();
-  }
- }
- json.end();
- return result;
-}
-
-template <class>
-std::string safetensors_header_text(const safetensors_header& header, const std::string& operation) {
- std::string text = "{";
- const auto next = [&](bool first) { text += first ? "" : ","; };
- const auto add_string = [&](const std::string& value) {
-  if (utf8_prefix(value) != value.size())
-   throw argument_error(operation + ": a name or metadata text is not UTF-8");
-  text += json_string(value);
- };
- if (!header.metadata.empty()) {
-  text += "\"__metadata__\":{";
-  for (bool first = true; const auto& [key, value] : header.metadata) {
-   next(std::exchange(first, false));
-   add_string(key);
-   text += ':';
-   add_string(value);
-  }
-  text += '}';
- }
- for (bool first = header.metadata.empty(); const auto& place : header.places) {
-  next(std::exchange(first, false));
-  add_string(place.name);
-  text.append(":{\"dtype\":\"").append(safetensors_types[safetensors_rank(place.type)].second);
-  text.append("\",\"shape\":").append(shape_text(place.shape));
-  text.append(",\"data_offsets\":[").append(std::to_string(place.begin));
-  text.append(",").append(std::to_string(place.end)).append("]}");
- }
- return text += '}';
-}
-}
-#endif
-
-namespace tapegraph::io {
-
-static_assert(std::endian::native == std::endian::little, "safetensors files are little endian");
-
-struct safetensors_entry {
- std::string name;
- dtype type;
- std::vector<std::int64_t> shape;
- const void* data;
-};
-
-struct safetensors_file {
- std::map<std::string, host_array> tensors;
- std::map<std::string, std::string> metadata;
-};
-
-struct safetensors_view {
- std::map<std::string, array_view> tensors;
- std::map<std::string, std::string> metadata;
-};
-
-namespace detail {
-
-template <class = void>
-void check_safetensors_tiling(std::vector<safetensors_place>& places, std::uint64_t data_bytes,
-       const std::string& file) {
- std::sort(places.begin(), places.end(), [](const auto& left, const auto& right) {
-  return std::pair(left.begin, left.end) < std::pair(right.begin, right.end);
- });
- std::uint64_t at = 0;
- for (const auto& place : places) {
-  if (place.begin != at)
-   throw data_error(file + ", tensor '" + place.name + "': starts at " + std::to_string(place.begin) +
-       (place.begin < at ? ", inside another tensor that ends at "
-           : ", leaving a hole after the tensor that ends at ") +
-       std::to_string(at));
-  at = place.end;
- }
- if (at != data_bytes)
-  throw data_error(file + ": " + std::to_string(data_bytes - at) + " bytes after the last tensor");
-}
-}
-
-template <class = void>
-safetensors_view view_safetensors(std::span<const std::byte> bytes, const std::string& origin) {
- if (bytes.size() < 8)
-  throw data_error(origin + ": truncated: " + std::to_string(bytes.size()) + " bytes are no safetensors file");
- std::uint64_t header_bytes = 0;
- std::memcpy(&header_bytes, bytes.data(), 8);
- constexpr std::uint64_t largest_header = 100'000'000;
- if (header_bytes > largest_header || header_bytes > bytes.size() - 8)
-  throw data_error(origin + ": header of " + std::to_string(header_bytes) + " bytes in a file of " +
-      std::to_string(bytes.size()) + ": truncated or not a safetensors file");
- const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + 8, header_bytes);
- if (!text.starts_with('{')) throw data_error(origin + ": header does not start with '{'");
- const auto data = bytes.subspan(8 + header_bytes);
- auto [places, metadata] = detail::parse_safetensors_header(text, data.size(), origin);
- detail::check_safetensors_tiling(places, data.size(), origin);
- safetensors_view result{{}, std::move(metadata)};
- for (auto& place : places) {
-  array_view array{place.type, std::move(place.shape), data.subspan(place.begin, place.end - place.begin)};
-  if (place.type == dtype::boolean)
-   for (const std::byte value : array.bytes)
-    if (value > std::byte{1})
-     throw data_error(origin + ", tensor '" + place.name + "': a bool holds " +
-         std::to_string(static_cast<int>(value)));
-  result.tensors.emplace(std::move(place.name), std::move(array));
- }
- return result;
-}
-
-template <class = void>
-safetensors_file read_safetensors_file(const files::path& path) {
- const mapped_file file(path, file_access::sequential);
- safetensors_view view = view_safetensors(file.bytes(), detail::quoted(path));
- safetensors_file result{{}, std::move(view.metadata)};
- for (const auto& [name, array] : view.tensors)
-  result.tensors.emplace_hint(result.tensors.end(), name, array.copy());
- return result;
-}
-
-template <class = void>
-std::map<std::string, host_array> read_safetensors_arrays(const files::path& path) {
- return read_safetensors_file(path).tensors;
-}
-
-namespace detail {
-
-struct safetensors_layout {
- std::string header;
- std::vector<const safetensors_entry*> order;
- std::vector<std::uint64_t> bytes;
-};
-
-template <class = void>
-safetensors_layout lay_out_safetensors(const std::string& operation, const std::vector<safetensors_entry>& entries,
-         const std::map<std::string, std::string>& metadata) {
- safetensors_layout result;
- for (const auto& entry : entries) result.order.push_back(&entry);
- std::sort(result.order.begin(), result.order.end(), [](const auto* left, const auto* right) {
-  const auto left_rank = safetensors_rank(left->type), right_rank = safetensors_rank(right->type);
-  return left_rank != right_rank ? left_rank > right_rank : left->name < right->name;
- });
-
- safetensors_header header{{}, metadata};
- std::set<std::string_view> names;
- std::uint64_t at = 0;
- for (const auto* entry : result.order) {
-  if (entry->name == "__metadata__") throw argument_error(operation + ": '__metadata__' cannot name a tensor");
-  if (!names.insert(entry->name).second)
-   throw argument_error(operation + ": two tensors are named '" + entry->name + "'");
-  std::int64_t size = 0;
-  if (!checked_size(entry->shape, size_of(entry->type), size))
-   throw shape_error(operation + ": tensor '" + entry->name + "' has the impossible shape " +
-       shape_text(entry->shape));
-  result.bytes.push_back(static_cast<std::uint64_t>(size) * size_of(entry->type));
-  header.places.push_back({entry->name, entry->type, entry->shape, at, at + result.bytes.back()});
-  at += result.bytes.back();
- }
- std::string text = safetensors_header_text(header, operation);
- text.append((8 - text.size() % 8) % 8, ' ');
- const std::uint64_t header_bytes = text.size();
- result.header.assign(reinterpret_cast<const char*>(&header_bytes), 8);
- result.header += text;
- return result;
-}
-
-template <class Write>
-void write_safetensors_to(const Write& write, const safetensors_layout& layout) {
- write(layout.header.data(), layout.header.size());
- for (std::size_t i = 0; i < layout.order.size(); ++i)
-  if (layout.bytes[i] > 0) write(layout.order[i]->data, static_cast<std::size_t>(layout.bytes[i]));
-}
-}
-
-template <class = void>
-void write_safetensors_arrays(const files::path& path, const std::vector<safetensors_entry>& entries,
-       const std::map<std::string, std::string>& metadata = {}) {
- const auto layout =
-  detail::lay_out_safetensors("write_safetensors(" + detail::quoted(path) + ")", entries, metadata);
- atomic_file out(path);
- detail::write_safetensors_to([&](const void* data, std::size_t bytes) { out.write(data, bytes); }, layout);
- out.commit();
-}
-
-// ---- tapegraph/io/safetensors_shards.hpp ----
-
-// ---- tapegraph/io/safetensors_reader.hpp ----
-
-namespace detail {
-
-struct shard_index {
- std::map<std::string, std::string> files;
- std::map<std::string, std::string> metadata;
-};
-
-template <class = void>
-shard_index parse_shard_index(std::string_view text, const std::string& origin) {
- json_reader json(text, origin);
- shard_index result;
- bool mapped = false;
- json.begin_object();
- for (std::string name; json.next_name(name);) {
-  if (name == "metadata" && json.peek() == json_kind::object) {
-   json.begin_object();
-   for (std::string key; json.next_name(key);)
-    if (json.peek() == json_kind::string)
-     result.metadata[key] = json.string();
-    else
-     json.skip();
-   continue;
-  }
-  if (name != "weight_map") {
-   json.skip();
-   continue;
-  }
-  mapped = true;
-  json.begin_object();
-  for (std::string tensor; json.next_name(tensor);) {
-   std::string file = json.string();
-   if (file.empty() || file == "." || file == ".." ||
-    file.find_first_of(std::string_view("/\\\0", 3)) != file.npos)
-    json.refuse("tensor " + quoted_text(tensor) + " is in file " + quoted_text(file) +
-       ", which is not a name in the index's own folder");
-   result.files.emplace(std::move(tensor), std::move(file));
-  }
- }
- json.end();
- if (!mapped) throw data_error(origin + ": has no weight_map");
- return result;
-}
-
-inline bool is_shard_index(const files::path& path) { return path.native().ends_with(".index.json"); }
-}
-
-template <class = void>
-class basic_safetensors_reader {
-public:
- explicit basic_safetensors_reader(const files::path& path, file_access access = file_access::random)
-  : origin_(detail::quoted(path)), files_(std::make_shared<std::vector<mapped_file>>()) {
-  if (!detail::is_shard_index(path)) {
-   contents_ = view_of(path, access);
-   return;
-  }
-  const auto bytes = read_file(path);
-  auto index = detail::parse_shard_index({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, origin_);
-  contents_.metadata = std::move(index.metadata);
-  std::map<std::string, safetensors_view> shards;
-  for (const auto& [name, file] : index.files)
-   if (shards.find(file) == shards.end()) shards.emplace(file, view_of(path.parent_path() / file, access));
-  for (const auto& [name, file] : index.files) {
-   auto& shard = shards[file].tensors;
-   const auto found = shard.find(name);
-   if (found == shard.end())
-    throw data_error(origin_ + ": tensor " + quoted_text(name) + " is not in " + quoted_text(file) +
-        ", where it should be");
-   contents_.tensors.insert(shard.extract(found));
-  }
-  for (auto& [file, shard] : shards) {
-   if (!shard.tensors.empty())
-    throw data_error(origin_ + ": " + quoted_text(file) + " holds tensor " +
-        quoted_text(shard.tensors.begin()->first) + ", which the index does not name there");
-   contents_.metadata.merge(shard.metadata);
-  }
- }
-
- const std::map<std::string, array_view>& tensors() const { return contents_.tensors; }
- const std::map<std::string, std::string>& metadata() const { return contents_.metadata; }
- const safetensors_view& contents() const { return contents_; }
- bool contains(const std::string& name) const { return contents_.tensors.count(name) > 0; }
- const array_view& at(const std::string& name) const {
-  const auto found = contents_.tensors.find(name);
-  if (found == contents_.tensors.end())
-   throw data_error(origin_ + ": no tensor " + quoted_text(name) + " among " +
-       std::to_string(contents_.tensors.size()));
-  return found->second;
- }
- std::shared_ptr<const void> owner() const { return files_; }
-
-private:
- safetensors_view view_of(const files::path& path, file_access access) {
-  files_->emplace_back(path, access);
-  return view_safetensors(files_->back().bytes(), detail::quoted(path));
- }
-
- std::string origin_;
- std::shared_ptr<std::vector<mapped_file>> files_;
- safetensors_view contents_;
-};
-using safetensors_reader = basic_safetensors_reader<>;
-
-struct shards {
- files::path path;
- std::uint64_t max_bytes = 5'000'000'000;
-};
-
-namespace detail {
-
-template <class = void>
-std::string shard_name(const std::string& stem, int generation, std::size_t which, std::size_t count) {
- const auto five = [](std::size_t number) {
-  const std::string digits = std::to_string(number);
-  return std::string(digits.size() < 5 ? 5 - digits.size() : 0, '0') + digits;
- };
- return stem + (generation == 0 ? "" : "-v" + std::to_string(generation)) + "-" + five(which + 1) + "-of-" +
-  five(count) + ".safetensors";
-}
-
-template <class = void>
-std::set<std::string> files_of_index(const files::path& index) {
- std::set<std::string> files;
- std::error_code failure;
- if (!files::exists(index, failure)) return files;
- try {
-  const auto bytes = read_file(index);
-  const auto known =
-   parse_shard_index({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, quoted(index));
-  for (const auto& [tensor, file] : known.files) files.insert(file);
- } catch (const data_error&) {
- }
- return files;
-}
-}
-
-template <class = void>
-files::path write_safetensors_shards(const shards& to, std::vector<safetensors_entry> entries,
-         const std::map<std::string, std::string>& metadata = {}) {
- const std::string operation = "write_safetensors_shards(" + detail::quoted(to.path) + ")";
- if (to.path.extension() != ".safetensors")
-  throw argument_error(operation + ": the path does not end in .safetensors");
- if (to.max_bytes == 0) throw argument_error(operation + ": max_bytes is 0");
- std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
- for (std::size_t i = 1; i < entries.size(); ++i)
-  if (entries[i].name == entries[i - 1].name)
-   throw argument_error(operation + ": two tensors are named '" + entries[i].name + "'");
-
- std::vector<std::vector<safetensors_entry>> parts(1);
- std::uint64_t total = 0, in_part = 0;
- for (auto& entry : entries) {
-  const std::uint64_t bytes = detail::lay_out_safetensors(operation, {entry}, {}).bytes[0];
-  if (!parts.back().empty() && bytes > to.max_bytes - std::min(in_part, to.max_bytes)) {
-   parts.emplace_back();
-   in_part = 0;
-  }
-  in_part += bytes;
-  total += bytes;
-  parts.back().push_back(std::move(entry));
- }
-
- const files::path folder = to.path.parent_path();
- files::path index = to.path;
- index += ".index.json";
- const std::set<std::string> before = detail::files_of_index(index);
- const std::string stem = to.path.stem().string();
- int generation = 0;
- std::error_code failure;
- for (std::size_t i = 0; i < parts.size(); ++i)
-  if (files::exists(folder / detail::shard_name(stem, generation, i, parts.size()), failure)) {
-   ++generation;
-   i = static_cast<std::size_t>(-1);
-  }
-
- std::string text = "{\"metadata\":{\"total_size\":" + std::to_string(total) + "},\"weight_map\":{";
- std::set<std::string> written;
- for (std::size_t i = 0; i < parts.size(); ++i) {
-  const std::string name = detail::shard_name(stem, generation, i, parts.size());
-  write_safetensors_arrays(folder / name, parts[i], metadata);
-  written.insert(name);
-  for (const auto& entry : parts[i])
-   text.append(text.back() == '{' ? "" : ",")
-    .append(json_string(entry.name))
-    .append(":")
-    .append(json_string(name));
- }
- atomic_file out(index);
- out.write(text + "}}\n");
- out.commit();
- for (const auto& old : before)
-  if (written.count(old) == 0) files::remove(folder / old, failure);
- return index;
-}
-}
-// ---- tapegraph/io/stored_model.hpp ----
-
-/// A model as tensors of a file, and back: what model.save and model.load have in common, wherever the tensors are kept.
-
-namespace tapegraph {
-
-namespace detail {
-
-inline constexpr std::string_view optimizer_prefix = "__optimizer__/";
-
-inline std::vector<std::int64_t> extents_of(const shape& dims) { return {dims.data(), dims.data() + dims.rank()}; }
-
-inline std::string stored_name(const variable& v) {
- return v.optimizer_state() ? std::string(optimizer_prefix) + v.path() : v.path();
-}
-
-inline constexpr std::string_view run_prefix = "__fit__/";
-inline constexpr std::int64_t checkpoint_version = 1;
-
-template <class Number = std::int64_t>
-Number stored_number(const io::safetensors_view& file, const std::string& name, const char* key, const char* what) {
- const auto found = file.metadata.find(key);
- if (found == file.metadata.end()) throw data_error(name + ": holds an optimizer's state but no " + what);
- Number number = 0;
- const std::string& text = found->second;
- const auto end = std::from_chars(text.data(), text.data() + text.size(), number);
- if (end.ec != std::errc{} || end.ptr != text.data() + text.size() ||
-  (std::is_signed_v<Number> && number < Number(0)))
-  throw data_error(name + ": the " + what + " is '" + text + "'");
- return number;
-}
-
-struct model_entries {
- std::vector<io::safetensors_entry> entries;
- std::map<std::string, std::string> metadata;
-};
-
-template <class = void>
-model_entries entries_of(const model_to_save& model, const save_options& options) {
- const bool state = options.optimizer_state || options.everything;
- model_entries result;
- std::string frozen;
- for (const variable& v : model.variables) {
-  if (v.metric_state()) continue;
-  if (!v.optimizer_state() || state)
-   result.entries.push_back({stored_name(v), v.type(), extents_of(v.shape()), v.data().read()});
-  if (v.frozen()) frozen.append(v.path()).append("\n");
- }
- auto& metadata = result.metadata;
- metadata = {
-  {"format", "tapegraph"}, {"step", std::to_string(model.step)}, {"optimizer_state", state ? "true" : "false"}};
- if (options.everything) {
-  for (const auto& [name, value] : model.run)
-   result.entries.push_back(
-    {std::string(run_prefix) + name, value.type(), extents_of(value.shape()), value.read()});
-  metadata["checkpoint"] = std::to_string(checkpoint_version);
-  metadata["seed"] = std::to_string(model.seed);
-  metadata["frozen"] = frozen;
- }
- return result;
-}
-
-struct stored_contents {
- bool state = false;
- bool everything = false;
- std::int64_t step = 0;
- std::uint64_t seed = 0;
-};
-
-template <class = void>
-stored_contents contents_of(const io::safetensors_view& file, const std::string& name, const load_options& options,
-       bool trains) {
- stored_contents c;
- const auto flag = file.metadata.find("optimizer_state");
- c.everything = options.everything;
- if (c.everything) {
-  if (file.metadata.count("checkpoint") == 0)
-   throw data_error(name + ": holds weights, but was not saved with everything that resumes training");
-  const auto version = stored_number(file, name, "checkpoint", "checkpoint's version");
-  if (version > checkpoint_version)
-   throw data_error(name + ": a checkpoint of version " + std::to_string(version) +
-       ", newer than this library's " + std::to_string(checkpoint_version));
-  if (!trains) throw argument_error(name + ": everything cannot be loaded into a model for prediction alone");
-  c.seed = stored_number<std::uint64_t>(file, name, "seed", "seed");
- }
- c.state =
-  c.everything || (options.optimizer_state && trains && flag != file.metadata.end() && flag->second == "true");
- if (c.state) c.step = stored_number(file, name, "step", "step count");
- return c;
-}
-
-inline bool is_partial(const load_options& o) {
- return !o.only.empty() || !o.prefix.empty() || !o.into.empty() || !o.rename.empty() || !o.strict;
-}
-
-struct stored_pair {
- variable* to;
- const io::array_view* from;
-};
-
-template <class = void>
-std::string described(const std::vector<std::int64_t>& dims, dtype type) {
- return io::shape_text(dims) + " " + name_of(type);
-}
-
-template <class = void>
-std::string some_names(const std::vector<std::string>& names) {
- constexpr std::size_t most = 10;
- std::string text;
- for (std::size_t i = 0; i < names.size() && i < most; ++i)
-  text.append(i == 0 ? "'" : ", '").append(names[i]).append("'");
- if (names.size() > most) text.append(" and ").append(std::to_string(names.size() - most)).append(" more");
- return text;
-}
-
-template <class = void>
-class name_map {
-public:
- name_map(const io::safetensors_view& file, const std::string& name, const load_options& options)
-  : options_(options) {
-  std::vector<bool> used(options.rename.size());
-  std::vector<std::string> stored;
-  bool prefixed = options.prefix.empty();
-  for (const auto& [key, array] : file.tensors) {
-   if (key.starts_with("__")) continue; // of optimizers and runs
-   stored.push_back(key);
-   if (!key.starts_with(options.prefix)) continue;
-   prefixed = true;
-   names_[path_of_stored(key, used)] = key;
-  }
-  if (!prefixed)
-   throw argument_error(name + ": no tensor's name begins with '" + options.prefix + "', there are " +
-        some_names(stored));
-  for (std::size_t i = 0; i < used.size(); ++i)
-   if (!used[i])
-    throw argument_error(name + ": rename: no tensor '" + options.rename[i].first + "', there are " +
-         some_names(stored));
- }
- const std::map<std::string, std::string>& names() const { return names_; }
- bool wants(std::string_view path) const {
-  if (!options_.into.empty() && !path_matches(options_.into, path)) return false;
-  return options_.only.empty() || path_matches(options_.only, path);
- }
-
-private:
- std::string path_of_stored(const std::string& key, std::vector<bool>& used) const {
-  std::string path = key.substr(options_.prefix.size());
-  for (std::size_t i = 0; i < used.size(); ++i) {
-   const auto& [from, to] = options_.rename[i];
-   if (!path.starts_with(from) || (path.size() > from.size() && path[from.size()] != '/')) continue;
-   used[i] = true;
-   path = to + path.substr(from.size());
-   break;
-  }
-  return options_.into.empty() ? path : options_.into + "/" + path;
- }
-
- const load_options& options_;
- std::map<std::string, std::string> names_;
-};
-
-template <class = void>
-std::vector<stored_pair> match_some(const io::safetensors_view& file, const std::string& name, variable_list& variables,
-         const load_options& options, load_report& report) {
- const name_map map(file, name, options);
- std::vector<stored_pair> pairs;
- std::vector<std::string> paths;
- bool wanted = false;
- for (variable& v : variables) {
-  if (v.optimizer_state() || v.metric_state()) continue;
-  paths.push_back(v.path());
-  if (!map.wants(v.path())) continue;
-  wanted = true;
-  const auto found = map.names().find(v.path());
-  if (found == map.names().end()) {
-   report.missing.push_back(v.path());
-   continue;
-  }
-  const io::array_view& a = file.tensors.at(found->second);
-  if (a.shape != extents_of(v.shape()) || a.type != v.type()) {
-   report.mismatched.push_back(v.path() + ": " + described(a.shape, a.type) + " in the file, " +
-          described(extents_of(v.shape()), v.type()) + " in the model");
-   continue;
-  }
-  report.matched.push_back(v.path());
-  pairs.push_back({&v, &a});
- }
- if (!wanted)
-  throw argument_error(name + ": the model has no variable '" +
-       (options.only.empty() ? options.into : options.only) + "'" +
-       (options.only.empty() || options.into.empty() ? "" : " in '" + options.into + "'") +
-       ", there are " + some_names(paths));
- for (const auto& [path, key] : map.names())
-  if (map.wants(path) && (variables.find(path) == nullptr || variables.find(path)->optimizer_state()))
-   report.unexpected.push_back(key);
- if (!options.strict) return pairs;
- if (!report.missing.empty())
-  throw data_error(name + ": no tensor for " + some_names(report.missing) + " of the model");
- if (!report.mismatched.empty()) throw shape_error(name + ": " + report.mismatched.front());
- if (!report.unexpected.empty())
-  throw data_error(name + ": the model has no variable for tensor " + some_names(report.unexpected));
- return pairs;
-}
-
-template <class = void>
-std::vector<stored_pair> match_all(const io::safetensors_view& file, const std::string& name, variable_list& variables,
-        const stored_contents& contents, load_report& report) {
- std::vector<stored_pair> pairs;
- for (variable& v : variables) {
-  if (v.metric_state() || (v.optimizer_state() && !contents.state)) continue;
-  const std::string key = stored_name(v);
-  const auto found = file.tensors.find(key);
-  if (found == file.tensors.end()) throw data_error(name + ": no tensor '" + key + "', which the model has");
-  const io::array_view& a = found->second;
-  if (a.shape != extents_of(v.shape()))
-   throw shape_error(name + ": tensor '" + key + "' has shape " + io::shape_text(a.shape) +
-       ", the model's is " + to_string(v.shape()));
-  if (a.type != v.type())
-   throw dtype_error(name + ": tensor '" + key + "' is " + name_of(a.type) + ", the model's is " +
-       name_of(v.type()));
-  report.matched.push_back(v.path());
-  pairs.push_back({&v, &a});
- }
- for (const auto& [key, array] : file.tensors) {
-  const bool state = key.starts_with(optimizer_prefix);
-  if ((state && !contents.state) || key.starts_with(run_prefix)) continue;
-  const variable* const v = variables.find(state ? key.substr(optimizer_prefix.size()) : key);
-  if (v == nullptr || v->optimizer_state() != state)
-   throw data_error(name + ": the model has no " + (state ? "optimizer state" : "variable") + " for tensor '" +
-       key + "'");
- }
- return pairs;
-}
-
-template <class = void>
-any_tensor tensor_of(const io::array_view& array, const std::string& file, const std::string& key) {
- if (array.shape.size() > static_cast<std::size_t>(max_rank))
-  throw shape_error(file + ": tensor '" + key + "' has shape " + io::shape_text(array.shape) + ", more than " +
-      std::to_string(max_rank) + " axes");
- any_tensor value(array.type, shape(static_cast<int>(array.shape.size()), array.shape.data()));
- if (!array.bytes.empty()) std::memcpy(value.write(), array.bytes.data(), array.bytes.size());
- return value;
-}
-
-template <class = void>
-state_entries stored_run(const io::safetensors_view& file, const std::string& name) {
- state_entries run;
- for (const auto& [key, array] : file.tensors)
-  if (key.starts_with(run_prefix)) run.emplace_back(key.substr(run_prefix.size()), tensor_of(array, name, key));
- return run;
-}
-
-template <class = void>
-void restore_frozen(variable_list& variables, const std::string& frozen) {
- for (variable& v : variables) {
-  const bool was = ("\n" + frozen).find("\n" + v.path() + "\n") != std::string::npos;
-  if (was != v.frozen()) v.set_trainable(!was);
- }
-}
-
-template <class = void>
-load_report load_stored(const io::safetensors_view& file, const std::string& name, const model_to_load& model,
-      const load_options& options) {
- const device_scope on(nullptr);
- const bool partial = is_partial(options);
- if (partial && options.everything)
-  throw argument_error(name + ": everything is not loaded in part (only, prefix, into, rename, strict)");
- stored_contents contents;
- load_report report;
- if (!partial) contents = contents_of(file, name, options, model.trains);
- const std::vector<stored_pair> pairs = partial ? match_some(file, name, model.variables, options, report)
-            : match_all(file, name, model.variables, contents, report);
- state_entries run;
- if (contents.everything) run = stored_run(file, name);
- for (const auto& pair : pairs) pair.to->own_data();
- for (const auto& [v, array] : pairs)
-  if (!array->bytes.empty()) std::memcpy(v->own_data(), array->bytes.data(), array->bytes.size());
- if (contents.state) model.step = contents.step;
- if (contents.everything) {
-  model.seed = contents.seed;
-  model.run = std::move(run);
-  const auto frozen = file.metadata.find("frozen");
-  restore_frozen(model.variables, frozen == file.metadata.end() ? std::string() : frozen->second);
- }
- return report;
-}
-}
-}
-
-/// Weights in files: `model.save`, `model.load`, and tensors by name, all as safetensors. Not in the umbrella header,
-/// since programs that keep nothing need none of it: #include <tapegraph/io/weights.hpp> beside <tapegraph/tapegraph.hpp>.
-///
-/// With TG_WEIGHTS_COMPILED these functions are only declared here: they are compiled once in io/weights.cpp (in CMake the library
-/// tapegraph::weights, which defines the macro).
-
-namespace tapegraph {
-
-namespace detail {
-
-template <class = void>
-void save_weights(const files::path& path, const model_to_save& model, const save_options& options) {
- const model_entries all = entries_of(model, options);
- io::write_safetensors_arrays(path, all.entries, all.metadata);
-}
-template <class = void>
-void save_shards(const io::shards& to, const model_to_save& model, const save_options& options) {
- model_entries all = entries_of(model, options);
- io::write_safetensors_shards(to, std::move(all.entries), all.metadata);
-}
-template <class = void>
-load_report load_weights(const files::path& path, const model_to_load& model, const load_options& options) {
- const io::safetensors_reader file(path, io::file_access::sequential);
- return load_stored(file.contents(), io::detail::quoted(path), model, options);
-}
-
-template <class Path>
-struct weight_file {
- static void save(const Path& path, const model_to_save& model, const save_options& options) {
-  save_weights(path, model, options);
- }
- static load_report load(const Path& path, const model_to_load& model, const load_options& options) {
-  return load_weights(path, model, options);
- }
-};
-template <>
-struct weight_file<io::shards> {
- template <class Model>
- static void save(const io::shards& to, const Model& model, const save_options& options) {
-  save_shards(to, model, options);
- }
-};
-}
-
-namespace io {
-
-/// All tensors of a safetensors file, or of an index, by name: `tg::tensor<float> x(tensors.at("x"))`. Throws data_error naming file and
-/// tensor where the file is missing, truncated or corrupt, shape_error for a tensor of more than 8 axes.
-template <class = void>
-std::map<std::string, any_tensor> read_safetensors(const files::path& path) {
- std::map<std::string, any_tensor> result;
- const safetensors_reader file(path, file_access::sequential);
- for (const auto& [name, array] : file.tensors())
-  result.emplace(name, tapegraph::detail::tensor_of(array, detail::quoted(path), name));
- return result;
-}
-
-/// One tensor of an open file, over the mapping itself: its values come from disk when they are looked at, and are copied when the
-/// tensor is written to. Copied at once are those that the file does not align. Throws data_error where there is none of that name,
-/// shape_error for one of more than 8 axes.
-template <class = void>
-any_tensor mapped_tensor(const safetensors_reader& file, const std::string& name) {
- const array_view& array = file.at(name);
- if (array.shape.size() > static_cast<std::size_t>(max_rank) || !array.is_aligned())
-  return tapegraph::detail::tensor_of(array, "mapped_tensor", name);
- return any_tensor::over(array.type, shape(static_cast<int>(array.shape.size()), array.shape.data()),
-       const_cast<std::byte*>(array.bytes.data()), file.owner(), true);
-}
-
-/// Writes tensors by name; a `tensor<T>` converts. The file replaces an older one only when complete. Throws
-/// argument_error for an impossible name, data_error where writing fails.
-template <class = void>
-void write_safetensors(const files::path& path, const std::map<std::string, any_tensor>& tensors) {
- std::vector<safetensors_entry> entries;
- for (const auto& [name, value] : tensors)
-  entries.push_back({name, value.type(), tapegraph::detail::extents_of(value.shape()), value.read()});
- write_safetensors_arrays(path, entries);
-}
-}
-}
-
-#if defined(TG_WEIGHTS_COMPILED)
-#define TG_WEIGHTS_INSTANCE extern template
-#endif
-#if defined(TG_WEIGHTS_INSTANCE)
-namespace tapegraph {
-TG_WEIGHTS_INSTANCE io::safetensors_file io::read_safetensors_file<>(const files::path&);
-TG_WEIGHTS_INSTANCE void io::write_safetensors_arrays<>(const files::path&, const std::vector<safetensors_entry>&,
-              const std::map<std::string, std::string>&);
-TG_WEIGHTS_INSTANCE std::map<std::string, any_tensor> io::read_safetensors<>(const files::path&);
-TG_WEIGHTS_INSTANCE void io::write_safetensors<>(const files::path&, const std::map<std::string, any_tensor>&);
-TG_WEIGHTS_INSTANCE void detail::save_weights<>(const files::path&, const detail::model_to_save&, const save_options&);
-TG_WEIGHTS_INSTANCE load_report detail::load_weights<>(const files::path&, const detail::model_to_load&,
-             const load_options&);
-TG_WEIGHTS_INSTANCE void detail::save_shards<>(const io::shards&, const detail::model_to_save&, const save_options&);
-TG_WEIGHTS_INSTANCE class io::basic_safetensors_reader<>;
-}
-#endif
-
-/// Checkpoints of a training, one folder each: step-000120/model.safetensors and state.json.
-
-namespace tapegraph {
-
-/// How checkpoints are kept, in the words of TensorFlow's CheckpointManager.
-struct checkpoint_manager_options {
- std::int64_t max_to_keep = 5; ///< the newest so many; 0: all
- std::int64_t keep_every_steps = 0; ///< those of steps that are multiples of it stay, too; 0: none
- std::string best{}; ///< a metric: the checkpoint with its best value stays, too
- better mode = better::automatic; ///< whether more of that metric is better
- /// Saving copies the variables and returns; a thread writes them. false: save returns when everything is on disk.
- bool background = true;
- std::uint64_t max_shard_bytes = 0; ///< above 0: files of at most so many bytes, with an index
- save_options save{.everything = true}; ///< what is kept; the default resumes exactly
- bool writes =
-  true; ///< false: reads alone, as ranks do that are not the chief; save does nothing, no folder is made
-};
-
-namespace detail {
-
-struct weight_snapshot {
- std::vector<io::safetensors_entry> entries;
- std::map<std::string, std::string> metadata;
- std::vector<std::byte> values;
-
- template <class = void>
- void take(model_entries from) {
-  entries = std::move(from.entries);
-  metadata = std::move(from.metadata);
-  std::vector<std::size_t> bytes;
-  std::size_t size = 0;
-  for (const auto& e : entries) {
-   std::int64_t count = 0;
-   io::checked_size(e.shape, size_of(e.type), count);
-   bytes.push_back(static_cast<std::size_t>(count) * size_of(e.type));
-   size += bytes.back();
-  }
-  values.resize(size);
-  std::byte* to = values.data();
-  for (std::size_t i = 0; i < entries.size(); to += bytes[i++]) {
-   if (bytes[i] > 0) std::memcpy(to, entries[i].data, bytes[i]);
-   entries[i].data = to;
-  }
- }
-};
-struct snapshot_place {
- weight_snapshot& snapshot;
-};
-template <>
-struct weight_file<snapshot_place> {
- template <class Model>
- static void save(const snapshot_place& to, const Model& model, const save_options& options) {
-  to.snapshot.take(entries_of(model, options));
- }
-};
-}
-
-/// Checkpoints of one folder: written whole or not at all whenever the process ends, the newest and the best kept, one at a time
-/// written by a thread while training goes on.
-///
-///     tg::checkpoint_manager checkpoints("run", {.max_to_keep = 3, .best = "val_loss"});
-///     checkpoints.restore_latest(model);
-///     ...
-///     checkpoints.save(model, {.epoch = epoch, .metrics = {{"val_loss", loss}}});
-///     checkpoints.close();
-///
-/// An error of writing is thrown by the next call of save, wait, close or restore. For one thread at a time.
-template <class = void>
-class basic_checkpoint_manager {
-public:
- /// Makes the folder where it is missing, and removes what a process that was killed left unfinished in it. Throws argument_error for
- /// options that make no sense, data_error for a folder that cannot be made.
- explicit basic_checkpoint_manager(files::path folder, checkpoint_manager_options options = {})
-  : folder_(std::move(folder)), options_(std::move(options)) {
-  const auto refuse = [](const char* name, std::int64_t value) {
-   throw argument_error(std::string("checkpoint_manager: ") + name + " is " + std::to_string(value));
-  };
-  if (options_.max_to_keep < 0) refuse("max_to_keep", options_.max_to_keep);
-  if (options_.keep_every_steps < 0) refuse("keep_every_steps", options_.keep_every_steps);
-  if (!options_.writes) return;
-  io::detail::make_folder(folder_);
-  io::remove_unfinished(folder_);
- }
- basic_checkpoint_manager(const basic_checkpoint_manager&) = delete;
- basic_checkpoint_manager& operator=(const basic_checkpoint_manager&) = delete;
- /// Waits for what is being written. An error that nobody asked for is lost: close() first.
- ~basic_checkpoint_manager() {
-  if (writer_.joinable()) writer_.join();
- }
-
- const files::path& folder() const { return folder_; }
- const checkpoint_manager_options& options() const { return options_; }
-
- /// Keeps the model as it is now. Waits first for the checkpoint before this one. Throws data_error where that one, or this, could
- /// not be written, and argument_error where `options().best` is a metric that `state` has not.
- template <class Model>
- void save(const Model& model, checkpoint_state state = {}) {
-  wait();
-  if constexpr (requires { model.writes_files(); })
-   if (!model.writes_files()) return;
-  if (!options_.writes) return;
-  if (state.step < 0) state.step = model.step();
-  if (!options_.best.empty() && state.metrics.find(options_.best) == state.metrics.end())
-   throw argument_error("checkpoint_manager: the state has no metric '" + options_.best +
-        "', which is to be best");
-  model.save(detail::snapshot_place{snapshot_}, options_.save);
-  if (const auto seed = snapshot_.metadata.find("seed"); seed != snapshot_.metadata.end())
-   state.seed = std::stoull(seed->second);
-  if (!options_.background) return write(state);
-  writer_ = std::thread([this, state] {
-   try {
-    write(state);
-   } catch (...) {
-    failure_ = std::current_exception();
-   }
-  });
- }
- /// Until nothing is being written. Throws what writing threw.
- void wait() {
-  if (writer_.joinable()) writer_.join();
-  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
- }
- /// The last wait: what was saved is on disk when it returns, and the memory of the copy is given back.
- void close() {
-  wait();
-  snapshot_ = {};
- }
-
- /// Steps of the checkpoints, ascending.
- std::vector<std::int64_t> steps() const {
-  std::error_code missing;
-  if (!options_.writes && !files::exists(folder_, missing)) return {};
-  return io::detail::numbered_entries(folder_, "step-", "");
- }
- /// The folder of a step, whether it is there or not.
- files::path path_of(std::int64_t step) const {
-  const std::string digits = std::to_string(step);
-  return folder_ / ("step-" + std::string(digits.size() < 6 ? 6 - digits.size() : 0, '0') + digits);
- }
- /// The step of the newest checkpoint, if there is one.
- std::optional<std::int64_t> latest() const {
-  const auto known = steps();
-  return known.empty() ? std::nullopt : std::optional(known.back());
- }
- /// The step of the checkpoint with the best value of `options().best`, if there is one.
- std::optional<std::int64_t> best() const {
-  std::optional<std::int64_t> found;
-  if (options_.best.empty()) return found;
-  const bool highest = detail::more_is_better(options_.best, options_.mode);
-  double value = 0;
-  for (const std::int64_t step : steps()) {
-   const double offered = state_of(step).metric(options_.best);
-   if (!io::detail::improves(offered, found.has_value(), value, highest)) continue;
-   value = offered;
-   found = step;
-  }
-  return found;
- }
- /// What a checkpoint says of itself. Throws data_error where it cannot be read.
- checkpoint_state state_of(std::int64_t step) const { return io::detail::read_state(path_of(step) / "state.json"); }
-
- /// Loads a checkpoint. Throws data_error naming the file where it is not there or damaged, and for one of another model what
- /// model.load throws; then the model is as it was.
- template <class Model>
- checkpoint_state restore(Model& model, std::int64_t step) {
-  wait();
-  const auto folder = path_of(step);
-  checkpoint_state state = state_of(step);
-  const auto index = folder / "model.safetensors.index.json";
-  std::error_code failure;
-  const bool sharded = files::exists(index, failure);
-  model.load(sharded ? index : folder / "model.safetensors",
-    load_options{.optimizer_state = options_.save.optimizer_state || options_.save.everything,
-        .everything = options_.save.everything});
-  return state;
- }
- /// Loads the newest checkpoint; nothing where there is none.
- template <class Model>
- std::optional<checkpoint_state> restore_latest(Model& model) {
-  wait();
-  const auto step = latest();
-  return step ? std::optional(restore(model, *step)) : std::nullopt;
- }
- /// Loads the best checkpoint; nothing where there is none.
- template <class Model>
- std::optional<checkpoint_state> restore_best(Model& model) {
-  wait();
-  const auto step = best();
-  return step ? std::optional(restore(model, *step)) : std::nullopt;
- }
-
-private:
- void write(const checkpoint_state& state) {
-  io::atomic_folder place(path_of(state.step));
-  const auto file = place.path() / "model.safetensors";
-  if (options_.max_shard_bytes > 0)
-   io::write_safetensors_shards({file, options_.max_shard_bytes}, snapshot_.entries, snapshot_.metadata);
-  else
-   io::write_safetensors_arrays(file, snapshot_.entries, snapshot_.metadata);
-  io::atomic_file text(place.path() / "state.json");
-  text.write(io::detail::text_of(state));
-  text.commit();
-  place.commit();
-  const auto surplus = io::detail::surplus_of(steps(), options_.max_to_keep);
-  const auto kept = surplus.empty() ? std::nullopt : best();
-  for (const std::int64_t old : surplus)
-   if (old != kept && old != state.step &&
-    (options_.keep_every_steps == 0 || old % options_.keep_every_steps != 0))
-    io::remove_folder(path_of(old));
- }
-
- files::path folder_;
- checkpoint_manager_options options_;
- detail::weight_snapshot snapshot_;
- std::thread writer_;
- std::exception_ptr failure_;
-};
-using checkpoint_manager = basic_checkpoint_manager<>;
-}
 // ---- tapegraph/io/confusion_chart.hpp ----
 
 // ---- tapegraph/io/svg_chart.hpp ----
@@ -21974,6 +22351,7 @@ struct basic_keep_checkpoints {
   if (every_steps > 0 && s.next_step % every_steps == 0) s.request_checkpoint();
  }
  void on_batch_end(training_state& s) {
+  manager->poll();
   if (every_steps > 0 && s.step % every_steps == 0) due = true;
  }
  void on_epoch_end(training_state& s) {

@@ -26108,6 +26108,20 @@ public:
   return add_column({std::move(name), dtype_of<T>, std::move(record_shape)}, std::move(data), size);
  }
 
+ /// Adds a tensor as a column, a record per place of its first axis. Its elements are shared until it is written to. Errors as above;
+ /// shape_error for a tensor of rank 0.
+ template <class Tensor>
+  requires requires(const Tensor& t) { t.outline_view(), t.data(); }
+ dataset& add(std::string name, Tensor values) {
+  const auto view = values.outline_view();
+  if (view.rank == 0)
+   throw shape_error("data set: column '" + name + "' is a tensor of rank 0, it has no records");
+  auto owner = std::make_shared<const Tensor>(std::move(values));
+  std::shared_ptr<const std::byte> data(owner, reinterpret_cast<const std::byte*>(owner->data()));
+  return add_column({std::move(name), view.type, {view.extents + 1, view.extents + view.rank}}, std::move(data),
+      owner->size());
+ }
+
  /// Adds a column that stays where it is; the caller keeps it alive and unchanged.
  template <class T>
  dataset& add_view(std::string name, std::span<const T> values, std::vector<std::int64_t> record_shape = {}) {
@@ -27122,64 +27136,217 @@ using state_archive = detail::basic_state_archive<>;
 
 // ---- tapegraph/nn/training.hpp ----
 
-// ---- tapegraph/nn/metric_state.hpp ----
+// ---- tapegraph/nn/graph_updates.hpp ----
 
-/// What metrics accumulate into: variables of the model, made and updated by the step's program. They start at zero in every epoch.
+// ---- tapegraph/nn/sparse_rows.hpp ----
 
-namespace tapegraph::detail {
+/// What optimizers see of a variable in graph mode: all of it, or the rows that a step has gathered. Rows that it has not keep
+/// their weights and their optimizer state.
 
-inline constexpr std::string_view metrics_scope = "__metrics__";
+namespace tapegraph::ir {
 
-template <class Value>
-constexpr auto wide_value(const Value& value) {
- if constexpr (tensor_like<Value>)
-  return cast<double>(value);
- else
-  return value;
+namespace detail {
+constexpr list<char> path_text(const trace& t, int variable) {
+ list<std::string_view> names;
+ list<int> indices;
+ names.push_back(t.variables[variable].name);
+ indices.push_back(-1);
+ for (int s = t.variables[variable].scope; s > 0; s = t.scopes[s].parent) {
+  names.push_back(t.scopes[s].name);
+  indices.push_back(t.scopes[s].index);
+ }
+ list<char> text;
+ for (int i = names.size() - 1; i >= 0; --i) {
+  char digits[12]{};
+  int count = 0;
+  for (int k = indices[i]; k > 0 || (k == 0 && count == 0); k /= 10)
+   digits[count++] = static_cast<char>('0' + k % 10);
+  for (const char c : names[i]) text.push_back(c);
+  if (count > 0 && !names[i].empty()) text.push_back('_');
+  while (count > 0) text.push_back(digits[--count]);
+  if (i > 0) text.push_back('/');
+ }
+ return text;
+}
 }
 
-class graph_metric_state {
+class graph_slots {
 public:
- constexpr explicit graph_metric_state(graph_scope scope) : scope_(scope) {}
- constexpr void add(std::string_view name, const shape& dims, const auto& value) const {
-  const graph_node sum = scope_.variable<double>(name, dims, {init::zeros{}, false});
-  scope_.assign(sum, sum + wide_value(value));
+ constexpr graph_slots(graph_scope scope, int variable, int optimizer = 0, int number = 0)
+  : scope_(scope), variable_(variable), optimizer_(optimizer), number_(number) {}
+ constexpr graph_node state(const graph_node& w, std::string_view name) const {
+  trace& t = scope_.owner();
+  const variable_entry v = t.variables[variable_];
+  const graph_scope first = graph_scope(&t, v.scope) / v.name, own = number_ > 0 ? first / number_ : first;
+  for (int i = t.scopes[own.index()].last_variable; i > 0; i = t.variables[i - 1].previous)
+   if (t.variables[i - 1].name == name) return {&t, t.variables[i - 1].node};
+  const graph_node made = own.variable_like(w, name, w.shape(), {init::zeros{}, false});
+  t.variables.back().state_of = optimizer_ + 1;
+  return made;
+ }
+ constexpr void assign(const graph_node& target, const auto& value) const { scope_.assign(target, value); }
+ constexpr bool matches(std::string_view pattern) const {
+  const list<char> text = detail::path_text(scope_.owner(), variable_);
+  return tapegraph::detail::path_matches(pattern, {text.begin(), static_cast<std::size_t>(text.size())});
  }
 
 private:
  graph_scope scope_;
+ int variable_, optimizer_, number_;
 };
-class graph_metrics {
+
+class graph_row_slots {
 public:
- constexpr explicit graph_metrics(graph_scope root) : scope_(root / metrics_scope) {}
- constexpr graph_metric_state of(std::string_view metric) const { return graph_metric_state(scope_ / metric); }
+ static constexpr bool sparse = true;
+ constexpr graph_row_slots(const graph_slots& slots, const graph_node& table, const graph_node& indices)
+  : slots_(slots), table_(table), indices_(indices) {}
+
+ constexpr graph_node state(const graph_node&, std::string_view name) const {
+  return rows_of(slots_.state(table_, name));
+ }
+ constexpr void assign(const graph_node& target, const auto& value) const {
+  trace& t = target.owner();
+  const graph_node whole(&t, t.argument(target.id(), 0));
+  slots_.assign(whole, assign_rows(whole, indices_, eval(value)));
+ }
+ constexpr graph_node rows_of(const graph_node& table) const { return gather(table, indices_, 0, 0); }
+ constexpr graph_node whole(const graph_node& rows) const {
+  return eval(assign_rows(zeros_like(table_), indices_, rows));
+ }
+ constexpr bool matches(std::string_view pattern) const { return slots_.matches(pattern); }
 
 private:
- graph_scope scope_;
+ graph_slots slots_;
+ graph_node table_, indices_;
 };
 
-class eager_metric_state {
+namespace detail {
+
+constexpr bool gathered_only(trace& t) {
+ list<int> noted(t.nodes.size(), 0);
+ for (const row_use_entry& use : t.row_uses) noted[use.node] = noted[t.variables[use.variable].node] = 1;
+ for (int i = 0; i < t.nodes.size(); ++i)
+  for (int k = 0; noted[i] == 0 && k < t.nodes[i].arguments; ++k) {
+   const int table = t.argument(i, k);
+   if (!t.is(table, descriptor_of<variable_op>) || noted[table] == 0) continue;
+   const operand_info in = t.info(table);
+   t.scope = t.variables[static_cast<int>(t.words_of(table)[0])].scope;
+   t.line = t.nodes[i].line;
+   t.fail("a variable with sparse gradients is read otherwise than by gather_rows", &in, 1);
+   return false;
+  }
+ return true;
+}
+
+constexpr gradient_entry row_gradient(trace& t, int variable, const list<int>& found, int first) {
+ bool any = false;
+ for (int k = 0; k < t.row_uses.size(); ++k)
+  any = any || (t.row_uses[k].variable == variable && found[first + k] >= 0);
+ if (!any) return {variable, -1, -1};
+ list<graph_node> rows, indices;
+ for (int k = 0; k < t.row_uses.size(); ++k) {
+  const row_use_entry use = t.row_uses[k];
+  if (use.variable != variable) continue;
+  const int flow = found[first + k];
+  rows.push_back({&t, flow >= 0 ? flow : zeros_like(t, use.node)});
+  indices.push_back({&t, t.argument(use.node, 1)});
+  if (indices.back().type() != indices[0].type())
+   t.fail("gather_rows: indices into one variable must be of one type");
+ }
+ const int behind = t.nodes[t.variables[variable].node].rank - 1;
+ const graph_node where = tapegraph::detail::rows_together(indices.begin(), indices.size(), 0);
+ const graph_node all = tapegraph::detail::rows_together(rows.begin(), rows.size(), behind);
+ return {variable, graph_node(sum_of_equal_rows(all, where)).id(), where.id()};
+}
+}
+
+template <std::size_t Count>
+struct traced_numbers {
+ std::array<graph_node, Count> wide{}, narrow{};
+
+ constexpr traced_numbers(trace& t, std::string_view name) {
+  for (graph_node& n : wide) n = graph_node(&t, t.input(name, dtype::f64, {}, true));
+  for (std::size_t i = 0; i < Count; ++i) narrow[i] = eval(cast<float>(wide[i]));
+ }
+ constexpr const std::array<graph_node, Count>& of(dtype type) const { return type == dtype::f64 ? wide : narrow; }
+};
+
+class graph_gradients {
 public:
- eager_metric_state(eager_context* context, std::string path) : context_(context), path_(std::move(path)) {}
- void add(std::string_view name, const shape&, const auto& value) const {
-  variable& sum = (*context_->variables)[path_ + std::string(name)];
-  context_->updates.push_back({&sum, eval(tensor<double>(sum.data()) + wide_value(value))});
+ constexpr graph_gradients(trace* t, const list<gradient_entry>& entries, int common = 0)
+  : t_(t), entries_(&entries), common_(common) {}
+ constexpr int size() const { return entries_->size(); }
+ constexpr dtype first_type() const { return t_->nodes[(*entries_)[0].node].type; }
+
+ constexpr void each(const auto& f) const {
+  for (const gradient_entry& each : *entries_) {
+   const graph_node w(t_, t_->variables[each.variable].node), g(t_, each.node);
+   const graph_slots whole(graph_scope(t_, 0), each.variable, each.optimizer, each.state);
+   t_->scope = t_->variables[each.variable].scope;
+   t_->place = t_->nodes[w.id()].place;
+   if (each.indices >= 0) {
+    const graph_row_slots slots(whole, w, graph_node(t_, each.indices));
+    f(slots, slots.rows_of(w), g);
+   } else {
+    f(whole, w, g);
+   }
+  }
+  t_->place = 0;
+ }
+ constexpr graph_node sum(const auto& f) const {
+  graph_node total;
+  int next = 0;
+  each([&](const auto& slots, const graph_node& w, const graph_node& g) {
+   const graph_node part = tapegraph::detail::term_of(f, slots, w, g);
+   const graph_node counted = eval(where(frozen((*entries_)[next++].variable), 0, part));
+   total = next == 1 ? counted : eval(total + tapegraph::detail::as_type_of(total, counted));
+  });
+  return next > 0 ? total : graph_node(t_, t_->constant(0, dtype::f32));
+ }
+
+ constexpr graph_node common(std::string_view name) const {
+  for (const variable_entry& v : t_->variables)
+   if (v.scope == common_ && v.name == name) return {t_, v.node};
+  t_->fail("loss_scaling: it scales the loss of minimize; gradients from elsewhere are not scaled");
+  return {t_, t_->constant(1, first_type())};
+ }
+ constexpr void assign_common(std::string_view, const graph_node& target, const auto& value) const {
+  graph_scope(t_, 0).assign(target, value);
  }
 
 private:
- eager_context* context_;
- std::string path_;
-};
-class eager_metrics {
-public:
- explicit eager_metrics(eager_context* context) : context_(context) {}
- eager_metric_state of(std::string_view metric) const {
-  return {context_, std::string(metrics_scope) + '/' + std::string(metric) + '/'};
+ constexpr graph_node frozen(int variable) const {
+  int& input = t_->variables[variable].frozen_input;
+  if (input == 0) {
+   t_->input("frozen", dtype::boolean, {}, true);
+   input = t_->inputs.size();
+  }
+  return {t_, t_->inputs[input - 1].node};
  }
 
-private:
- eager_context* context_;
+ trace* t_;
+ const list<gradient_entry>* entries_;
+ int common_;
 };
+
+constexpr int optimizer_scope(trace& t, int number) { return (graph_scope(&t, 0) / "optimizer" / number).index(); }
+
+template <class Optimizer>
+constexpr void trace_updates(trace& t, const graph_gradients& gradients) {
+ t.scope = 0;
+ const traced_numbers<static_cast<std::size_t>(Optimizer::count)> numbers(t, "optimizer");
+ if (gradients.size() == 0) return;
+ if constexpr (requires { Optimizer::shared(gradients, numbers.wide); }) {
+  const auto shared = Optimizer::shared(gradients, numbers.of(gradients.first_type()));
+  gradients.each([&](const auto& slots, const graph_node& w, const graph_node& g) {
+   Optimizer::update(slots, w, g, numbers.of(w.type()), shared);
+  });
+ } else {
+  gradients.each([&](const auto& slots, const graph_node& w, const graph_node& g) {
+   Optimizer::update(slots, w, g, numbers.of(w.type()));
+  });
+ }
+}
 }
 // ---- tapegraph/nn/measured.hpp ----
 
@@ -27338,10 +27505,12 @@ struct input_pack<inputs<named_input<Names, Specs>...>> {
 template <class Spec>
 struct value_type_of {
  using type = typename Spec::value_type;
+ static constexpr bool said = is_floating_type<typename Spec::element_type>;
 };
 template <class... Inputs>
 struct value_type_of<inputs<Inputs...>> {
  static constexpr bool wide = (std::is_same_v<typename Inputs::spec_type::element_type, double> || ...);
+ static constexpr bool said = (is_floating_type<typename Inputs::spec_type::element_type> || ...);
  using type = std::conditional_t<wide, double, float>;
 };
 
@@ -27980,6 +28149,65 @@ private:
 };
 }
 }
+// ---- tapegraph/nn/metric_state.hpp ----
+
+/// What metrics accumulate into: variables of the model, made and updated by the step's program. They start at zero in every epoch.
+
+namespace tapegraph::detail {
+
+inline constexpr std::string_view metrics_scope = "__metrics__";
+
+template <class Value>
+constexpr auto wide_value(const Value& value) {
+ if constexpr (tensor_like<Value>)
+  return cast<double>(value);
+ else
+  return value;
+}
+
+class graph_metric_state {
+public:
+ constexpr explicit graph_metric_state(graph_scope scope) : scope_(scope) {}
+ constexpr void add(std::string_view name, const shape& dims, const auto& value) const {
+  const graph_node sum = scope_.variable<double>(name, dims, {init::zeros{}, false});
+  scope_.assign(sum, sum + wide_value(value));
+ }
+
+private:
+ graph_scope scope_;
+};
+class graph_metrics {
+public:
+ constexpr explicit graph_metrics(graph_scope root) : scope_(root / metrics_scope) {}
+ constexpr graph_metric_state of(std::string_view metric) const { return graph_metric_state(scope_ / metric); }
+
+private:
+ graph_scope scope_;
+};
+
+class eager_metric_state {
+public:
+ eager_metric_state(eager_context* context, std::string path) : context_(context), path_(std::move(path)) {}
+ void add(std::string_view name, const shape&, const auto& value) const {
+  variable& sum = (*context_->variables)[path_ + std::string(name)];
+  context_->updates.push_back({&sum, eval(tensor<double>(sum.data()) + wide_value(value))});
+ }
+
+private:
+ eager_context* context_;
+ std::string path_;
+};
+class eager_metrics {
+public:
+ explicit eager_metrics(eager_context* context) : context_(context) {}
+ eager_metric_state of(std::string_view metric) const {
+  return {context_, std::string(metrics_scope) + '/' + std::string(metric) + '/'};
+ }
+
+private:
+ eager_context* context_;
+};
+}
 // ---- tapegraph/nn/optimizers.hpp ----
 
 // ---- tapegraph/nn/optimizers/hyperparameter.hpp ----
@@ -28170,218 +28398,6 @@ struct adam {
   slots.assign(w, w - n[0] * next_m / (sqrt(next_v) + n[3]));
  }
 };
-}
-// ---- tapegraph/nn/graph_updates.hpp ----
-
-// ---- tapegraph/nn/sparse_rows.hpp ----
-
-/// What optimizers see of a variable in graph mode: all of it, or the rows that a step has gathered. Rows that it has not keep
-/// their weights and their optimizer state.
-
-namespace tapegraph::ir {
-
-namespace detail {
-constexpr list<char> path_text(const trace& t, int variable) {
- list<std::string_view> names;
- list<int> indices;
- names.push_back(t.variables[variable].name);
- indices.push_back(-1);
- for (int s = t.variables[variable].scope; s > 0; s = t.scopes[s].parent) {
-  names.push_back(t.scopes[s].name);
-  indices.push_back(t.scopes[s].index);
- }
- list<char> text;
- for (int i = names.size() - 1; i >= 0; --i) {
-  char digits[12]{};
-  int count = 0;
-  for (int k = indices[i]; k > 0 || (k == 0 && count == 0); k /= 10)
-   digits[count++] = static_cast<char>('0' + k % 10);
-  for (const char c : names[i]) text.push_back(c);
-  if (count > 0 && !names[i].empty()) text.push_back('_');
-  while (count > 0) text.push_back(digits[--count]);
-  if (i > 0) text.push_back('/');
- }
- return text;
-}
-}
-
-class graph_slots {
-public:
- constexpr graph_slots(graph_scope scope, int variable, int optimizer = 0, int number = 0)
-  : scope_(scope), variable_(variable), optimizer_(optimizer), number_(number) {}
- constexpr graph_node state(const graph_node& w, std::string_view name) const {
-  trace& t = scope_.owner();
-  const variable_entry v = t.variables[variable_];
-  const graph_scope first = graph_scope(&t, v.scope) / v.name, own = number_ > 0 ? first / number_ : first;
-  for (int i = t.scopes[own.index()].last_variable; i > 0; i = t.variables[i - 1].previous)
-   if (t.variables[i - 1].name == name) return {&t, t.variables[i - 1].node};
-  const graph_node made = own.variable_like(w, name, w.shape(), {init::zeros{}, false});
-  t.variables.back().state_of = optimizer_ + 1;
-  return made;
- }
- constexpr void assign(const graph_node& target, const auto& value) const { scope_.assign(target, value); }
- constexpr bool matches(std::string_view pattern) const {
-  const list<char> text = detail::path_text(scope_.owner(), variable_);
-  return tapegraph::detail::path_matches(pattern, {text.begin(), static_cast<std::size_t>(text.size())});
- }
-
-private:
- graph_scope scope_;
- int variable_, optimizer_, number_;
-};
-
-class graph_row_slots {
-public:
- static constexpr bool sparse = true;
- constexpr graph_row_slots(const graph_slots& slots, const graph_node& table, const graph_node& indices)
-  : slots_(slots), table_(table), indices_(indices) {}
-
- constexpr graph_node state(const graph_node&, std::string_view name) const {
-  return rows_of(slots_.state(table_, name));
- }
- constexpr void assign(const graph_node& target, const auto& value) const {
-  trace& t = target.owner();
-  const graph_node whole(&t, t.argument(target.id(), 0));
-  slots_.assign(whole, assign_rows(whole, indices_, eval(value)));
- }
- constexpr graph_node rows_of(const graph_node& table) const { return gather(table, indices_, 0, 0); }
- constexpr graph_node whole(const graph_node& rows) const {
-  return eval(assign_rows(zeros_like(table_), indices_, rows));
- }
- constexpr bool matches(std::string_view pattern) const { return slots_.matches(pattern); }
-
-private:
- graph_slots slots_;
- graph_node table_, indices_;
-};
-
-namespace detail {
-
-constexpr bool gathered_only(trace& t) {
- list<int> noted(t.nodes.size(), 0);
- for (const row_use_entry& use : t.row_uses) noted[use.node] = noted[t.variables[use.variable].node] = 1;
- for (int i = 0; i < t.nodes.size(); ++i)
-  for (int k = 0; noted[i] == 0 && k < t.nodes[i].arguments; ++k) {
-   const int table = t.argument(i, k);
-   if (!t.is(table, descriptor_of<variable_op>) || noted[table] == 0) continue;
-   const operand_info in = t.info(table);
-   t.scope = t.variables[static_cast<int>(t.words_of(table)[0])].scope;
-   t.line = t.nodes[i].line;
-   t.fail("a variable with sparse gradients is read otherwise than by gather_rows", &in, 1);
-   return false;
-  }
- return true;
-}
-
-constexpr gradient_entry row_gradient(trace& t, int variable, const list<int>& found, int first) {
- bool any = false;
- for (int k = 0; k < t.row_uses.size(); ++k)
-  any = any || (t.row_uses[k].variable == variable && found[first + k] >= 0);
- if (!any) return {variable, -1, -1};
- list<graph_node> rows, indices;
- for (int k = 0; k < t.row_uses.size(); ++k) {
-  const row_use_entry use = t.row_uses[k];
-  if (use.variable != variable) continue;
-  const int flow = found[first + k];
-  rows.push_back({&t, flow >= 0 ? flow : zeros_like(t, use.node)});
-  indices.push_back({&t, t.argument(use.node, 1)});
-  if (indices.back().type() != indices[0].type())
-   t.fail("gather_rows: indices into one variable must be of one type");
- }
- const int behind = t.nodes[t.variables[variable].node].rank - 1;
- const graph_node where = tapegraph::detail::rows_together(indices.begin(), indices.size(), 0);
- const graph_node all = tapegraph::detail::rows_together(rows.begin(), rows.size(), behind);
- return {variable, graph_node(sum_of_equal_rows(all, where)).id(), where.id()};
-}
-}
-
-template <std::size_t Count>
-struct traced_numbers {
- std::array<graph_node, Count> wide{}, narrow{};
-
- constexpr traced_numbers(trace& t, std::string_view name) {
-  for (graph_node& n : wide) n = graph_node(&t, t.input(name, dtype::f64, {}, true));
-  for (std::size_t i = 0; i < Count; ++i) narrow[i] = eval(cast<float>(wide[i]));
- }
- constexpr const std::array<graph_node, Count>& of(dtype type) const { return type == dtype::f64 ? wide : narrow; }
-};
-
-class graph_gradients {
-public:
- constexpr graph_gradients(trace* t, const list<gradient_entry>& entries, int common = 0)
-  : t_(t), entries_(&entries), common_(common) {}
- constexpr int size() const { return entries_->size(); }
- constexpr dtype first_type() const { return t_->nodes[(*entries_)[0].node].type; }
-
- constexpr void each(const auto& f) const {
-  for (const gradient_entry& each : *entries_) {
-   const graph_node w(t_, t_->variables[each.variable].node), g(t_, each.node);
-   const graph_slots whole(graph_scope(t_, 0), each.variable, each.optimizer, each.state);
-   t_->scope = t_->variables[each.variable].scope;
-   t_->place = t_->nodes[w.id()].place;
-   if (each.indices >= 0) {
-    const graph_row_slots slots(whole, w, graph_node(t_, each.indices));
-    f(slots, slots.rows_of(w), g);
-   } else {
-    f(whole, w, g);
-   }
-  }
-  t_->place = 0;
- }
- constexpr graph_node sum(const auto& f) const {
-  graph_node total;
-  int next = 0;
-  each([&](const auto& slots, const graph_node& w, const graph_node& g) {
-   const graph_node part = tapegraph::detail::term_of(f, slots, w, g);
-   const graph_node counted = eval(where(frozen((*entries_)[next++].variable), 0, part));
-   total = next == 1 ? counted : eval(total + tapegraph::detail::as_type_of(total, counted));
-  });
-  return next > 0 ? total : graph_node(t_, t_->constant(0, dtype::f32));
- }
-
- constexpr graph_node common(std::string_view name) const {
-  for (const variable_entry& v : t_->variables)
-   if (v.scope == common_ && v.name == name) return {t_, v.node};
-  t_->fail("loss_scaling: it scales the loss of minimize; gradients from elsewhere are not scaled");
-  return {t_, t_->constant(1, first_type())};
- }
- constexpr void assign_common(std::string_view, const graph_node& target, const auto& value) const {
-  graph_scope(t_, 0).assign(target, value);
- }
-
-private:
- constexpr graph_node frozen(int variable) const {
-  int& input = t_->variables[variable].frozen_input;
-  if (input == 0) {
-   t_->input("frozen", dtype::boolean, {}, true);
-   input = t_->inputs.size();
-  }
-  return {t_, t_->inputs[input - 1].node};
- }
-
- trace* t_;
- const list<gradient_entry>* entries_;
- int common_;
-};
-
-constexpr int optimizer_scope(trace& t, int number) { return (graph_scope(&t, 0) / "optimizer" / number).index(); }
-
-template <class Optimizer>
-constexpr void trace_updates(trace& t, const graph_gradients& gradients) {
- t.scope = 0;
- const traced_numbers<static_cast<std::size_t>(Optimizer::count)> numbers(t, "optimizer");
- if (gradients.size() == 0) return;
- if constexpr (requires { Optimizer::shared(gradients, numbers.wide); }) {
-  const auto shared = Optimizer::shared(gradients, numbers.of(gradients.first_type()));
-  gradients.each([&](const auto& slots, const graph_node& w, const graph_node& g) {
-   Optimizer::update(slots, w, g, numbers.of(w.type()), shared);
-  });
- } else {
-  gradients.each([&](const auto& slots, const graph_node& w, const graph_node& g) {
-   Optimizer::update(slots, w, g, numbers.of(w.type()));
-  });
- }
-}
 }
 
 /// What a compiled model's programs trace: training, evaluation, prediction. The same functions run at compile time for
@@ -28622,6 +28638,25 @@ struct prediction_trace {
 };
 }
 
+namespace detail {
+
+template <class Spec, class Trace>
+constexpr auto model_value_type() {
+ using of_inputs = value_type_of<Spec>;
+ if constexpr (of_inputs::said) {
+  return std::type_identity<typename of_inputs::type>{};
+ } else {
+  using stage = ir::traced_stage<Trace>;
+  constexpr bool doubles = [] {
+   for (int i = 0; i < stage::value.used.variables; ++i)
+    if (stage::value.nodes[stage::value.variables[i].node].type == dtype::f64) return true;
+   return false;
+  }();
+  return std::type_identity<std::conditional_t<doubles, double, float>>{};
+ }
+}
+}
+
 /// The layer table of a model: type, output shape and parameters of each layer, and totals.
 struct model_summary {
  struct row {
@@ -28834,7 +28869,7 @@ public:
    if (options.everything && fitting_)
     throw argument_error("save: in the middle of fit, what resumes it is saved in on_checkpoint, which "
          "request_checkpoint() asks for");
-   if (!writes_files_) return;
+   if (!writes_files_ && !requires { Path::of_every_rank; }) return;
    weight_file<Path>::save(path, model_to_save{variables_, step_, options_.seed, run_, trains_}, options);
   }
  }
@@ -30661,6 +30696,23 @@ public:
    {hooks, sizeof...(Callbacks), detail::changeable_rate(static_cast<Derived&>(*this).optimizer())});
  }
 
+ /// The same of tensors whose first axis counts the records, all inputs and then the labels: `model.fit(x, y, {.epochs = 5})`.
+ /// For several columns of labels, or weights, give a data set, whose columns have names.
+ template <class Label, class... Callbacks>
+ history fit(const tensor<Elements>&... x, const tensor<Label>& y, const fit_options& options = {},
+    Callbacks&&... callbacks) {
+  check_labels<1>();
+  const std::string_view label = objective::column_names[0];
+  return fit(records_of(x...).add(std::string(label.empty() ? "labels" : label), y), options,
+    std::forward<Callbacks>(callbacks)...);
+ }
+ /// The same of a model whose losses are its own and take no labels.
+ template <class... Callbacks>
+ history fit(const tensor<Elements>&... x, const fit_options& options = {}, Callbacks&&... callbacks) {
+  check_labels<0>();
+  return fit(records_of(x...), options, std::forward<Callbacks>(callbacks)...);
+ }
+
  /// Mean loss and accuracy over a data set, weighted by batch size, and metrics, if the model has some; nothing is trained.
  /// Errors as of `fit`.
  auto evaluate(const data::dataset& set, std::int64_t batch_size = 32) {
@@ -30748,6 +30800,16 @@ private:
   static_assert(Given == static_cast<std::size_t>(objective::columns),
      "as many tensors of labels as the model's losses have columns, in their order");
  }
+ static data::dataset records_of(const tensor<Elements>&... x) {
+  data::dataset records;
+  std::size_t k = 0;
+  const auto add = [&](const auto& each) {
+   const std::string_view name = detail::input_table<Spec>::rows[k++].name;
+   records.add(std::string(name.empty() ? "input" : name), each);
+  };
+  (add(x), ...);
+  return records;
+ }
  static detail::mode_calls batch_calls() {
   detail::mode_calls calls;
   calls.inputs = {detail::input_table<Spec>::rows, sizeof...(Elements)};
@@ -30814,7 +30876,7 @@ public:
 
 protected:
  using base = trainable_model<Derived, Spec, Loss, Trainer>;
- using value = typename value_type_of<Spec>::type;
+ using value = typename decltype(model_value_type<Spec, ir::prediction_trace<Model, Spec, true>>())::type;
  using pack = input_pack<Spec>;
  using objective = detail::objective<Loss>;
  friend base;
@@ -38955,7 +39017,7 @@ class model_instance;
 /// A model in eager mode, with its variables.
 template <class Model, class Spec, class... Elements>
 class model_instance<Model, Spec, std::tuple<Elements...>> : public detail::basic_trainer<> {
- using value = typename detail::value_type_of<Spec>::type;
+ using value = typename decltype(detail::model_value_type<Spec, ir::prediction_trace<Model, Spec, true>>())::type;
 
 public:
  explicit model_instance(const compile_options& options) : detail::basic_trainer<>(options) {
@@ -47538,7 +47600,7 @@ class compiled_step<eager, Step, Spec, Optimizers>
  : public detail::trainable_step<compiled_step<eager, Step, Spec, Optimizers>, Spec, Optimizers,
          detail::basic_trainer<>> {
  using base = detail::trainable_step<compiled_step, Spec, Optimizers, detail::basic_trainer<>>;
- using value = typename detail::value_type_of<Spec>::type;
+ using value = typename decltype(detail::model_value_type<Spec, ir::step_trace<Step, Spec>>())::type;
  using training = ir::step_updates<Step, Spec, Optimizers>;
  struct forward {
   static constexpr auto used = ir::traced_stage<ir::step_trace<Step, Spec>>::value.used;

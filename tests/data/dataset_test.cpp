@@ -1,4 +1,6 @@
 #include <tapegraph/data/dataset.hpp>
+#include <tapegraph/data/loader.hpp>
+#include <tapegraph/tapegraph.hpp>
 
 #include <support/temporary_folder.hpp>
 
@@ -139,6 +141,31 @@ TEST_CASE("a generator writes through checked places") {
     CHECK_THROWS_AS((void)out.values<float>(1), argument_error);
     CHECK_THROWS_AS(data::dataset::from_generator(-1, columns, [](std::int64_t, const data::record_writer&) {}),
                     argument_error);
+}
+
+TEST_CASE("a tensor is a column: a record per place of its first axis, its elements shared") {
+    data::dataset set;
+    tensor<float> x{{{1, 2}, {3, 4}}, {{5, 6}, {7, 8}}, {{9, 10}, {11, 12}}};
+    const float* const first = x.data();
+    const tensor<std::int64_t> label{7, 8, 9};
+    set.add("x", x).add("label", label).add("flag", tensor<bool>{true, false, true});
+    CHECK(x.data() == first);
+    x.set(99, 1, 0, 0); // a copy: the data set keeps what it was given
+    REQUIRE(set.size() == 3);
+    CHECK(set.columns()[0].shape == std::vector<std::int64_t>{2, 2});
+    CHECK(set.columns()[1].type == dtype::i64);
+    CHECK(set.columns()[1].shape.empty());
+    CHECK(set.columns()[2].type == dtype::boolean);
+    data::loader batches(set.batch(3));
+    for (const data::batch& b : batches.epoch(0)) {
+        CHECK(b.values<float>("x")[2] == 3);
+        CHECK(b.values<float>("x")[8] == 9);
+        CHECK(b.values<std::int64_t>("label")[2] == 9);
+    }
+    CHECK_THROWS_WITH_AS(set.add("y", tensor<float>(1.F)),
+                         "data set: column 'y' is a tensor of rank 0, it has no records", shape_error);
+    CHECK_THROWS_WITH_AS(set.add("y", label.to_vector()).add("z", tensor<float>{1, 2}),
+                         "data set: column 'z' holds 2 records, column 'x' holds 3", shape_error);
 }
 
 } // namespace dataset_test

@@ -2,6 +2,9 @@
 
 #include <support/temporary_folder.hpp>
 
+#include <tapegraph/nn/callbacks.hpp>
+#include <tapegraph/ops/ordering/ordering.hpp>
+
 namespace fit_test {
 
 using namespace nn_test;
@@ -62,10 +65,41 @@ TEST_CASE("fit trains, and its history tells how") {
     });
 }
 
+TEST_CASE("fit takes tensors as it takes a data set of them") {
+    each_mode([](auto mode) {
+        const auto set = records(50, 1);
+        auto by_set = make<decltype(mode)>(), by_tensors = make<decltype(mode)>();
+        const auto x = noise<float>({50, 6}, 1);
+        const tg::tensor<std::int32_t> y = argmax(slice(x, {tg::all, tg::range{0, 3}}), 1);
+        tg::early_stopping never{.monitor = "loss", .patience = 50};
+        const tg::fit_options options{.epochs = 3, .batch_size = 16, .validation_split = 0.2, .verbose = 0};
+        const auto one = by_set.fit(set, options, never), other = by_tensors.fit(x, y, options, never);
+        REQUIRE(other.epochs.size() == 3);
+        for (std::size_t e = 0; e < 3; ++e) {
+            CHECK(other.epochs[e].loss == one.epochs[e].loss);
+            CHECK(other.epochs[e].validation_loss == one.epochs[e].validation_loss);
+        }
+        CHECK(first_difference(by_set, by_tensors) == "");
+        by_tensors.fit(x, y, {.epochs = 1, .verbose = 0}); // options in place
+        const tg::tensor<std::int32_t> few = slice(y, {tg::range{0, 49}});
+        CHECK_THROWS_WITH_AS(by_tensors.fit(x, few),
+                             "data set: column 'labels' holds 49 records, column 'input' holds 50", tg::shape_error);
+        const tg::tensor<float> wide = noise<float>({50, 7}, 1);
+        CHECK_THROWS_WITH_AS(by_tensors.fit(wide, y), "input has shape [32, 7], the model takes [?, 6]",
+                             tg::shape_error);
+        CHECK_THROWS_WITH_AS(by_tensors.fit(x, x),
+                             "input 'labels of sparse_softmax_cross_entropy' is i32, fed with f32", tg::dtype_error);
+        const tg::tensor<float> scalar(1.F);
+        CHECK_THROWS_WITH_AS(by_tensors.fit(scalar, y),
+                             "data set: column 'input' is a tensor of rank 0, it has no records", tg::shape_error);
+    });
+}
+
 TEST_CASE("fit is the same in both modes, and depends on the seed alone") {
     const auto run = [](auto mode, std::uint64_t seed, std::int64_t prefetch) {
         auto model = make<decltype(mode)>(seed);
-        const auto h = model.fit(records(50, 1), {.epochs = 3, .batch_size = 16, .verbose = false, .prefetch = prefetch});
+        const auto h =
+            model.fit(records(50, 1), {.epochs = 3, .batch_size = 16, .verbose = false, .prefetch = prefetch});
         std::vector<double> losses;
         for (const auto& e : h.epochs) losses.push_back(e.loss);
         return losses;
@@ -103,10 +137,12 @@ TEST_CASE("an epoch's loss is the mean over records, so the partial last batch c
         all.begin_epoch(0);
         const auto labels = all.next()->values<std::int32_t>(1);
         const auto part = [&](int first, int count) {
-            return std::pair(tg::from_range<float>(x.values().subspan(static_cast<std::size_t>(first) * 6,
-                                                                      static_cast<std::size_t>(count) * 6), {count, 6}),
-                             tg::from_range<std::int32_t>(labels.subspan(static_cast<std::size_t>(first),
-                                                                         static_cast<std::size_t>(count)), {count}));
+            return std::pair(
+                tg::from_range<float>(
+                    x.values().subspan(static_cast<std::size_t>(first) * 6, static_cast<std::size_t>(count) * 6),
+                    {count, 6}),
+                tg::from_range<std::int32_t>(
+                    labels.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)), {count}));
         };
         const auto [x1, y1] = part(0, 4);
         const auto [x2, y2] = part(4, 3);
@@ -116,7 +152,8 @@ TEST_CASE("an epoch's loss is the mean over records, so the partial last batch c
         CHECK(first_difference(model, twin) == "");
 
         // evaluate weights in the same way: batches of 4 and 3 give what all seven at once give.
-        const tg::step_result parts = model.evaluate(set, 4), whole = model.evaluate(x, tg::from_range<std::int32_t>(labels, {7}));
+        const tg::step_result parts = model.evaluate(set, 4),
+                              whole = model.evaluate(x, tg::from_range<std::int32_t>(labels, {7}));
         CHECK(parts.loss == doctest::Approx(whole.loss).epsilon(1e-6));
         CHECK(parts.accuracy == doctest::Approx(whole.accuracy).epsilon(1e-6));
         CHECK(parts.loss == (model.evaluate(x1, y1).loss * 4 + model.evaluate(x2, y2).loss * 3) / 7);
@@ -183,26 +220,57 @@ TEST_CASE("what cannot be trained on is refused with one clear line, and the mod
         const auto fit = [&](const tg::data::dataset& data) {
             return [&model, data] { model.fit(data, {.batch_size = 4, .verbose = false}); };
         };
-        refused(argument, [&] { model.fit(set, {.batch_size = 0, .verbose = false}); }, "batch size must be at least 1, got 0");
-        refused(argument, [&] { model.fit(set, {.batch_size = -3, .verbose = false}); }, "batch size must be at least 1, got -3");
-        refused(argument, [&] { model.fit(set, {.epochs = -1, .verbose = false}); }, "epochs is -1");
-        refused(argument, [&] { model.fit(set, {.initial_epoch = -2, .verbose = false}); }, "initial_epoch is -2");
-        refused(argument, [&] { model.evaluate(set, 0); }, "batch size must be at least 1, got 0");
+        refused(
+            argument, [&] { model.fit(set, {.batch_size = 0, .verbose = false}); },
+            "batch size must be at least 1, got 0");
+        refused(
+            argument, [&] { model.fit(set, {.batch_size = -3, .verbose = false}); },
+            "batch size must be at least 1, got -3");
+        refused(
+            argument, [&] { model.fit(set, {.epochs = -1, .verbose = false}); }, "epochs is -1");
+        refused(
+            argument, [&] { model.fit(set, {.initial_epoch = -2, .verbose = false}); }, "initial_epoch is -2");
+        refused(
+            argument, [&] { model.evaluate(set, 0); }, "batch size must be at least 1, got 0");
         refused(argument, fit(tg::data::dataset().add("x", std::vector<float>(12), {6})), "label column");
         refused(argument, fit(columns<std::int32_t>({}, {6}, {})), "no records");
-        refused(shape, fit(columns<std::int32_t>(std::vector<float>(20), {5}, {0, 1, 2, 0})), "input has shape [4, 5], the model takes [?, 6]");
+        refused(shape, fit(columns<std::int32_t>(std::vector<float>(20), {5}, {0, 1, 2, 0})),
+                "input has shape [4, 5], the model takes [?, 6]");
         refused(shape, fit(columns<std::int32_t>(std::vector<float>(24), {3, 2}, {0, 1, 2, 0})), "rank 3");
         refused(type, fit(columns<float>(std::vector<float>(24), {6}, {0, 1, 2, 0})), "f32");
         refused(type, fit(columns<std::int64_t>(std::vector<float>(24), {6}, {0, 1, 2, 0})), "i64");
 
         const auto x = noise<float>({4, 6}, 1);
-        refused(shape, [&] { model.train_on_batch(x, classes(3, 3, 1)); }, "");
-        refused(shape, [&] { model.train_on_batch(x, tg::zeros<std::int32_t>({4, 1})); }, "");
-        refused(shape, [&] { model.evaluate(x, classes(5, 3, 1)); }, "");
-        refused(shape, [&] { model.train_on_batch(noise<float>({4, 7}, 1), classes(4, 3, 1)); }, "[4, 7]");
-        refused(shape, [&] { model.train_on_batch(noise<float>({4}, 1), classes(4, 3, 1)); }, "rank 1");
-        refused(shape, [&] { model.train_on_batch(noise<float>({0, 6}, 1), classes(0, 3, 1)); }, "the batch is empty");
-        refused(shape, [&] { model.predict(noise<float>({2, 5}, 1)); }, "[2, 5]");
+        refused(
+            shape, [&] { model.train_on_batch(x, classes(3, 3, 1)); }, "");
+        refused(
+            shape,
+            [&] {
+                model.train_on_batch(x, tg::zeros<std::int32_t>({4, 1}));
+            },
+            "");
+        refused(
+            shape, [&] { model.evaluate(x, classes(5, 3, 1)); }, "");
+        refused(
+            shape,
+            [&] {
+                model.train_on_batch(noise<float>({4, 7}, 1), classes(4, 3, 1));
+            },
+            "[4, 7]");
+        refused(
+            shape, [&] { model.train_on_batch(noise<float>({4}, 1), classes(4, 3, 1)); }, "rank 1");
+        refused(
+            shape,
+            [&] {
+                model.train_on_batch(noise<float>({0, 6}, 1), classes(0, 3, 1));
+            },
+            "the batch is empty");
+        refused(
+            shape,
+            [&] {
+                model.predict(noise<float>({2, 5}, 1));
+            },
+            "[2, 5]");
 
         auto fresh = make<decltype(mode)>();
         CHECK(first_difference(model, fresh) == "");
@@ -234,9 +302,9 @@ TEST_CASE("predict is the forward pass of evaluation") {
         const auto x = noise<float>({9, 6}, 3);
         const tg::tensor<float> scores = model.predict(x);
         CHECK(same_bits(scores, model.predict(x))); // no dropout, no state
-        tg::tensor<double> h = tg::tensor<double>(tanh(tg::cast<double>(
-            tg::tensor<float>(matmul(x, model.variables()["hidden/kernel"].template value<float>()) +
-                              model.variables()["hidden/bias"].template value<float>()))));
+        tg::tensor<double> h = tg::tensor<double>(tanh(
+            tg::cast<double>(tg::tensor<float>(matmul(x, model.variables()["hidden/kernel"].template value<float>()) +
+                                               model.variables()["hidden/bias"].template value<float>()))));
         const auto w = model.variables()["out/kernel"].template value<float>();
         const auto b = model.variables()["out/bias"].template value<float>();
         for (int i = 0; i < 9; ++i)

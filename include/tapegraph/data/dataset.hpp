@@ -64,6 +64,20 @@ public:
         return add_column({std::move(name), dtype_of<T>, std::move(record_shape)}, std::move(data), size);
     }
 
+    /// Adds a tensor as a column, a record per place of its first axis. Its elements are shared until it is written to. Errors as above;
+    /// shape_error for a tensor of rank 0.
+    template <class Tensor>
+        requires requires(const Tensor& t) { t.outline_view(), t.data(); }
+    dataset& add(std::string name, Tensor values) {
+        const auto view = values.outline_view();
+        if (view.rank == 0)
+            throw shape_error("data set: column '" + name + "' is a tensor of rank 0, it has no records");
+        auto owner = std::make_shared<const Tensor>(std::move(values));
+        std::shared_ptr<const std::byte> data(owner, reinterpret_cast<const std::byte*>(owner->data()));
+        return add_column({std::move(name), view.type, {view.extents + 1, view.extents + view.rank}}, std::move(data),
+                          owner->size());
+    }
+
     /// Adds a column that stays where it is; the caller keeps it alive and unchanged.
     template <class T>
     dataset& add_view(std::string name, std::span<const T> values, std::vector<std::int64_t> record_shape = {}) {

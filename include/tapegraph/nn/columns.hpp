@@ -115,14 +115,17 @@ struct input_pack<inputs<named_input<Names, Specs>...>> {
     }
 };
 
-/// The element type that a model with these inputs computes in: double where an input is, otherwise float.
+/// The element type that a model with these inputs computes in: double where an input is, otherwise float. Where no input is floating,
+/// the model may say otherwise: model_value_type.
 template <class Spec>
 struct value_type_of {
     using type = typename Spec::value_type;
+    static constexpr bool said = is_floating_type<typename Spec::element_type>;
 };
 template <class... Inputs>
 struct value_type_of<inputs<Inputs...>> {
     static constexpr bool wide = (std::is_same_v<typename Inputs::spec_type::element_type, double> || ...);
+    static constexpr bool said = (is_floating_type<typename Inputs::spec_type::element_type> || ...);
     using type = std::conditional_t<wide, double, float>;
 };
 

@@ -43,7 +43,7 @@ public:
 
 protected:
     using base = trainable_model<Derived, Spec, Loss, Trainer>;
-    using value = typename value_type_of<Spec>::type;
+    using value = typename decltype(model_value_type<Spec, ir::prediction_trace<Model, Spec, true>>())::type;
     using pack = input_pack<Spec>;
     using objective = detail::objective<Loss>;
     friend base;

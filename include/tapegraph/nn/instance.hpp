@@ -25,7 +25,7 @@ class model_instance;
 /// A model in eager mode, with its variables.
 template <class Model, class Spec, class... Elements>
 class model_instance<Model, Spec, std::tuple<Elements...>> : public detail::basic_trainer<> {
-    using value = typename detail::value_type_of<Spec>::type;
+    using value = typename decltype(detail::model_value_type<Spec, ir::prediction_trace<Model, Spec, true>>())::type;
 
 public:
     explicit model_instance(const compile_options& options) : detail::basic_trainer<>(options) {

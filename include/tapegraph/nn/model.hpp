@@ -141,6 +141,23 @@ public:
             {hooks, sizeof...(Callbacks), detail::changeable_rate(static_cast<Derived&>(*this).optimizer())});
     }
 
+    /// The same of tensors whose first axis counts the records, all inputs and then the labels: `model.fit(x, y, {.epochs = 5})`.
+    /// For several columns of labels, or weights, give a data set, whose columns have names.
+    template <class Label, class... Callbacks>
+    history fit(const tensor<Elements>&... x, const tensor<Label>& y, const fit_options& options = {},
+                Callbacks&&... callbacks) {
+        check_labels<1>();
+        const std::string_view label = objective::column_names[0];
+        return fit(records_of(x...).add(std::string(label.empty() ? "labels" : label), y), options,
+                   std::forward<Callbacks>(callbacks)...);
+    }
+    /// The same of a model whose losses are its own and take no labels.
+    template <class... Callbacks>
+    history fit(const tensor<Elements>&... x, const fit_options& options = {}, Callbacks&&... callbacks) {
+        check_labels<0>();
+        return fit(records_of(x...), options, std::forward<Callbacks>(callbacks)...);
+    }
+
     /// Mean loss and accuracy over a data set, weighted by batch size, and metrics, if the model has some; nothing is trained.
     /// Errors as of `fit`.
     auto evaluate(const data::dataset& set, std::int64_t batch_size = 32) {
@@ -228,6 +245,16 @@ private:
     static constexpr void check_labels() {
         static_assert(Given == static_cast<std::size_t>(objective::columns),
                       "as many tensors of labels as the model's losses have columns, in their order");
+    }
+    static data::dataset records_of(const tensor<Elements>&... x) {
+        data::dataset records;
+        std::size_t k = 0;
+        const auto add = [&](const auto& each) {
+            const std::string_view name = detail::input_table<Spec>::rows[k++].name;
+            records.add(std::string(name.empty() ? "input" : name), each);
+        };
+        (add(x), ...);
+        return records;
     }
     static detail::mode_calls batch_calls() {
         detail::mode_calls calls;

@@ -1,10 +1,10 @@
 #pragma once
 
 #include <tapegraph/core/fixed_string.hpp>
-#include <tapegraph/nn/metric_state.hpp>
-#include <tapegraph/nn/measured.hpp>
-#include <tapegraph/nn/optimizers.hpp>
 #include <tapegraph/nn/graph_updates.hpp>
+#include <tapegraph/nn/measured.hpp>
+#include <tapegraph/nn/metric_state.hpp>
+#include <tapegraph/nn/optimizers.hpp>
 #include <tapegraph/nn/spec.hpp>
 
 #include <array>
@@ -266,4 +266,25 @@ struct prediction_trace {
 };
 
 } // namespace ir
+
+namespace detail {
+
+/// The element type that what is traced computes in: its floating inputs', or, where all are integers, double if it has variables of doubles.
+template <class Spec, class Trace>
+constexpr auto model_value_type() {
+    using of_inputs = value_type_of<Spec>;
+    if constexpr (of_inputs::said) {
+        return std::type_identity<typename of_inputs::type>{};
+    } else {
+        using stage = ir::traced_stage<Trace>;
+        constexpr bool doubles = [] {
+            for (int i = 0; i < stage::value.used.variables; ++i)
+                if (stage::value.nodes[stage::value.variables[i].node].type == dtype::f64) return true;
+            return false;
+        }();
+        return std::type_identity<std::conditional_t<doubles, double, float>>{};
+    }
+}
+
+} // namespace detail
 } // namespace tapegraph

@@ -17,7 +17,7 @@ class compiled_step<eager, Step, Spec, Optimizers>
     : public detail::trainable_step<compiled_step<eager, Step, Spec, Optimizers>, Spec, Optimizers,
                                     detail::basic_trainer<>> {
     using base = detail::trainable_step<compiled_step, Spec, Optimizers, detail::basic_trainer<>>;
-    using value = typename detail::value_type_of<Spec>::type;
+    using value = typename decltype(detail::model_value_type<Spec, ir::step_trace<Step, Spec>>())::type;
     using training = ir::step_updates<Step, Spec, Optimizers>;
     struct forward { // what the step has
         static constexpr auto used = ir::traced_stage<ir::step_trace<Step, Spec>>::value.used;
