@@ -1,5 +1,5 @@
-// A model trained by processes of MPI: mpirun -n 4 training FOLDER [KILL]. Goes on from the newest checkpoint in FOLDER and prints a hash
-// of the weights; with KILL, rank 1 kills itself behind that step. tests/mpi/kill.sh compares.
+// A model trained by processes of MPI: mpirun -n 4 training FOLDER [KILL]. Goes on from the newest checkpoint in FOLDER, of which each
+// process writes a part, and prints a hash of the weights; with KILL, rank 1 kills itself behind that step. tests/mpi/kill.sh compares.
 
 #include <tapegraph/mpi.hpp>
 
@@ -44,7 +44,8 @@ void train(td::exchange& ranks, const std::string& folder, std::int64_t kill_beh
                                         tg::adam{}, tg::sharded{.shards = 8, .options = {.seed = 1}, .ranks = &ranks});
     if (kill_behind > 0) ranks.set_deadline(2);
     model.fit(points(150), {.epochs = 2, .batch_size = 16, .verbose = 0},
-              tg::keep_checkpoints{.folder = folder, .every_steps = 2}, tg::on_batch_end([&](tg::training_state& s) {
+              tg::keep_checkpoints{.folder = folder, .every_steps = 2, .options = {.parts = tg::by_rank(ranks)}},
+              tg::on_batch_end([&](tg::training_state& s) {
                   if (s.step == kill_behind && ranks.rank() == 1) ::raise(SIGKILL);
               }));
     if (!ranks.is_chief()) return;
