@@ -142,7 +142,10 @@ TEST_CASE("who holds what, and what is refused") {
     CHECK(told({.placed = {{"gone", "/job:ps/task:1"}}}) == "parameter_servers: no variable matches 'gone'");
     CHECK(told({.placed = {{"out", "/job:worker/task:0"}}}) ==
           "parameter_servers: 'out/kernel' is placed on /job:worker/task:0; tasks of job 'ps' hold variables");
-    CHECK(told({.placed = {{"out", "/job:ps/task:2"}}}) == "cluster_spec: no /job:ps/task:2; job 'ps' has 2 tasks");
+    CHECK(
+        told({.placed = {{"out", "/job:ps/task:2"}}}) ==
+        "parameter_servers: 'out/kernel' is placed on /job:ps/task:2; cluster_spec: no /job:ps/task:2; job 'ps' has 2 "
+        "tasks");
     CHECK(refusal(3,
                   [](td::exchange& ranks) {
                       tg::server server(ranks, cluster(1, 2));

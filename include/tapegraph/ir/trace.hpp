@@ -23,7 +23,7 @@ struct entry {
     int group = 0;          // nodes that are differentiated together share it
     int scope = 0, line = 0;
     dtype type{};
-    bool sealed = false; // the last node of its formula: what a buffer may hold
+    bool sealed = false;    // the last node of its formula: what a buffer may hold
     std::uint8_t place = 0; // where a session computes it (nn/place.hpp)
 
     constexpr bool is(const operation& other) const { return same_operation(op, &other); }
@@ -55,6 +55,7 @@ struct variable_entry {
     int optimizers = 0;   // of a session's model: how many change it
     int state_of = 0;     // 1 + the optimizer that it belongs to
     std::string_view collection{};
+    std::string_view task{}; // of a cluster, which holds it: "/job:ps/task:0"
 };
 
 /// What training holds a variable to: a regularizer or a constraint of nn/weight_rules.hpp, its kind and numbers.
@@ -195,14 +196,15 @@ public:
     /// While a gradient is traced: bit k, whether the derivative by operand k of the node at hand is asked for.
     std::uint64_t wanted = ~std::uint64_t{0};
     int groups = 0;
-    int ordinals = 0;            // random nodes numbered in tracing order
-    bool training = true;        // what scope.training() answers
-    bool differentiated = false; // derivatives have been taken
-    int trainings = 0;           // steps of optimizers that a session's model has named so far
+    int ordinals = 0;                   // random nodes numbered in tracing order
+    bool training = true;               // what scope.training() answers
+    bool differentiated = false;        // derivatives have been taken
+    int trainings = 0;                  // steps of optimizers that a session's model has named so far
     std::uint64_t wanted_trainings = 0; // bit k: the run at hand takes step k
-    int scope = 0;               // of the layer being traced
-    int line = 0;                // the line that seals
-    int place = 0;               // of nodes that are appended
+    int scope = 0;                      // of the layer being traced
+    int line = 0;                       // the line that seals
+    int place = 0;                      // of nodes that are appended
+    std::string_view task{};            // of variables that are made
 
     constexpr trace() {
         scopes.push_back({-1, -1, {}, 0, 0, 0});

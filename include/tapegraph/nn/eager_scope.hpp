@@ -38,10 +38,10 @@ struct eager_context {
     detail::random_stream random; ///< shared with the random operations of the model
     bool training = true;
     bool follows = false; ///< tapes see variables outside of training, too, and find them again in later calls
-    int cursor = 0; ///< models ask for variables in the same order every time
+    int cursor = 0;       ///< models ask for variables in the same order every time
     struct used_variable {
         variable* target;
-        any_tensor handle; ///< what the model computes with; on the tape when trainable
+        any_tensor handle;                    ///< what the model computes with; on the tape when trainable
         tapegraph::regularizer regularizer{}; ///< as this model asks for it
         tapegraph::constraint constraint{};
     };
@@ -60,7 +60,7 @@ struct eager_context {
     };
     std::vector<pending> updates;
     std::vector<std::pair<std::string, int>> unique_scopes; ///< how often eager_scope::unique has been asked for a path
-    std::vector<any_tensor> losses; ///< added by the model, scalars
+    std::vector<any_tensor> losses;                         ///< added by the model, scalars
     detail::feature_search* search = nullptr;
     std::vector<std::string> open_layers; ///< while something is searched
 
@@ -203,10 +203,12 @@ public:
 
     /// Eager statements are computed there: see graph_scope::with_device. Without such a GPU it is the CPU, which a line on stderr says.
     [[nodiscard]] device_scope with_device(std::string_view name) const {
-        const int place = detail::place::named(name);
-        require(place >= 0, "with_device: the name of a device is \"/cpu:0\" or \"/gpu:0\", with a number below 64");
-        return device_scope(detail::place::is_gpu(place) ? available_or_cpu(device::cuda(detail::place::index(place)))
-                                                         : device::cpu());
+        const auto named = detail::place_name::read(name);
+        require(named.valid, detail::place_name::refusal);
+        if (named.place < 0) return device_scope(runtime::current_runtime());
+        return device_scope(detail::place::is_gpu(named.place)
+                                ? available_or_cpu(device::cuda(detail::place::index(named.place)))
+                                : device::cpu());
     }
 
     /// Sessions, which graph mode has, know it by its name, and tg::features finds it.

@@ -253,6 +253,7 @@ void model_base::read_traces(model_base& m, const ir::program_view& model, const
                 c = {static_cast<constraint_kind>(rule.kind), rule.a, rule.b, rule.c, rule.along, init.project};
         made.set_rules(r, c);
         made.set_collection(std::string(v.collection));
+        made.set_task(std::string(v.task));
     }
 }
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-/// Devices by name, for parts of a model: "/cpu:0", "/gpu:1".
+/// Devices by name, for parts of a model: "/cpu:0", "/gpu:1", and behind the name of a task, "/job:ps/task:0/cpu:0".
 
 namespace tapegraph::detail {
 
@@ -48,6 +48,43 @@ private:
             if (c != begin[i]) return false;
         }
         return true;
+    }
+};
+
+/// A name in its two parts, both of which may be missing.
+struct place_name {
+    static constexpr const char* refusal =
+        "with_device: the name of a device is \"/cpu:0\" or \"/gpu:0\", with a number below 64, that of a task "
+        "\"/job:ps/task:0\", with a device behind it or none";
+
+    bool valid = false;
+    std::string_view task{}; ///< "/job:ps/replica:0/task:1"
+    int place = -1;          ///< -1: not named. What stands behind a parameter server's name is a device of the server.
+
+    static constexpr place_name read(std::string_view name) {
+        place_name result;
+        std::size_t at = 0;
+        bool job = false, server = false;
+        while (at < name.size()) {
+            const std::string_view rest = name.substr(at);
+            std::size_t key = 0;
+            for (const std::string_view each : {"/job:", "/replica:", "/task:"})
+                if (rest.substr(0, each.size()) == each) key = each.size();
+            if (key == 0) break;
+            const std::string_view value = rest.substr(key, rest.find('/', key) - key);
+            if (value.empty() || (key != 5 && value.find_first_not_of("0123456789") != value.npos)) return {};
+            job = job || key == 5;
+            server = server || (key == 5 && value == "ps");
+            at += key + value.size();
+        }
+        if (job != (at > 0)) return {};
+        result.task = name.substr(0, at);
+        result.valid = true;
+        if (job && at == name.size()) return result;
+        const int found = place::named(name.substr(at));
+        result.valid = found >= 0;
+        if (!server) result.place = found;
+        return result;
     }
 };
 

@@ -19,14 +19,22 @@ namespace tapegraph {
 /// What graph_scope::with_device returns.
 class graph_placement {
 public:
-    constexpr graph_placement(ir::trace* owner, int place) : t_(owner), before_(owner->place) { t_->place = place; }
+    constexpr graph_placement(ir::trace* owner, const detail::place_name& name)
+        : t_(owner), before_(owner->place), task_before_(owner->task) {
+        if (name.place >= 0) t_->place = name.place;
+        if (!name.task.empty()) t_->task = name.task;
+    }
     graph_placement(const graph_placement&) = delete;
     graph_placement& operator=(const graph_placement&) = delete;
-    constexpr ~graph_placement() { t_->place = before_; }
+    constexpr ~graph_placement() {
+        t_->place = before_;
+        t_->task = task_before_;
+    }
 
 private:
     ir::trace* t_;
     int before_;
+    std::string_view task_before_;
 };
 
 /// A path of names that owns variables. Errors become those of the trace, and of the compiler.
@@ -47,8 +55,9 @@ public:
     }
     constexpr graph_scope operator/(const char* name) const { return *this / std::string_view(name); }
     /// An error, since a trace outlives the string. The scope it gives is of no use but that no other error follows.
-    __attribute__((unavailable("a trace keeps the name: write scope / \"a literal\" or scope / 3")))
-    constexpr graph_scope operator/(const std::string&) const {
+    __attribute__((
+        unavailable("a trace keeps the name: write scope / \"a literal\" or scope / 3"))) constexpr graph_scope
+    operator/(const std::string&) const {
         return child({}, t_->scopes.size());
     }
     constexpr graph_scope operator/(int index) const {
@@ -101,6 +110,7 @@ public:
                      {index_, name, node, static_cast<int>(how.kind), how.a, how.b, options.trainable, newest, 0}) +
                  1;
         t_->variables.back().collection = options.collection;
+        t_->variables.back().task = t_->task;
         return {t_, node};
     }
     /// The same by TensorFlow's rules: outside of reuse() it makes a variable, which must not be there, and in it gives one that must be.
@@ -214,11 +224,12 @@ public:
     }
 
     /// While what it returns lives, what is computed belongs to a device: `const auto on = scope.with_device("/gpu:0");`. Sessions,
-    /// compiled models and steps compute it there, "/cpu:1" and so on being the CPU; functions stay on one device.
+    /// compiled models and steps compute it there, "/cpu:1" and so on being the CPU; functions stay on one device. Variables made while
+    /// "/job:ps/task:0" is named are held by that task, where the model has tg::parameter_servers; elsewhere they are here.
     [[nodiscard]] constexpr graph_placement with_device(std::string_view name) const {
-        const int place = detail::place::named(name);
-        if (place < 0) fail("with_device: the name of a device is \"/cpu:0\" or \"/gpu:0\", with a number below 64");
-        return {t_, place < 0 ? 0 : place};
+        const auto place = detail::place_name::read(name);
+        if (!place.valid) fail(detail::place_name::refusal);
+        return {t_, place};
     }
 
     /// A constant while tracing: training, evaluation and prediction are separate traces.

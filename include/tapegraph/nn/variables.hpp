@@ -98,6 +98,9 @@ public:
     /// The collection it was made for, where it was: variable_options::collection.
     const std::string& collection() const { return collection_; }
     void set_collection(std::string name) { collection_ = std::move(name); }
+    /// The task that scope.with_device named where it was made, "/job:ps/task:0"; empty where it named none.
+    const std::string& task() const { return task_; }
+    void set_task(std::string name) { task_ = std::move(name); }
 
 private:
     // What does not fit is returned, for `assign` to refuse.
@@ -114,7 +117,7 @@ private:
         return sum;
     }
 
-    std::string path_, collection_;
+    std::string path_, collection_, task_;
     std::shared_ptr<any_tensor> shared_; // with variables of other models
     bool made_trainable_, state_, frozen_ = false;
     tapegraph::regularizer regularizer_;

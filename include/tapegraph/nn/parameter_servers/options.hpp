@@ -27,7 +27,7 @@ struct parameter_options {
     /// Effective Distributed ML via a Stale Synchronous Parallel Parameter Server, 2013.)
     std::int64_t max_staleness = -1;
     /// Variables by path or scope ("words", "*/bias"), and the task that holds them: {{"words", "/job:ps/task:0"}}. The first that fits
-    /// counts; the others are dealt by size, the largest first, to whoever holds least.
+    /// counts, then what scope.with_device said; the others are dealt by size, the largest first, to whoever holds least.
     std::vector<std::pair<std::string, std::string>> placed{};
 };
 
@@ -45,6 +45,24 @@ struct parameter_plan {
     std::vector<std::size_t> bytes; ///< of a server's block
     std::string text;               ///< "hidden/kernel=0;..."
 };
+
+/// The number of the server that is to hold a variable. Throws argument_error for a task that is none, or that the cluster does not
+/// have, which it names.
+template <class = void>
+int task_of_variable(const std::string& path, const std::string& named, const cluster_spec& cluster) {
+    const auto refuse = [&](const std::string& why) {
+        throw argument_error("parameter_servers: '" + path + "' is placed on " + named + "; " + why);
+    };
+    task_name task;
+    try {
+        task = parse_task_name(named);
+        static_cast<void>(cluster.rank_of(task));
+    } catch (const error& e) {
+        refuse(e.what());
+    }
+    if (task.job != "ps") refuse("tasks of job 'ps' hold variables");
+    return task.task;
+}
 
 /// Throws argument_error for a variable that steps assign (a moving average), for a task that holds none, and for a pattern that
 /// nothing matches.
@@ -64,18 +82,19 @@ parameter_plan plan_parameters(const variable_list& variables, const server& whe
         if (!v.trainable())
             throw argument_error("parameter_servers: '" + v.path() +
                                  "' is assigned by steps, not by an optimizer; workers push gradients alone");
-        for (std::size_t k = 0; k < options.placed.size() && place[i] < 0; ++k) {
+        std::string named = v.task();
+        for (std::size_t k = 0; k < options.placed.size(); ++k) {
             if (!path_matches(options.placed[k].first, v.path())) continue;
-            const task_name task = parse_task_name(options.placed[k].second);
-            if (task.job != "ps")
-                throw argument_error("parameter_servers: '" + v.path() + "' is placed on " + task.text() +
-                                     "; tasks of job 'ps' hold variables");
-            static_cast<void>(where.cluster().rank_of(task)); // refuses a task that there is not
             used[k] = true;
-            place[i] = task.task;
-            load[static_cast<std::size_t>(task.task)] += bytes_of(i);
+            named = options.placed[k].second;
+            break;
         }
-        if (place[i] < 0) order.push_back(i);
+        if (named.empty()) {
+            order.push_back(i);
+            continue;
+        }
+        place[i] = task_of_variable(v.path(), named, where.cluster());
+        load[static_cast<std::size_t>(place[i])] += bytes_of(i);
     }
     for (std::size_t k = 0; k < used.size(); ++k)
         if (!used[k]) throw argument_error("parameter_servers: no variable matches '" + options.placed[k].first + "'");

@@ -136,6 +136,7 @@ variable& basic_session<X>::variable_of(const ir::program_view& view, int i) {
     variable& made = variables_.add(std::move(path), first_value(view, i, seed_), v.trainable, v.state_of > 0);
     if (v.state_of > 0) fill_state(made, first_state_(*this, v.state_of - 1, v.name));
     made.set_collection(std::string(v.collection));
+    made.set_task(std::string(v.task));
     origins_.push_back({&made, &view, i});
     return made;
 }
