@@ -43,7 +43,7 @@ inline void wait(stream s) {
     imitation& i = imitation::instance();
     const std::lock_guard lock(i.guard);
     i.not_in_capture("the host waits");
-    if (i.recording != nullptr && s == i.captured) i.spoil("another thread waits for the stream");
+    if (imitation::capture* const of = i.capture_of(s)) i.spoil(*of, "another thread waits for the stream");
     ++i.waits;
     i.finish(s);
 }
@@ -79,16 +79,17 @@ inline void begin_capture(stream s) {
     imitation& i = imitation::instance();
     const std::lock_guard lock(i.guard);
     i.not_in_capture("another capture begins");
-    i.recorder = std::this_thread::get_id();
-    i.recording = new std::vector<std::function<void()>>;
-    i.captured = s;
+    i.captures.push_back({std::this_thread::get_id(), s});
 }
 inline graph end_capture(stream) {
     imitation& i = imitation::instance();
     const std::lock_guard lock(i.guard);
-    std::unique_ptr<std::vector<std::function<void()>>> recorded(std::exchange(i.recording, nullptr));
-    if (!i.spoilt.empty()) throw std::logic_error(std::exchange(i.spoilt, {}));
-    return recorded.release();
+    imitation::capture* const own = i.own_capture();
+    if (own == nullptr) throw std::logic_error("the end of a capture that this thread has not begun");
+    const imitation::capture ended = std::move(*own);
+    i.captures.remove_if([&](const imitation::capture& each) { return &each == own; });
+    if (!ended.spoilt.empty()) throw std::logic_error(ended.spoilt);
+    return new std::vector<std::function<void()>>(ended.work);
 }
 inline void launch_graph(graph g, stream s) {
     imitation::instance().not_in_capture("a graph is launched");

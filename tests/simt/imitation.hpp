@@ -12,6 +12,7 @@
 #include <deque>
 #include <functional>
 #include <iterator>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -60,10 +61,15 @@ struct imitation {
     std::atomic<int> switches{0};              ///< of a thread's device
     std::map<void*, std::size_t> live, pinned; ///< memory of the device; of the host, where copies need not wait
     std::vector<stream_state*> streams;
-    std::vector<std::function<void()>>* recording = nullptr; ///< a graph that is being captured
-    stream_state* captured = nullptr;                        ///< on this stream
-    std::thread::id recorder;                                ///< by this thread
-    std::recursive_mutex guard;                              ///< of all this
+    /// A graph that a thread captures on a stream; each thread at most one.
+    struct capture {
+        std::thread::id by;
+        stream_state* on;
+        std::vector<std::function<void()>> work{};
+        std::string spoilt{}; ///< why it is invalid
+    };
+    std::list<capture> captures;
+    std::recursive_mutex guard; ///< of all this
 
     static imitation& instance() {
         static imitation& i = *new imitation; // what is freed behind main() still finds it
@@ -80,13 +86,22 @@ struct imitation {
     /// be prepared for; where it is caught nevertheless, the end of the capture throws once more.
     void not_in_capture(const char* what) {
         const std::lock_guard lock(guard);
-        if (recording != nullptr && recorder == std::this_thread::get_id()) spoil(what);
+        if (capture* const own = own_capture()) spoil(*own, what);
     }
-    void spoil(const char* what) {
-        spoilt = std::string(what) + " while a graph is captured";
-        throw std::logic_error(spoilt);
+    capture* own_capture() {
+        for (capture& each : captures)
+            if (each.by == std::this_thread::get_id()) return &each;
+        return nullptr;
     }
-    std::string spoilt; ///< why the capture is invalid
+    capture* capture_of(const stream_state* s) {
+        for (capture& each : captures)
+            if (each.on == s) return &each;
+        return nullptr;
+    }
+    static void spoil(capture& which, const char* what) {
+        which.spoilt = std::string(what) + " while a graph is captured";
+        throw std::logic_error(which.spoilt);
+    }
 
     void* take(std::size_t bytes) {
         const std::lock_guard lock(guard);
@@ -161,10 +176,11 @@ private:
 inline void enqueue(stream_state* s, std::function<void()> work) {
     imitation& i = imitation::instance();
     const std::lock_guard lock(i.guard);
-    if (i.recording != nullptr && (s == i.captured || i.recorder == std::this_thread::get_id())) {
-        if (i.recorder != std::this_thread::get_id()) i.spoil("another thread gives it work");
-        if (s != i.captured) i.spoil("another stream is given work");
-        i.recording->push_back(std::move(work));
+    imitation::capture *const own = i.own_capture(), *const of = i.capture_of(s);
+    if (of != nullptr && of != own) i.spoil(*of, "another thread gives it work");
+    if (own != nullptr && of != own) i.spoil(*own, "another stream is given work");
+    if (own != nullptr) {
+        own->work.push_back(std::move(work));
     } else if (i.late && s != nullptr) {
         s->to_do.push_back(std::move(work));
     } else {

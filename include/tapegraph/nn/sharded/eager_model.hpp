@@ -65,7 +65,7 @@ protected:
             std::size_t number = 0;
             while (number < seen.size() && seen[number] != use.target) ++number;
             if (number == seen.size()) seen.push_back(use.target);
-            rows_.add(number, found.gradients[row++].view(), use.indices.view());
+            rows_.add(number, found.gradients[row++].view_on(nullptr), use.indices.view_on(nullptr));
         }
         sums_.next();
     }

@@ -42,6 +42,8 @@ private:
         return view.view();
     }
 
+    void launch_once() = delete; // a step is several programs: fit waits for each
+
     step_result step_once(detail::batch_columns columns) {
         const auto numbers = this->optimizer_.numbers(this->step_);
         ir::program& p = this->training_program_of(program_of<shard>());

@@ -95,8 +95,6 @@ public:
 protected:
     explicit shard_owner(const sharded& how) : Trainer(how.options), ranks_(how.ranks), shards_(how.shards) {
         check_shards(shards_, rank_count());
-        if (this->device_ != nullptr)
-            throw argument_error("shards: models that are cut into shards compute on the CPU");
         if (ranks_ == nullptr) return;
         over_ranks_.emplace(*ranks_);
         this->rank_ = ranks_->rank();
@@ -149,8 +147,15 @@ private:
         for (std::size_t i = 0; i < count; ++i) { // where each has its own records, their number and shape
             batch = distributed::hash_values(
                 bytes_of(columns[i].extents, static_cast<std::size_t>(columns[i].rank) * sizeof(std::int64_t)), batch);
-            if (!this->reads_part_)
-                batch = distributed::hash_values(bytes_of(columns[i].data, columns[i].bytes()), batch);
+            if (this->reads_part_) continue;
+            const void* data = columns[i].data;
+            std::vector<std::byte> home;
+            if (columns[i].memory != 0) {
+                home.resize(columns[i].bytes());
+                this->device_->download(home.data(), data, home.size());
+                data = home.data();
+            }
+            batch = distributed::hash_values(bytes_of(data, columns[i].bytes()), batch);
         }
         const std::array<distributed::agreed_field, 5> fields{
             distributed::agreed_value("shards", std::to_string(shards_)),

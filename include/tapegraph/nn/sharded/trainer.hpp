@@ -53,6 +53,14 @@ private:
         }
     }
     void connect_shard(ir::program& p);
+    // On a device what a shard adds up is written there, in the same place for each, and brought home behind it: the tree is the CPU's.
+    struct device_values {
+        std::vector<std::unique_ptr<ir::memory_block>> of;
+        std::unique_ptr<ir::memory_block> zeros;
+        std::vector<runtime::device_runtime::piece> pieces;
+    };
+    void make_device_values(ir::program& p);
+    void bring_home(ir::program& p);
 
     struct folded_value {
         int variable, sum, of; ///< in the shard's program; in the sums; whose (-1: nobody's)
@@ -60,6 +68,7 @@ private:
     };
     std::vector<folded_value> folded_;
     runtime::arena zeros_; // what metrics have measured before the shard
+    device_values on_device_;
     std::unique_ptr<reordered_view> update_order_;
     std::vector<std::vector<int>> awaited_;                             // by call of the update: buckets
     const ir::program_view *folded_in_ = nullptr, *ready_in_ = nullptr; // whose numbers these are; whose order of sums
@@ -107,14 +116,39 @@ template <class X>
 void basic_sharded_trainer<X>::connect_shard(ir::program& p) {
     for (int i = 0; i < variables_.size() && i < p.view().variables.size() - static_cast<int>(folded_.size()); ++i) {
         const variable& v = variables_.at(i);
-        p.set_variable(i, v.metric_state() ? zeros_.data() : v.data().view_on(nullptr).data);
+        void* const nothing = p.device() == nullptr ? zeros_.data() : on_device_.zeros->data();
+        p.set_variable(i, v.metric_state() ? nothing : v.data().view_on(p.device()).data);
     }
+}
+
+template <class X>
+void basic_sharded_trainer<X>::make_device_values(ir::program& p) {
+    if (p.device() == nullptr || on_device_.zeros) return;
+    on_device_.zeros = std::make_unique<ir::memory_block>();
+    on_device_.zeros->reserve(p.device(), zeros_.size(), "metrics before a shard");
+    p.device()->upload(on_device_.zeros->data(), zeros_.data(), zeros_.size());
+    for (const folded_value& f : folded_) {
+        const auto& n = p.view().nodes[p.view().variables[f.variable].node];
+        std::size_t bytes = size_of(n.type);
+        for (int axis = 0; axis < n.rank; ++axis) bytes *= static_cast<std::size_t>(p.view().pool[n.dims + axis]);
+        on_device_.of.push_back(std::make_unique<ir::memory_block>());
+        on_device_.of.back()->reserve(p.device(), bytes + 1, "sum over shards");
+        on_device_.pieces.push_back({nullptr, on_device_.of.back()->data(), bytes});
+    }
+}
+
+template <class X>
+void basic_sharded_trainer<X>::bring_home(ir::program& p) {
+    if (p.device() == nullptr) return;
+    for (std::size_t i = 0; i < folded_.size(); ++i) on_device_.pieces[i].to = sums_.target(folded_[i].sum);
+    p.device()->bring_to_host(on_device_.pieces.data(), static_cast<int>(on_device_.pieces.size()));
 }
 
 template <class X>
 void basic_sharded_trainer<X>::add_shards(ir::program& p, batch_columns columns) {
     find_folded(p.view());
     set_frozen(p);
+    make_device_values(p);
     connect_shard(p);
     buffer_view cut[column_match::most];
     std::size_t count = 0;
@@ -133,15 +167,19 @@ void basic_sharded_trainer<X>::add_shards(ir::program& p, batch_columns columns)
         for (int i = 0; i < p.view().inputs.size(); ++i)
             if (!p.view().inputs[i].scalar_parameter) p.set_input(i, cut[next++]);
         p.set_parameter(share_, static_cast<double>(range.count) / static_cast<double>(records));
-        for (const folded_value& f : folded_) p.set_variable(f.variable, sums_.target(f.sum));
+        for (std::size_t i = 0; i < folded_.size(); ++i)
+            p.set_variable(folded_[i].variable,
+                           p.device() == nullptr ? sums_.target(folded_[i].sum) : on_device_.of[i]->data());
         const random_state random = random_of_shard(options_.seed, step_, s);
-        const bool watched = ranks_ != nullptr && sums_.at_last_shard() && &p.view() == ready_in_;
+        const bool watched =
+            ranks_ != nullptr && p.device() == nullptr && sums_.at_last_shard() && &p.view() == ready_in_;
         if (watched)
             run_last(p, random);
         else
             p.run(random, options_.check_finite);
+        bring_home(p);
         for (int k = 0; k + 1 < p.view().outputs.size(); k += 2)
-            rows_.add(static_cast<std::size_t>(k / 2), p.device_output(k), p.device_output(k + 1));
+            rows_.add(static_cast<std::size_t>(k / 2), p.output(k), p.output(k + 1));
         watched ? sums_.folded() : sums_.next();
     }
     sum_over_ranks();
@@ -231,7 +269,8 @@ step_result basic_sharded_trainer<X>::update_with(ir::program& p) {
         p.set_input(input, v);
     });
     const random_state random{options_.seed, static_cast<std::uint64_t>(step_)}; // named: nvcc loses braces here
-    if (ranks_ == nullptr) {
+    if (ranks_ == nullptr || p.device() != nullptr) {
+        wait_for_ranks(); // a device is given sums when it begins
         p.run(random, options_.check_finite);
     } else {
         const int calls = p.view().steps.size();
