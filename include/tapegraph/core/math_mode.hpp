@@ -4,6 +4,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
+#include <string_view>
 
 namespace tapegraph {
 
@@ -15,16 +17,45 @@ enum class math_mode : std::uint8_t {
     tf32x3 ///< on tensor cores, each operand in two parts: nearly fp32's accuracy
 };
 
+constexpr std::string_view name_of(math_mode mode) {
+    constexpr std::string_view names[]{"fp32", "tf32", "tf32x3"};
+    return names[static_cast<int>(mode)];
+}
+
 namespace detail {
 inline std::atomic<math_mode>& math_mode_setting() {
     static std::atomic<math_mode> mode{math_mode::fp32};
     return mode;
 }
+/// Of this thread's innermost math_mode_scope.
+inline std::optional<math_mode>& scoped_math_mode() {
+    static thread_local std::optional<math_mode> mode;
+    return mode;
+}
 } // namespace detail
 
-inline math_mode current_math_mode() { return detail::math_mode_setting().load(std::memory_order_relaxed); }
+/// What this thread's kernels are given: its innermost math_mode_scope's, or the process's.
+inline math_mode current_math_mode() {
+    const auto& scoped = detail::scoped_math_mode();
+    return scoped ? *scoped : detail::math_mode_setting().load(std::memory_order_relaxed);
+}
 
-/// For the whole process, from the next kernel on. What has been captured for replay keeps the mode it was captured in.
+/// For the whole process, from the next kernel on, where neither a math_mode_scope nor compile_options::math_mode says otherwise.
 inline void set_math_mode(math_mode mode) { detail::math_mode_setting().store(mode, std::memory_order_relaxed); }
+
+/// While it lives, this thread's kernels compute in a mode, whatever the process's is. Programs that are made meanwhile keep it.
+/// Without a mode it changes nothing.
+class math_mode_scope {
+public:
+    explicit math_mode_scope(std::optional<math_mode> mode) : before_(detail::scoped_math_mode()) {
+        if (mode) detail::scoped_math_mode() = mode;
+    }
+    math_mode_scope(const math_mode_scope&) = delete;
+    math_mode_scope& operator=(const math_mode_scope&) = delete;
+    ~math_mode_scope() { detail::scoped_math_mode() = before_; }
+
+private:
+    std::optional<math_mode> before_;
+};
 
 } // namespace tapegraph

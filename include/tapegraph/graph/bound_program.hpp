@@ -2,6 +2,7 @@
 
 #include <tapegraph/core/component.hpp>
 #include <tapegraph/core/error.hpp>
+#include <tapegraph/core/math_mode.hpp>
 #include <tapegraph/graph/buffer_placement.hpp>
 #include <tapegraph/graph/device_memory.hpp>
 #include <tapegraph/graph/input_rules.hpp>
@@ -13,6 +14,7 @@
 
 #include <bit>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +34,7 @@ public:
         : view_(&view),
           device_(external_memory ? nullptr : device),
           runs_on_(device),
+          math_mode_(tapegraph::detail::scoped_math_mode()),
           given_symbols_(static_cast<std::size_t>(view.atoms.size()), -1),
           symbols_(given_symbols_),
           values_(static_cast<std::size_t>(view.nodes.size())),
@@ -63,6 +66,8 @@ public:
 
     const program_view& view() const { return *view_; }
     runtime::device_runtime* device() const { return runs_on_; }
+    /// In which float products of a GPU are computed where it was made under a math_mode_scope; otherwise as the thread that runs it says.
+    std::optional<tapegraph::math_mode> math_mode() const { return math_mode_; }
     std::size_t arena_bytes() const { return arena_.size(); }
 
     /// Feeds input `index`. The memory must stay valid while the program runs. Throws shape_error or dtype_error.
@@ -318,7 +323,8 @@ protected:
 
     const program_view* view_;
     runtime::device_runtime *device_, *runs_on_; // whose memory it has, and whose kernels it calls; null: the CPU's
-    numbered<std::int64_t> given_symbols_;       // by whoever runs this within another program; -1: by inputs' extents
+    std::optional<tapegraph::math_mode> math_mode_;
+    numbered<std::int64_t> given_symbols_; // by whoever runs this within another program; -1: by inputs' extents
     numbered<std::int64_t> symbols_;
     numbered<buffer_view> values_, operands_, outputs_;
     numbered<void*> given_; // per node: where an output goes that does not go into the arena

@@ -2,6 +2,7 @@
 
 #include <tapegraph/core/call.hpp>
 #include <tapegraph/core/error.hpp>
+#include <tapegraph/core/math_mode.hpp>
 #include <tapegraph/runtime/device_runtime.hpp>
 #include <tapegraph/runtime/memory.hpp>
 
@@ -76,7 +77,7 @@ struct fed_input {
     buffer_view from;
 };
 
-/// Graphs of the device, one per set of extents a program has run with.
+/// Graphs of the device, one per set of extents and math_mode a program has run with.
 class captured_steps {
 public:
     explicit captured_steps(runtime::device_runtime* d) : device_(d) {}
@@ -96,12 +97,13 @@ public:
     template <class F>
     void run(const std::vector<std::int64_t>& extents, const F& launch) {
         entry* e = nullptr;
+        const math_mode mode = current_math_mode();
         for (entry& each : entries_)
-            if (each.extents == extents) e = &each;
+            if (each.extents == extents && each.mode == mode) e = &each;
         if (e == nullptr) {
             launch(); // one that throws has prepared nothing
             if (entries_.size() >= most) clear();
-            entries_.push_back({extents});
+            entries_.push_back({extents, mode});
             return;
         }
         if (e->graph == nullptr && !e->refused) capture(*e, launch);
@@ -113,6 +115,7 @@ private:
     static constexpr std::size_t most = 8; // batch sizes that alternate
     struct entry {
         std::vector<std::int64_t> extents;
+        math_mode mode;
         void* graph = nullptr;
         bool refused = false;
     };

@@ -252,7 +252,15 @@ inline std::string explain(const ir::program_view& view, const explain_options& 
 template <class Model>
     requires requires(const Model& m) { m.training_view(); }
 std::string explain(const Model& model, const explain_options& options = {}) {
-    std::string text = explain(model.training_view(), options);
+    const auto planned = [&] {
+        if constexpr (requires { typename Model::computing; }) { // where, and in which math_mode, the model computes
+            const typename Model::computing here(model);
+            return explain(model.training_view(), options);
+        } else {
+            return explain(model.training_view(), options);
+        }
+    };
+    std::string text = planned();
     if constexpr (requires { model.exchanges_text(); }) text += model.exchanges_text();
     return text;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/math_mode.hpp>
 #include <tapegraph/graph/lower.hpp>
 #include <tapegraph/ir/text.hpp>
 #include <tapegraph/runtime/placement_log.hpp>
@@ -22,13 +23,14 @@ std::string kernel_operations(const View& view, int k) {
 }
 
 inline std::string by_method(std::string_view method) { return method.empty() ? "" : " by " + std::string(method); }
-/// " by winograd" where a call of a bound program has such a name for how the CPU computes it; empty otherwise.
+/// " by winograd" or, on a GPU, " by tf32" where a call of a bound program has such a name for how it is computed; empty otherwise.
 template <class Program>
 std::string method_of_step(const Program& p, int s) {
     const program_view& view = p.view();
     const kernel_entry& kernel = view.kernels[view.steps[s].kernel];
-    if (p.device() != nullptr || kernel.kind != static_cast<int>(kernel_kind::operation)) return {};
+    if (kernel.kind != static_cast<int>(kernel_kind::operation)) return {};
     const auto method = view.ops[kernel.op]->method;
+    const math_mode_scope in(p.math_mode());
     return method == nullptr ? std::string() : by_method(method(p.call_of(s)));
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/component.hpp>
+#include <tapegraph/core/math_mode.hpp>
 #include <tapegraph/graph/bound_program.hpp>
 #include <tapegraph/graph/placement_log.hpp>
 #include <tapegraph/runtime/call_observer.hpp>
@@ -30,6 +31,7 @@ public:
     /// had not run by then keep their values.
     void run(const random_state& random, bool check = false) {
         const runtime::device_turn turn(device_);
+        const math_mode_scope in(this->math_mode());
         begin(random);
         if (runtime::call_observer* const who = runtime::observer(); who != nullptr) return run_observed(*who, check);
         const auto launch = [&] {
@@ -49,6 +51,7 @@ public:
     template <class F>
     void run_each(const random_state& random, const F& f) {
         const runtime::device_turn turn(device_);
+        const math_mode_scope in(this->math_mode());
         begin(random);
         for (std::size_t s = 0; s < steps_.size(); ++s) f(static_cast<int>(s), [&] { run_step(s); });
         finish();

@@ -170,7 +170,7 @@ void basic_trainer<X>::run_ahead(fit_run& run) {
     };
     std::array<sent, most_ahead + 1> under_way{}; // a ring
     std::size_t first = 0, count = 0;
-    const device_scope on(device_);
+    const computing here(*this);
     training_state& s = run.state;
     const auto finish_one = [&] {
         const sent& oldest = under_way[first];
@@ -198,7 +198,7 @@ void basic_trainer<X>::run_ahead(fit_run& run) {
 template <class X>
 measured_result basic_trainer<X>::measure_batches(const mode_calls& calls, column_match& match, data::loader& loader,
                                                   std::int64_t most) {
-    const device_scope on(device_);
+    const computing here(*this);
     const metric_state_guard kept(*this); // of an epoch under way
     measured_sums sums;
     if (most == 0 && loader.batches_per_epoch() == data::endless)

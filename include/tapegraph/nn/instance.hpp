@@ -97,7 +97,7 @@ private:
 
     auto call(bool training, const tensor<Elements>&... x) {
         static const ir::input_rules rules(ir::stage_view<ir::traced_stage<ir::prediction_trace<Model, Spec, true>>>());
-        const device_scope on(device_);
+        const computing here(*this);
         const buffer_view columns[]{x.outline_view()...};
         check_batch({detail::input_table<Spec>::rows, sizeof...(Elements)}, columns);
         rules.check(columns);

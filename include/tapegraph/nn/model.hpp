@@ -182,7 +182,7 @@ public:
     template <class... Labels>
     step_result evaluate(const tensor<Elements>&... x, const tensor<Labels>&... y) {
         check_labels<sizeof...(Labels)>();
-        const device_scope on(this->device_);
+        const detail::model_base::computing here(*this);
         const buffer_view columns[]{x.view()..., y.view()...};
         Trainer::check_batch(batch_calls().inputs, columns);
         return measure_of(*this, columns);
@@ -191,7 +191,7 @@ public:
     /// The model's output for a batch, as outside of training: a tensor, or `outputs`. Throws shape_error for an input that is not the
     /// model's. Safe from several threads at once.
     auto predict(const tensor<Elements>&... x) const {
-        const device_scope on(this->device_);
+        const detail::model_base::computing here(*this);
         const buffer_view columns[]{x.outline_view()...};
         Trainer::check_batch(batch_calls().inputs, columns);
         return static_cast<const Derived&>(*this).predict_once(x...);
@@ -236,7 +236,7 @@ private:
     static constexpr bool has_metrics = objective::has_results;
 
     gradient_list gradients_of(detail::batch_columns columns) {
-        const device_scope on(this->device_);
+        const detail::model_base::computing here(*this);
         Trainer::check_batch(batch_calls().inputs, columns);
         const detail::step_ahead next(this->step_);
         return static_cast<Derived&>(*this).gradients_once(columns);

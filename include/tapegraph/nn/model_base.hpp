@@ -2,6 +2,7 @@
 
 #include <tapegraph/core/component.hpp>
 #include <tapegraph/core/error.hpp>
+#include <tapegraph/core/math_mode.hpp>
 #include <tapegraph/graph/compile.hpp>
 #include <tapegraph/nn/eager_scope.hpp>
 #include <tapegraph/nn/first_values.hpp>
@@ -25,6 +26,8 @@ struct compile_options {
     bool check_finite = false;
     /// Where the model computes, as device_scope chooses; by default where the thread does.
     std::optional<tapegraph::device> device{};
+    /// How a GPU multiplies floats for this model (core/math_mode.hpp), and for its gradients; by default as the process's math_mode says.
+    std::optional<tapegraph::math_mode> math_mode{};
     /// Variables of another model, or step, that this one shares: those of equal paths are one variable then. The other one's paths
     /// begin with `shared_scope`, if that is not empty. Optimizers' state is not shared.
     variable_list* shared{};
@@ -113,6 +116,13 @@ using model_to_load = stored_model<variable_list, std::int64_t, std::uint64_t, s
 /// Everything about a model that does not depend on its mode.
 class model_base {
 public:
+    /// While it lives, this thread computes where, and in which math_mode, the model does.
+    struct computing {
+        device_scope where;
+        math_mode_scope how;
+        explicit computing(const model_base& m) : where(m.device_), how(m.options_.math_mode) {}
+    };
+
     /// Writes the model's variables by path as safetensors; an older file is replaced only by a complete new one. Needs
     /// #include <tapegraph/io/weights.hpp>. Throws data_error where writing fails, and argument_error for {.everything = true} in a
     /// hook of fit other than on_checkpoint. Of ranks that train together the chief alone writes: the others' calls do nothing.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/component.hpp>
+#include <tapegraph/core/math_mode.hpp>
 #include <tapegraph/eager/jvp.hpp>
 #include <tapegraph/eager/tape.hpp>
 #include <tapegraph/graph/compile.hpp>
@@ -105,6 +106,7 @@ struct taped_call {
     ir::input_gradient gradient;
     std::shared_ptr<program_pool> programs; ///< of the derivative
     runtime::device_runtime* device = nullptr;
+    math_mode mode = current_math_mode();
     random_state random{};
     std::vector<any_tensor> inputs, variables, outputs; ///< of outputs the shapes alone
 
@@ -180,6 +182,7 @@ struct basic_program_record : tape_record {
         std::vector<any_tensor> arrived = self.adjoints(walk, adjoint);
         {
             const device_scope on(call.device);
+            const math_mode_scope in(call.mode);
             call.programs->with(*call.gradient.view, [&](ir::program& p) {
                 for (std::size_t i = 0; i < call.variables.size(); ++i)
                     p.set_variable(static_cast<int>(i), call.variables[i].view().data);

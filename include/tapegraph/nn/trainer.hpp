@@ -240,7 +240,7 @@ void column_match::find(const mode_calls& calls, const std::vector<data::column_
 
 template <class X>
 step_result basic_trainer<X>::step_with(const mode_calls& calls, batch_columns columns) {
-    const device_scope on(device_);
+    const computing here(*this);
     check_batch(calls.inputs, columns);
     ++step_;
     step_result result;

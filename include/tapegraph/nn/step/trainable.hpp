@@ -35,7 +35,7 @@ public:
     /// One step. Gives what the step returns, of the variables before it. Throws shape_error or dtype_error for inputs that do not fit;
     /// then nothing has changed.
     auto operator()(const tensor<Elements>&... x) {
-        const device_scope on(this->device_);
+        const detail::model_base::computing here(*this);
         const buffer_view columns[]{x.outline_view()...};
         Trainer::check_batch({input_table<Spec>::rows, sizeof...(Elements)}, columns);
         ++this->step_;

@@ -66,7 +66,7 @@ struct convolution_operation {
                          : 2 * static_cast<double>(image.elements()) * static_cast<double>(filter.elements() / last);
     }
     /// The name of what the CPU computes a call by, where it is not direct sums; empty otherwise.
-    static std::string_view method_of(const convolution_geometry& g, dtype type);
+    static std::string_view method_of(const convolution_geometry& g, const buffer_view& to);
 };
 } // namespace detail
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/math_mode.hpp>
 #include <tapegraph/ops/convolution/call_geometry.hpp>
 #include <tapegraph/ops/convolution/cpu.hpp>
 #include <tapegraph/runtime/kernel.hpp>
@@ -9,8 +10,10 @@
 
 namespace tapegraph {
 
-inline std::string_view detail::convolution_operation::method_of(const convolution_geometry& g, dtype type) {
-    if (type != dtype::f32) return {};
+inline std::string_view detail::convolution_operation::method_of(const convolution_geometry& g, const buffer_view& to) {
+    if (to.type != dtype::f32) return {};
+    if (to.memory != 0)
+        return current_math_mode() == math_mode::fp32 ? std::string_view() : name_of(current_math_mode());
     switch (cpu::detail::resolved<float>(g)) {
     case convolution_algorithm::winograd: return "winograd";
     case convolution_algorithm::fourier: return "fourier";
@@ -18,13 +21,13 @@ inline std::string_view detail::convolution_operation::method_of(const convoluti
     }
 }
 inline std::string_view convolution_op::method(const kernel_call& c) {
-    return method_of(runtime::geometry_of<convolution_op>(c), c.out[0].type);
+    return method_of(runtime::geometry_of<convolution_op>(c), c.out[0]);
 }
 inline std::string_view convolution_input_gradient_op::method(const kernel_call& c) {
-    return method_of(runtime::geometry_of<convolution_input_gradient_op>(c), c.out[0].type);
+    return method_of(runtime::geometry_of<convolution_input_gradient_op>(c), c.out[0]);
 }
 inline std::string_view convolution_filter_gradient_op::method(const kernel_call& c) {
-    return method_of(runtime::geometry_of<convolution_filter_gradient_op>(c), c.out[0].type);
+    return method_of(runtime::geometry_of<convolution_filter_gradient_op>(c), c.out[0]);
 }
 template <bool Relu>
 std::string_view convolution_bias_op<Relu>::method(const kernel_call& c) {

@@ -9,7 +9,7 @@ namespace tapegraph {
 
 template <bool Relu>
 std::string_view convolution_bias_pool_op<Relu>::method(const kernel_call& c) {
-    return method_of(runtime::pooled_geometry(c), c.out[0].type);
+    return method_of(runtime::pooled_geometry(c), c.out[0]);
 }
 
 } // namespace tapegraph

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/math_mode.hpp>
 #include <tapegraph/ops/movement/layout.hpp>
 
 namespace tapegraph {
@@ -51,6 +52,12 @@ struct matmul_op {
     struct attributes {
         std::int64_t transpose_a = 0, transpose_b = 0;
     };
+    /// What a GPU's library multiplies floats in, where that is not float: it has no 3xTF32.
+    static std::string_view method(const kernel_call& c) {
+        const bool rounded =
+            c.out[0].memory != 0 && c.out[0].type == dtype::f32 && current_math_mode() == math_mode::tf32;
+        return rounded ? name_of(math_mode::tf32) : std::string_view();
+    }
     static constexpr void infer(const attributes& t, inference& io) {
         const shape &a = io.in[0].dims, &b = io.in[1].dims;
         io.type = io.in[0].type;
@@ -106,6 +113,7 @@ struct matmul_bias_op {
     using attributes = matmul_op::attributes;
     static constexpr void infer(const attributes& t, inference& io) { matmul_op::infer(t, io); }
     static double flops(const kernel_call& c) { return matmul_op::flops(c); }
+    static std::string_view method(const kernel_call& c) { return matmul_op::method(c); }
 };
 
 struct matmul_options {
@@ -122,8 +130,8 @@ constexpr auto matmul(const A& a, const B& b, matmul_options options = {},
     const int rank_x = shape_of(x).rank(), rank_y = shape_of(y).rank();
     if (rank_x == 1) x = detail::with_axis(x, 0, where);
     if (rank_y == 1) y = detail::with_axis(y, 1, where);
-    auto z = invoke<matmul_op>({options.transpose_a && rank_x != 1, options.transpose_b && rank_y != 1}, nullptr, where, x,
-                               y);
+    auto z = invoke<matmul_op>({options.transpose_a && rank_x != 1, options.transpose_b && rank_y != 1}, nullptr, where,
+                               x, y);
     if (rank_y == 1) z = detail::without_axis(z, shape_of(z).rank() - 1, where);
     if (rank_x == 1) z = detail::without_axis(z, shape_of(z).rank() - (rank_y == 1 ? 1 : 2), where);
     return z;
