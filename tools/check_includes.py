@@ -53,7 +53,8 @@ def folder_of(name):
 
 
 # Single files that may do what their folder may not: (file, folder or header).
-EXCEPTIONS = {("tapegraph/core/config.hpp", "tapegraph/version.hpp")}
+EXCEPTIONS = {("tapegraph/core/config.hpp", "tapegraph/version.hpp"),
+              ("tapegraph/cuda/nccl.cuh", "tapegraph/distributed/nccl_exchange.hpp")}
 
 # The header that says what the compiler must be; every other one reads it first, by its first include or that one's.
 FIRST = "tapegraph/core/config.hpp"

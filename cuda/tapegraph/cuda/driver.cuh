@@ -73,6 +73,13 @@ inline stream make_stream() {
 }
 inline void destroy(stream s) { cudaStreamDestroy(s); } // on the way out nobody can use an error
 inline void wait(stream s) { check(cudaStreamSynchronize(s), "cudaStreamSynchronize"); }
+/// Whether it has done everything, without waiting.
+inline bool is_finished(stream s) {
+    const cudaError_t status = cudaStreamQuery(s);
+    if (status == cudaErrorNotReady) return false;
+    check(status, "cudaStreamQuery");
+    return true;
+}
 
 /// A point in a stream.
 using event = cudaEvent_t;

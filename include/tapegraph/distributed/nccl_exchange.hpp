@@ -4,22 +4,24 @@
 #include <tapegraph/distributed/nccl_library.hpp>
 
 #include <exception>
+#include <functional>
 
 /// GPUs as ranks: pairs of ncclSend and ncclRecv on a stream. The tree decides the bits, not the library.
 
 namespace tapegraph::distributed {
 
-/// What is asked of the device whose memory is moved. All of it belongs to the thread's current device.
+/// What is asked of the device whose memory is moved; of GPUs of this library tg::cuda::nccl_device_of knows it (cuda/nccl.cuh). All of it belongs to the thread's current device.
 struct nccl_device {
     void* stream = nullptr; ///< cudaStream_t
     /// Whether everything given to the stream is done (cudaStreamQuery).
-    bool (*finished)(void* stream) = nullptr;
+    std::function<bool(void* stream)> finished{};
     /// The device's memory.
-    void* (*allocate)(std::size_t bytes) = nullptr;
-    void (*release)(void* at) = nullptr;
+    std::function<void*(std::size_t bytes)> allocate{};
+    std::function<void(void* at)> release{};
     /// Gives the stream sum[i] = left[i] + right[i].
-    void (*add)(const sum_kind& kind, void* sum, const void* left, const void* right, std::size_t count,
-                void* stream) = nullptr;
+    std::function<void(const sum_kind& kind, void* sum, const void* left, const void* right, std::size_t count,
+                       void* stream)>
+        add{};
 };
 
 /// A communicator as an exchange, for sums (tree_sum) of what lies in the device's memory: one rank for each process, or each thread, and

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/dtype.hpp>
 #include <tapegraph/core/half.hpp>
 
 #include <cstddef>
@@ -13,6 +14,7 @@ namespace tapegraph::distributed {
 struct sum_kind {
     std::size_t bytes; ///< of an element
     void (*add)(void* sum, const void* left, const void* right, std::size_t count);
+    dtype type; ///< for devices, which have kernels of their own
 };
 
 namespace detail {
@@ -40,6 +42,6 @@ void add_elements(void* sum, const void* left, const void* right, std::size_t co
 /// Of float, double, integers. The 16-bit types are added as float and rounded at every node of the tree; who wants sums of float
 /// widens the values first, as tree_accumulator does.
 template <class T>
-inline constexpr sum_kind sum_of{sizeof(T), &detail::add_elements<T>};
+inline constexpr sum_kind sum_of{sizeof(T), &detail::add_elements<T>, dtype_of<T>};
 
 } // namespace tapegraph::distributed

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <tapegraph/cuda/device_elements.hpp>
+#include <tapegraph/cuda/kernels/add.cuh>
+#include <tapegraph/distributed/nccl_exchange.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+
+/// A GPU of the library as NCCL's exchange asks for it. Compiled by nvcc; nothing of the library includes this.
+
+namespace tapegraph::cuda {
+
+namespace detail {
+
+template <class T>
+void add_on(driver::stream stream, void* sum, const void* left, const void* right, std::size_t count) {
+    if (count == 0) return;
+    constexpr std::size_t threads = 256, most_blocks = 4096; // a wave or more of every device there is
+    driver::launch_shape shape;
+    shape.grid.x = static_cast<unsigned>(std::min((count + threads - 1) / threads, most_blocks));
+    shape.block.x = static_cast<unsigned>(threads);
+    driver::launch(stream, "sum over ranks", shape, &kernels::add<T>, static_cast<const T*>(left),
+                   static_cast<const T*>(right), static_cast<std::int64_t>(count), static_cast<T*>(sum));
+}
+
+} // namespace detail
+
+/// The library's stream, pool and a kernel that adds: sums over ranks come in order with what tensors are computed by, and a graph that
+/// is captured may hold them (but for the first, which takes memory).
+///
+///     distributed::nccl_exchange gpus(ranks, tg::cuda::nccl_device_of(tg::device::cuda(0)), library);
+///
+/// The thread's device is `where` while the exchange is made and used (tg::device_scope). Throws device_error where it is the CPU, or
+/// is not there; adding throws argument_error for elements that have no kernel.
+inline distributed::nccl_device nccl_device_of(tapegraph::device where = current_device()) {
+    runtime::device_runtime* const gpu = &detail::gpu_of("nccl_device_of", where);
+    const driver::stream stream = stream_of(where);
+    distributed::nccl_device d;
+    d.stream = stream;
+    d.finished = [stream](void*) { return driver::is_finished(stream); };
+    d.allocate = [gpu](std::size_t bytes) { return gpu->allocate(bytes, "sums over ranks"); };
+    d.release = [gpu](void* at) { gpu->release(at); };
+    d.add = [gpu, stream](const distributed::sum_kind& kind, void* sum, const void* left, const void* right,
+                          std::size_t count, void*) {
+        const runtime::device_turn turn(gpu);
+        gpu->enter();
+        switch (kind.type) {
+        case dtype::f32: return detail::add_on<float>(stream, sum, left, right, count);
+        case dtype::f64: return detail::add_on<double>(stream, sum, left, right, count);
+        case dtype::f16: return detail::add_on<half>(stream, sum, left, right, count);
+        case dtype::bf16: return detail::add_on<bfloat16>(stream, sum, left, right, count);
+        case dtype::i32: return detail::add_on<std::int32_t>(stream, sum, left, right, count);
+        case dtype::i64: return detail::add_on<std::int64_t>(stream, sum, left, right, count);
+        default: throw argument_error(std::string("nccl_device_of: sums of ") + name_of(kind.type) + " have no kernel");
+        }
+    };
+    return d;
+}
+
+} // namespace tapegraph::cuda
