@@ -35,8 +35,17 @@ Tensor converted(const Tensor& a, dtype type) {
     });
 }
 template <class Tensor>
-inline constexpr forward_kernels kernels{&multiply_add<Tensor>, &add<Tensor>, &converted<Tensor>,
-                                         &transposed_tangent<Tensor>};
+bool formula_tangent(tape_record& base, const jvp_pass& walk, Tensor& tangent) {
+    return formula_record::forward(base, walk, tangent);
+}
+template <class Tensor>
+bool node_tangent(tape_record& base, const jvp_pass& walk, Tensor& tangent) {
+    return node_record<>::forward(base, walk, tangent);
+}
+template <class Tensor>
+inline constexpr forward_kernels kernels{&multiply_add<Tensor>,    &add<Tensor>,
+                                         &converted<Tensor>,       &transposed_tangent<Tensor>,
+                                         &formula_tangent<Tensor>, &node_tangent<Tensor>};
 
 } // namespace jvp_kernels
 

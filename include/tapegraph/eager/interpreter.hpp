@@ -60,7 +60,10 @@ struct node_record : tape_record {
 
     static void destroy(tape_record& base) { static_cast<node_record&>(base).~node_record(); }
     static void backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint);
-    static bool jvp(tape_record& base, const jvp_pass& walk, any_tensor& tangent);
+    static bool jvp(tape_record& base, const jvp_pass& walk, any_tensor& tangent) {
+        return walk.kernels.node(base, walk, tangent);
+    }
+    static bool forward(tape_record& base, const jvp_pass& walk, any_tensor& tangent);
 };
 
 namespace interpreting {
@@ -123,7 +126,7 @@ any_tensor sum_over(const any_tensor& x, std::int64_t axes, const shape& dims) {
 /// An elementwise operation on operands of the result's shape. 16-bit operands are evaluated in float.
 template <class = void>
 any_tensor evaluate(const ir::operation& op, dtype common, const any_tensor* operands, int count, dtype type,
-                           const shape& dims) {
+                    const shape& dims) {
     const dtype computed = is_storage_type(common) ? dtype::f32 : common;
     any_tensor wide[4];
     const void* in[4]{};
@@ -258,7 +261,7 @@ void node_record<X>::backward(tape_record& base, backward_pass& walk, const any_
 }
 
 template <class X>
-bool node_record<X>::jvp(tape_record& base, const jvp_pass& walk, any_tensor& tangent) {
+bool node_record<X>::forward(tape_record& base, const jvp_pass& walk, any_tensor& tangent) {
     auto& self = static_cast<node_record&>(base);
     node_interpreter run;
     int nodes[4]{};

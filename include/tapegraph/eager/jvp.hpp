@@ -18,6 +18,9 @@ struct forward_kernels {
     /// The tangent of a record's value, computed from nothing but the record's backward function; false when there is none.
     bool (*transposed)(tape_record&, const any_tensor* const* operands, int count, const any_tensor& output,
                        const jvp_pass&, any_tensor& tangent);
+    /// The tangents of a formula's record and of an interpreted node's.
+    bool (*formula)(tape_record&, const jvp_pass&, any_tensor& tangent);
+    bool (*node)(tape_record&, const jvp_pass&, any_tensor& tangent);
 };
 
 /// The tangents of tracked tensors, indexed by their places on the tape.

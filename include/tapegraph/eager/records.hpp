@@ -219,6 +219,9 @@ struct basic_formula_record : tape_record {
     // Forward mode. The formula's Jacobian by one leaf is a factor per element, which is the leaf's adjoint for an adjoint
     // of 1; a single tangent takes the adjoint's place. The graph's formula_tangent does the same.
     static bool jvp(tape_record& base, const jvp_pass& walk, any_tensor& tangent) {
+        return walk.kernels.formula(base, walk, tangent);
+    }
+    static bool forward(tape_record& base, const jvp_pass& walk, any_tensor& tangent) {
         auto& self = static_cast<formula_record&>(base);
         const formula_code& code = *self.formula->code;
         int active[most_leaves], count = 0;

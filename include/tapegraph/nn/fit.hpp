@@ -10,5 +10,6 @@
 #else
 namespace tapegraph::detail {
 TG_COMPILED(nn, class basic_trainer<void>)
-}
+TG_COMPILED(nn, void weigh_by_class<void>(fit_sets&, const fit_options&, const mode_calls&, dtype))
+} // namespace tapegraph::detail
 #endif

@@ -88,14 +88,8 @@ struct fit_sets {
 };
 
 // A column of weights by class, for models that take weights; what is validated on counts as it did.
-template <class = void>
+template <class>
 void weigh_by_class(fit_sets& sets, const fit_options& o, const mode_calls& calls, dtype type) {
-    if (o.class_weight.empty()) return;
-    bool weighted = false;
-    for (const std::string_view name : calls.labels) weighted = weighted || name == "sample_weight";
-    if (!weighted)
-        throw argument_error(
-            "fit: class_weight is given, and the model's loss takes no weights; compile it with tg::weighted{loss}");
     if (calls.labels.size() != 2) throw argument_error("fit: class_weight is of models with one output");
     const auto with_weights = [&](const data::dataset& set, const std::vector<double>& weights) {
         std::vector<data::column_spec> columns = set.columns();
@@ -143,7 +137,12 @@ fit_sets sets_of(const data::dataset& all, const fit_options& o, const mode_call
         sets.train = all.subset(numbers.first(static_cast<std::size_t>(kept)));
         sets.validation = all.subset(numbers.subspan(static_cast<std::size_t>(kept)));
     }
-    weigh_by_class(sets, o, calls, weights);
+    if (!o.class_weight.empty()) {
+        if (calls.weigh_by_class == nullptr)
+            throw argument_error("fit: class_weight is given, and the model's loss takes no weights; compile it with "
+                                 "tg::weighted{loss}");
+        calls.weigh_by_class(sets, o, calls, weights);
+    }
     if (sets.train.parts() != all.parts()) sets.train = sets.train.shard(all.part(), all.parts());
     sets.train = sets.train.batch(o.batch_size).prefetch(o.prefetch);
     if (o.shuffle && !all.batches()) sets.train = sets.train.shuffle(seed);
@@ -153,5 +152,7 @@ fit_sets sets_of(const data::dataset& all, const fit_options& o, const mode_call
                               .prefetch(o.prefetch);
     return sets;
 }
+
+TG_COMPILED(nn, void weigh_by_class<void>(fit_sets&, const fit_options&, const mode_calls&, dtype))
 
 } // namespace tapegraph::detail

@@ -125,6 +125,7 @@ public:
         detail::mode_calls calls = step_calls();
         calls.measure = &measure_of;
         if constexpr (has_metrics) calls.metrics = &metrics_of;
+        if constexpr (takes_weights) calls.weigh_by_class = &detail::weigh_by_class<>;
         if constexpr (requires(Derived & d) { d.launch_once(detail::batch_columns{}); }) {
             calls.launch = [](detail::model_base& m, detail::batch_columns columns) {
                 return static_cast<Derived&>(m).launch_once(columns);
@@ -234,6 +235,12 @@ protected:
 private:
     // Whether there is something to measure beside loss and accuracy.
     static constexpr bool has_metrics = objective::has_results;
+    static constexpr bool takes_weights = [] {
+        bool weighted = false;
+        for (int k = 0; k < objective::columns; ++k)
+            weighted = weighted || objective::column_names[k] == "sample_weight";
+        return weighted;
+    }();
 
     gradient_list gradients_of(detail::batch_columns columns) {
         const detail::model_base::computing here(*this);

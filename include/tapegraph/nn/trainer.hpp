@@ -41,6 +41,8 @@ struct input_spec {
 /// The columns of a batch: a model's inputs, and behind them its labels.
 using batch_columns = const buffer_view*;
 
+struct fit_sets;
+
 /// What a model does with one batch, in its mode. A call that is not needed may be null, and is not compiled then.
 struct mode_calls {
     std::span<const input_spec> inputs;
@@ -54,7 +56,11 @@ struct mode_calls {
                           const data::loader&) = nullptr; ///< at the end of an epoch, over ranks that read parts
     /// What its metrics have measured since they were reset; null where it has none.
     void (*metrics)(const model_base&, std::vector<named_value>&) = nullptr;
+    /// Of models whose losses take weights: fit_options::class_weight.
+    void (*weigh_by_class)(fit_sets&, const fit_options&, const mode_calls&, dtype) = nullptr;
 };
+template <class = void>
+void weigh_by_class(fit_sets& sets, const fit_options& o, const mode_calls& calls, dtype type); // nn/fit_run.hpp
 
 /// Whether an index that was refused is this column's.
 template <class = void>
