@@ -157,6 +157,8 @@ public:
     template <class Model>
     void save(const Model& model, checkpoint_state state = {}) {
         wait();
+        if (options_.save.optimizer_state || options_.save.everything)
+            if constexpr (requires { model.gather_optimizer_state(); }) model.gather_optimizer_state();
         if (!options_.parts) {
             if constexpr (requires { model.writes_files(); })
                 if (!model.writes_files()) return; // of ranks that train together the chief alone

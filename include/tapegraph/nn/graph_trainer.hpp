@@ -178,8 +178,9 @@ void basic_graph_trainer<X>::connect_evaluation(ir::program& p) {
 // every variable that may change: of a frozen one, and of its optimizer state, it gets a copy.
 template <class X>
 void basic_graph_trainer<X>::connect_step(ir::program& p) {
-    frozen_copies_.resize(static_cast<std::size_t>(p.view().variables.size()));
-    for (int i = 0; i < p.view().variables.size(); ++i) {
+    const int count = std::min(p.view().variables.size(), variables_.size()); // behind them: somebody else's
+    frozen_copies_.resize(static_cast<std::size_t>(count));
+    for (int i = 0; i < count; ++i) {
         variable& v = variables_.at(i);
         const std::string_view path = v.path();
         const variable* const owner = v.optimizer_state() ? variables_.find(path.substr(0, path.rfind('/'))) : &v;

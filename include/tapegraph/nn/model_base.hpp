@@ -133,6 +133,7 @@ public:
             if (options.everything && fitting_)
                 throw argument_error("save: in the middle of fit, what resumes it is saved in on_checkpoint, which "
                                      "request_checkpoint() asks for");
+            if (options.optimizer_state || options.everything) gather_optimizer_state();
             if (!writes_files_ && !requires { Path::of_every_rank; }) return;
             weight_file<Path>::save(path, model_to_save{variables_, step_, options_.seed, run_, trains_}, options);
         }
@@ -144,6 +145,7 @@ public:
     template <class Path>
     load_report load(const Path& path, const load_options& options = {}) {
         static_assert(weight_files_known<Path>(), "model.load needs #include <tapegraph/io/weights.hpp>");
+        gather_optimizer_state();
         if constexpr (weight_files_known<Path>())
             return weight_file<Path>::load(path, model_to_load{variables_, step_, options_.seed, run_, trains_},
                                            options);
@@ -153,6 +155,11 @@ public:
 
     /// Whether `save` and the callbacks of fit write: of ranks that train together the chief alone does.
     bool writes_files() const { return writes_files_; }
+
+    /// Of ranks that keep slices of the optimizer's state (zero_redundancy): all get it whole, until the next step; called on every one.
+    void gather_optimizer_state() const {
+        if (gather_state_ != nullptr) gather_state_(const_cast<model_base&>(*this));
+    }
 
     /// The model's variables and, behind them, the optimizer's.
     variable_list& variables() { return variables_; }
@@ -229,6 +236,7 @@ protected:
     bool writes_files_ = true;
     bool reads_part_ = false; // fit was given what one rank reads of a data set
     int rank_ = 0, rank_count_ = 1;
+    void (*gather_state_)(model_base&) = nullptr;
 };
 
 #if TG_DEFINES_FOR_HOST(nn)

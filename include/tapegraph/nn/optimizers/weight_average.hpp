@@ -61,6 +61,10 @@ private:
             if (w.optimizer_state()) continue;
             variable* const average = variables.find(w.path() + "/average");
             if (average == nullptr || !average->optimizer_state()) continue;
+            if (average->size() != w.size())
+                throw argument_error("averaged_weights: '" + average->path() + "' has the " +
+                                     std::to_string(average->size()) + " elements of one rank's slices; " +
+                                     "gather_optimizer_state() on every rank first");
             if (w.type() == dtype::f64)
                 exchange<double>(w, *average);
             else

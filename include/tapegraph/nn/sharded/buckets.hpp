@@ -48,6 +48,18 @@ public:
     bool known() const { return opened_; }
     std::size_t size() const { return buckets_.size(); }
     void begin() { started_ = 0; }
+    /// Whether sums leave each rank its own slices of the buckets alone; the other way round `gather`.
+    void leave_slices(bool alone) { scatters_ = alone; }
+    /// The elements of a bucket that are this rank's own.
+    distributed::slice own(std::size_t number) const { return buckets_[number]->sum.own(); }
+    /// Every rank's own slices go to all.
+    void gather(const shard_sums& sums) {
+        for (std::size_t i = 0; i < buckets_.size(); ++i) {
+            buckets_[i]->now = &buckets_[i]->names[2];
+            buckets_[i]->sum.start_all_gather(sums.sum() + sums.parts()[i].begin);
+        }
+        wait_all(sums);
+    }
     /// Folds and starts what nothing touches behind step `step` of the last shard.
     void start_ready(const shard_sums& sums, int step) {
         for (; started_ < buckets_.size() && sums.parts()[started_].ready <= step; ++started_) {
@@ -76,7 +88,7 @@ public:
         runtime::observed(
             [&] {
                 return runtime::observed_call{runtime::call_part::exchange, &call, this, static_cast<int>(number),
-                                              runtime::call_label(b.name)};
+                                              runtime::call_label(*b.now)};
             },
             [&] { b.sum.wait(); });
         b.exposed += ranks_->now() - before;
@@ -101,21 +113,26 @@ public:
 private:
     struct bucket {
         bucket(distributed::exchange& ranks, std::size_t count, distributed::sum_kind kind, const std::string& label)
-            : sum(ranks, count, kind, label), name("all-reduce " + label) {}
+            : sum(ranks, count, kind, label),
+              names{"all-reduce " + label, "reduce-scatter " + label, "all-gather " + label} {}
         distributed::tree_sum sum;
-        std::string name;
+        std::string names[3];
+        const std::string* now = names;
         double exposed = 0;
         std::int64_t turns = 0;
     };
     void start(const shard_sums& sums, std::size_t number) {
-        buckets_[number]->sum.start_all_reduce(sums.sum() + sums.parts()[number].begin);
-        ++buckets_[number]->turns;
+        bucket& b = *buckets_[number];
+        std::byte* const data = sums.sum() + sums.parts()[number].begin;
+        b.now = &b.names[scatters_ ? 1 : 0];
+        scatters_ ? b.sum.start_reduce_scatter(data) : b.sum.start_all_reduce(data);
+        ++b.turns;
     }
 
     distributed::exchange* ranks_;
     std::vector<std::unique_ptr<bucket>> buckets_;
     std::size_t started_ = 0;
-    bool opened_ = false;
+    bool opened_ = false, scatters_ = false;
 };
 
 /// While it lives, exchanges move on under the calls of a program: f is told of each call, before and after it, and messages are looked

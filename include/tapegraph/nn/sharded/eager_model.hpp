@@ -2,6 +2,7 @@
 
 #include <tapegraph/nn/eager_model.hpp>
 #include <tapegraph/nn/sharded/trainer.hpp>
+#include <tapegraph/nn/sharded/zero_redundancy.hpp>
 
 #include <utility>
 #include <vector>
@@ -156,6 +157,8 @@ class compiled_model<detail::sharded_mode<eager>, Model, Spec, Loss, Optimizer>
 public:
     compiled_model(const sharded& how, const Loss& loss, const Optimizer& optimizer) : base(how, loss, optimizer) {
         detail::refuse_masks<Model, Spec>();
+        static_assert(!detail::keeps_slices<Optimizer>,
+                      "zero_redundancy: in eager mode every rank has the optimizer's state whole; take graph mode");
     }
 
 private:

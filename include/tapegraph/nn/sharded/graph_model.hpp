@@ -1,21 +1,28 @@
 #pragma once
 
 #include <tapegraph/nn/graph_model.hpp>
-#include <tapegraph/nn/sharded/trainer.hpp>
+#include <tapegraph/nn/sharded/sliced_trainer.hpp>
 
 namespace tapegraph {
+
+namespace detail {
+template <class Optimizer>
+using sharded_trainer_of = std::conditional_t<keeps_slices<Optimizer>, basic_sliced_trainer<>, basic_sharded_trainer<>>;
+} // namespace detail
 
 /// A model in graph mode whose batches are cut into shards: in the place of the training program there is one of a shard, whose arena
 /// is that of a shard, and one of the update.
 template <class Model, class Spec, class Loss, class Optimizer>
 class compiled_model<detail::sharded_mode<graph>, Model, Spec, Loss, Optimizer>
     : public detail::basic_graph_model<compiled_model<detail::sharded_mode<graph>, Model, Spec, Loss, Optimizer>,
-                                       detail::basic_sharded_trainer<>, Model, Spec, Loss, Optimizer> {
+                                       detail::sharded_trainer_of<Optimizer>, Model, Spec, Loss, Optimizer> {
     using base =
-        detail::basic_graph_model<compiled_model, detail::basic_sharded_trainer<>, Model, Spec, Loss, Optimizer>;
+        detail::basic_graph_model<compiled_model, detail::sharded_trainer_of<Optimizer>, Model, Spec, Loss, Optimizer>;
+    static constexpr bool sliced = detail::keeps_slices<Optimizer>;
     using shard = ir::shard_trace<Model, Spec, Loss, detail::scales_loss<Optimizer>()>;
     using unscaled = ir::shard_trace<Model, Spec, Loss, false>;
-    using update = ir::shard_update_trace<Model, Spec, Loss, Optimizer>;
+    using update = std::conditional_t<sliced, ir::slice_update_trace<Model, Spec, Loss, Optimizer>,
+                                      ir::shard_update_trace<Model, Spec, Loss, Optimizer>>;
 
 public:
     compiled_model(const sharded& how, const Loss& loss, const Optimizer& optimizer) : base(how, loss, optimizer) {
@@ -48,6 +55,7 @@ private:
         const auto numbers = this->optimizer_.numbers(this->step_);
         ir::program& p = this->training_program_of(program_of<shard>());
         base::set_numbers(p, "loss", this->numbers_of_loss());
+        if constexpr (sliced) this->leave_slices(!this->takes_whole(ir::compile_program<update>()));
         this->add_shards(p, columns);
         ir::program& u = this->update_program_of(ir::compile_program<update>());
         base::set_numbers(u, "optimizer", numbers);
@@ -58,6 +66,7 @@ private:
         ir::program& p = std::is_same_v<shard, unscaled> ? this->training_program_of(program_of<unscaled>())
                                                          : this->gradient_program_of(program_of<unscaled>());
         base::set_numbers(p, "loss", this->numbers_of_loss());
+        if constexpr (sliced) this->leave_slices(false);
         this->add_shards(p, columns);
         return this->summed_gradients(p);
     }

@@ -116,6 +116,8 @@ public:
     }
     /// The sum, behind the last shard.
     std::byte* sum() const { return partial(0); }
+    /// Where a value begins, in bytes behind sum().
+    std::size_t offset(int number) const { return values_[static_cast<std::size_t>(number)].offset; }
     std::byte* sum(int number) const { return partial(0) + values_[static_cast<std::size_t>(number)].offset; }
     std::size_t bytes() const { return bytes_; }
     std::size_t bytes_of_doubles() const { return doubles_; }

@@ -96,6 +96,24 @@ private:
     }
 };
 
+/// Gradients by rows become sums over all shards' rows, which are inputs.
+constexpr void shard_row_inputs(trace& t) {
+    for (gradient_entry& g : t.gradients) {
+        if (g.indices < 0) continue;
+        const shape table = t.dims(t.variables[g.variable].node);
+        shape picks, all;
+        picks.attach(&t.extents);
+        all.attach(&t.extents);
+        picks.push_back({t.extents.symbol(""), &t.extents});
+        all.push_back(picks[0]);
+        for (int i = 1; i < table.rank(); ++i) all.push_back(table[i]);
+        const graph_node rows(&t, t.input(folded::rows, t.nodes[g.node].type, all));
+        const graph_node where(&t, t.input(folded::rows, t.nodes[g.indices].type, picks));
+        g.node = graph_node(sum_of_equal_rows(rows, where)).id();
+        g.indices = where.id();
+    }
+}
+
 /// The update's program. Its inputs, behind the step's own, which nothing reads: what shards have added up, in the order of the
 /// variables of the shard's program, and of each gradient by rows all shards' rows and their indices.
 template <class Model, class Spec, class Loss, class Optimizer>
@@ -111,20 +129,7 @@ struct shard_update_trace {
             if (!is_metric_state(t, a.variable))
                 assigned.push_back({a.variable, t.input(folded::state, t.nodes[a.node].type, t.dims(a.node))});
         t.assignments = assigned;
-        for (gradient_entry& g : t.gradients) {
-            if (g.indices < 0) continue;
-            const shape table = t.dims(t.variables[g.variable].node);
-            shape picks, all;
-            picks.attach(&t.extents);
-            all.attach(&t.extents);
-            picks.push_back({t.extents.symbol(""), &t.extents});
-            all.push_back(picks[0]);
-            for (int i = 1; i < table.rank(); ++i) all.push_back(table[i]);
-            const graph_node rows(&t, t.input(folded::rows, t.nodes[g.node].type, all));
-            const graph_node where(&t, t.input(folded::rows, t.nodes[g.indices].type, picks));
-            g.node = graph_node(sum_of_equal_rows(rows, where)).id();
-            g.indices = where.id();
-        }
+        shard_row_inputs(t);
         trace_updates<Optimizer>(t, graph_gradients(&t, t.gradients));
         t.gradients.clear();
         apply_constraints<Model>(t);

@@ -34,12 +34,19 @@ protected:
     /// Metrics begin the step with what they had, and what the shards have measured.
     void add_metrics();
 
+    step_result measured() const;
+    void feed_rows(ir::program& p);
+
+    struct folded_value {
+        int variable, sum, of; ///< in the shard's program; in the sums; whose (-1: nobody's)
+        std::string_view kind;
+    };
+    std::vector<folded_value> folded_;
     std::unique_ptr<ir::program> update_;
 
 private:
     void find_folded(const ir::program_view& view);
     void run_last(ir::program& p, const random_state& random);
-    step_result measured() const;
     const ir::program_view& awaiting(const ir::program_view& program);
     // f(input, sum) for each input of the update's program that is a sum.
     template <class F>
@@ -62,11 +69,6 @@ private:
     void make_device_values(ir::program& p);
     void bring_home(ir::program& p);
 
-    struct folded_value {
-        int variable, sum, of; ///< in the shard's program; in the sums; whose (-1: nobody's)
-        std::string_view kind;
-    };
-    std::vector<folded_value> folded_;
     runtime::arena zeros_; // what metrics have measured before the shard
     device_values on_device_;
     std::unique_ptr<reordered_view> update_order_;
@@ -254,15 +256,20 @@ void basic_sharded_trainer<X>::add_metrics() {
 }
 
 template <class X>
-step_result basic_sharded_trainer<X>::update_with(ir::program& p) {
-    set_frozen(p);
-    connect_step(p);
+void basic_sharded_trainer<X>::feed_rows(ir::program& p) {
     std::size_t row = 0;
     for (int i = 0; i < p.view().inputs.size(); ++i) {
         if (p.view().inputs[i].name != ir::folded::rows) continue;
         p.set_input(i, rows_.view(row / 2, row % 2 == 0));
         ++row;
     }
+}
+
+template <class X>
+step_result basic_sharded_trainer<X>::update_with(ir::program& p) {
+    set_frozen(p);
+    connect_step(p);
+    feed_rows(p);
     each_sum(p.view(), [&](int input, const folded_value& f) {
         buffer_view v = variables_.at(f.of).data().outline_view();
         v.data = sums_.sum(f.sum);
