@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/config.hpp>
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/cpu/parallel.hpp>
@@ -86,7 +87,8 @@ void run_backwards(const typename word<Size>::type* x, typename word<Size>::type
         std::memcpy(&v, low, 16);
         [&]<std::size_t... I>(std::index_sequence<I...>) {
             shuffle<(static_cast<int>(lanes) - 1 - static_cast<int>(I))...>(reversed, v, v);
-        }(std::make_index_sequence<static_cast<std::size_t>(lanes)>{});
+        }
+        (std::make_index_sequence<static_cast<std::size_t>(lanes)>{});
         std::memcpy(y + left - lanes, &reversed, 16);
     }
     while (left > 0) y[--left] = *low++;
@@ -244,6 +246,8 @@ inline void strides_of(int rank, const std::int64_t* extents, std::int64_t* stri
         stride *= extents[i];
     }
 }
+
+TG_COMPILED(movement, void strided_copy<void>(const axes_list&, std::size_t, const void*, void*))
 
 } // namespace layout_detail
 
