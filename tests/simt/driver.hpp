@@ -146,6 +146,7 @@ void launch(stream s, const char* operation, const launch_shape& shape, void (*k
 }
 
 inline const imitation::residency& residents() {
+    const std::lock_guard lock(imitation::instance().guard);
     ++imitation::instance().questions;
     return imitation::instance().residents.at(static_cast<std::size_t>(imitation::current()));
 }
