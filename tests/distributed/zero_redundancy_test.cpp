@@ -1,6 +1,8 @@
+#include <tapegraph/distributed/rank_checkpoints.hpp>
 #include <tapegraph/distributed/thread_exchange.hpp>
 #include <tapegraph/io/checkpoint_manager.hpp>
 #include <tapegraph/io/weights.hpp>
+#include <tapegraph/nn/callbacks/checkpoints.hpp>
 #include <tapegraph/nn/layers/embedding.hpp>
 #include <tapegraph/nn/metrics/accuracy.hpp>
 #include <tapegraph/nn/optimizers/clipping.hpp>
@@ -203,6 +205,33 @@ TEST_CASE("slices: checkpoints hold the state whole") {
         CHECK(tg::checkpoint_manager(folder.path() / "kept").restore_latest(other).has_value());
         CHECK(bits_of(other) == bits_of(whole));
     });
+}
+
+TEST_CASE("slices: a job goes on with half its ranks, from checkpoints of one file and by rank") {
+    const thread_limit one(1);
+    const auto set = texts(64);
+    const tg::adam optimizer{.learning_rate = 0.01};
+    const tg::fit_options all{.epochs = 4, .batch_size = 16, .verbose = 0};
+    auto whole = made(optimizer, nullptr);
+    whole.fit(set, all);
+    for (const bool by_rank : {false, true}) {
+        CAPTURE(by_rank);
+        const support::temporary_folder folder;
+        const auto run = [&](td::exchange& ranks, const tg::fit_options& options) {
+            auto model = made(tg::zero_redundancy{optimizer}, &ranks);
+            tg::checkpoint_manager_options how;
+            if (by_rank) how.parts = tg::by_rank(ranks);
+            model.fit(set, options, tg::keep_checkpoints{.folder = folder.path(), .every_steps = 3, .options = how});
+            model.gather_optimizer_state();
+            return std::pair(bits_of(model), model.step());
+        };
+        td::run_ranks(4, [&](td::exchange& r) { run(r, {.epochs = 2, .batch_size = 16, .verbose = 0}); });
+        td::run_ranks(2, [&](td::exchange& r) {
+            const auto [bits, step] = run(r, all);
+            CHECK(step == whole.step());
+            CHECK(bits == bits_of(whole));
+        });
+    }
 }
 
 TEST_CASE("slices: averages that a rank has not are not exchanged with weights") {
