@@ -14408,6 +14408,7 @@ namespace tapegraph::distributed {
 struct sum_kind {
  std::size_t bytes; ///< of an element
  void (*add)(void* sum, const void* left, const void* right, std::size_t count);
+ dtype type; ///< for devices, which have kernels of their own
 };
 
 namespace detail {
@@ -14433,7 +14434,7 @@ void add_elements(void* sum, const void* left, const void* right, std::size_t co
 /// Of float, double, integers. The 16-bit types are added as float and rounded at every node of the tree; who wants sums of float
 /// widens the values first, as tree_accumulator does.
 template <class T>
-inline constexpr sum_kind sum_of{sizeof(T), &detail::add_elements<T>};
+inline constexpr sum_kind sum_of{sizeof(T), &detail::add_elements<T>, dtype_of<T>};
 }
 
 #include <sched.h>
@@ -15440,17 +15441,18 @@ using nccl_library = basic_nccl_library<>;
 
 namespace tapegraph::distributed {
 
-/// What is asked of the device whose memory is moved. All of it belongs to the thread's current device.
+/// What is asked of the device whose memory is moved; of GPUs of this library tg::cuda::nccl_device_of knows it (cuda/nccl.cuh). All of it belongs to the thread's current device.
 struct nccl_device {
  void* stream = nullptr; ///< cudaStream_t
  /// Whether everything given to the stream is done (cudaStreamQuery).
- bool (*finished)(void* stream) = nullptr;
+ std::function<bool(void* stream)> finished{};
  /// The device's memory.
- void* (*allocate)(std::size_t bytes) = nullptr;
- void (*release)(void* at) = nullptr;
+ std::function<void*(std::size_t bytes)> allocate{};
+ std::function<void(void* at)> release{};
  /// Gives the stream sum[i] = left[i] + right[i].
- void (*add)(const sum_kind& kind, void* sum, const void* left, const void* right, std::size_t count,
-    void* stream) = nullptr;
+ std::function<void(const sum_kind& kind, void* sum, const void* left, const void* right, std::size_t count,
+     void* stream)>
+  add{};
 };
 
 /// A communicator as an exchange, for sums (tree_sum) of what lies in the device's memory: one rank for each process, or each thread, and
@@ -17091,6 +17093,8 @@ public:
  template <class Model>
  void save(const Model& model, checkpoint_state state = {}) {
   wait();
+  if (options_.save.optimizer_state || options_.save.everything)
+   if constexpr (requires { model.gather_optimizer_state(); }) model.gather_optimizer_state();
   if (!options_.parts) {
    if constexpr (requires { model.writes_files(); })
     if (!model.writes_files()) return;
@@ -18314,7 +18318,7 @@ struct parameter_options {
  /// Effective Distributed ML via a Stale Synchronous Parallel Parameter Server, 2013.)
  std::int64_t max_staleness = -1;
  /// Variables by path or scope ("words", "*/bias"), and the task that holds them: {{"words", "/job:ps/task:0"}}. The first that fits
- /// counts; the others are dealt by size, the largest first, to whoever holds least.
+ /// counts, then what scope.with_device said; the others are dealt by size, the largest first, to whoever holds least.
  std::vector<std::pair<std::string, std::string>> placed{};
 };
 
@@ -18332,6 +18336,22 @@ struct parameter_plan {
 };
 
 template <class = void>
+int task_of_variable(const std::string& path, const std::string& named, const cluster_spec& cluster) {
+ const auto refuse = [&](const std::string& why) {
+  throw argument_error("parameter_servers: '" + path + "' is placed on " + named + "; " + why);
+ };
+ task_name task;
+ try {
+  task = parse_task_name(named);
+  static_cast<void>(cluster.rank_of(task));
+ } catch (const error& e) {
+  refuse(e.what());
+ }
+ if (task.job != "ps") refuse("tasks of job 'ps' hold variables");
+ return task.task;
+}
+
+template <class = void>
 parameter_plan plan_parameters(const variable_list& variables, const server& where, const parameter_options& options) {
  const auto servers = where.server_ranks().size();
  if (servers == 0) throw argument_error("parameter_servers: the cluster has no job 'ps'");
@@ -18347,18 +18367,19 @@ parameter_plan plan_parameters(const variable_list& variables, const server& whe
   if (!v.trainable())
    throw argument_error("parameter_servers: '" + v.path() +
         "' is assigned by steps, not by an optimizer; workers push gradients alone");
-  for (std::size_t k = 0; k < options.placed.size() && place[i] < 0; ++k) {
+  std::string named = v.task();
+  for (std::size_t k = 0; k < options.placed.size(); ++k) {
    if (!path_matches(options.placed[k].first, v.path())) continue;
-   const task_name task = parse_task_name(options.placed[k].second);
-   if (task.job != "ps")
-    throw argument_error("parameter_servers: '" + v.path() + "' is placed on " + task.text() +
-         "; tasks of job 'ps' hold variables");
-   static_cast<void>(where.cluster().rank_of(task));
    used[k] = true;
-   place[i] = task.task;
-   load[static_cast<std::size_t>(task.task)] += bytes_of(i);
+   named = options.placed[k].second;
+   break;
   }
-  if (place[i] < 0) order.push_back(i);
+  if (named.empty()) {
+   order.push_back(i);
+   continue;
+  }
+  place[i] = task_of_variable(v.path(), named, where.cluster());
+  load[static_cast<std::size_t>(place[i])] += bytes_of(i);
  }
  for (std::size_t k = 0; k < used.size(); ++k)
   if (!used[k]) throw argument_error("parameter_servers: no variable matches '" + options.placed[k].first + "'");
@@ -18661,6 +18682,23 @@ private:
  }
 };
 
+constexpr void shard_row_inputs(trace& t) {
+ for (gradient_entry& g : t.gradients) {
+  if (g.indices < 0) continue;
+  const shape table = t.dims(t.variables[g.variable].node);
+  shape picks, all;
+  picks.attach(&t.extents);
+  all.attach(&t.extents);
+  picks.push_back({t.extents.symbol(""), &t.extents});
+  all.push_back(picks[0]);
+  for (int i = 1; i < table.rank(); ++i) all.push_back(table[i]);
+  const graph_node rows(&t, t.input(folded::rows, t.nodes[g.node].type, all));
+  const graph_node where(&t, t.input(folded::rows, t.nodes[g.indices].type, picks));
+  g.node = graph_node(sum_of_equal_rows(rows, where)).id();
+  g.indices = where.id();
+ }
+}
+
 template <class Model, class Spec, class Loss, class Optimizer>
 struct shard_update_trace {
  using previous = gradient_trace<Model, Spec, Loss, tapegraph::detail::scales_loss<Optimizer>()>;
@@ -18674,20 +18712,7 @@ struct shard_update_trace {
    if (!is_metric_state(t, a.variable))
     assigned.push_back({a.variable, t.input(folded::state, t.nodes[a.node].type, t.dims(a.node))});
   t.assignments = assigned;
-  for (gradient_entry& g : t.gradients) {
-   if (g.indices < 0) continue;
-   const shape table = t.dims(t.variables[g.variable].node);
-   shape picks, all;
-   picks.attach(&t.extents);
-   all.attach(&t.extents);
-   picks.push_back({t.extents.symbol(""), &t.extents});
-   all.push_back(picks[0]);
-   for (int i = 1; i < table.rank(); ++i) all.push_back(table[i]);
-   const graph_node rows(&t, t.input(folded::rows, t.nodes[g.node].type, all));
-   const graph_node where(&t, t.input(folded::rows, t.nodes[g.indices].type, picks));
-   g.node = graph_node(sum_of_equal_rows(rows, where)).id();
-   g.indices = where.id();
-  }
+  shard_row_inputs(t);
   trace_updates<Optimizer>(t, graph_gradients(&t, t.gradients));
   t.gradients.clear();
   apply_constraints<Model>(t);
@@ -18895,6 +18920,7 @@ public:
    p.begin < v.offset + static_cast<std::size_t>(v.elements) * size_of(v.type);
  }
  std::byte* sum() const { return partial(0); }
+ std::size_t offset(int number) const { return values_[static_cast<std::size_t>(number)].offset; }
  std::byte* sum(int number) const { return partial(0) + values_[static_cast<std::size_t>(number)].offset; }
  std::size_t bytes() const { return bytes_; }
  std::size_t bytes_of_doubles() const { return doubles_; }
@@ -19008,6 +19034,15 @@ public:
  bool known() const { return opened_; }
  std::size_t size() const { return buckets_.size(); }
  void begin() { started_ = 0; }
+ void leave_slices(bool alone) { scatters_ = alone; }
+ distributed::slice own(std::size_t number) const { return buckets_[number]->sum.own(); }
+ void gather(const shard_sums& sums) {
+  for (std::size_t i = 0; i < buckets_.size(); ++i) {
+   buckets_[i]->now = &buckets_[i]->names[2];
+   buckets_[i]->sum.start_all_gather(sums.sum() + sums.parts()[i].begin);
+  }
+  wait_all(sums);
+ }
  void start_ready(const shard_sums& sums, int step) {
   for (; started_ < buckets_.size() && sums.parts()[started_].ready <= step; ++started_) {
    sums.fold(sums.parts()[started_]);
@@ -19034,7 +19069,7 @@ public:
   runtime::observed(
    [&] {
     return runtime::observed_call{runtime::call_part::exchange, &call, this, static_cast<int>(number),
-           runtime::call_label(b.name)};
+           runtime::call_label(*b.now)};
    },
    [&] { b.sum.wait(); });
   b.exposed += ranks_->now() - before;
@@ -19058,21 +19093,26 @@ public:
 private:
  struct bucket {
   bucket(distributed::exchange& ranks, std::size_t count, distributed::sum_kind kind, const std::string& label)
-   : sum(ranks, count, kind, label), name("all-reduce " + label) {}
+   : sum(ranks, count, kind, label),
+   names{"all-reduce " + label, "reduce-scatter " + label, "all-gather " + label} {}
   distributed::tree_sum sum;
-  std::string name;
+  std::string names[3];
+  const std::string* now = names;
   double exposed = 0;
   std::int64_t turns = 0;
  };
  void start(const shard_sums& sums, std::size_t number) {
-  buckets_[number]->sum.start_all_reduce(sums.sum() + sums.parts()[number].begin);
-  ++buckets_[number]->turns;
+  bucket& b = *buckets_[number];
+  std::byte* const data = sums.sum() + sums.parts()[number].begin;
+  b.now = &b.names[scatters_ ? 1 : 0];
+  scatters_ ? b.sum.start_reduce_scatter(data) : b.sum.start_all_reduce(data);
+  ++b.turns;
  }
 
  distributed::exchange* ranks_;
  std::vector<std::unique_ptr<bucket>> buckets_;
  std::size_t started_ = 0;
- bool opened_ = false;
+ bool opened_ = false, scatters_ = false;
 };
 
 template <class F>
@@ -19356,8 +19396,6 @@ public:
 protected:
  explicit shard_owner(const sharded& how) : Trainer(how.options), ranks_(how.ranks), shards_(how.shards) {
   check_shards(shards_, rank_count());
-  if (this->device_ != nullptr)
-   throw argument_error("shards: models that are cut into shards compute on the CPU");
   if (ranks_ == nullptr) return;
   over_ranks_.emplace(*ranks_);
   this->rank_ = ranks_->rank();
@@ -19406,8 +19444,15 @@ private:
   for (std::size_t i = 0; i < count; ++i) {
    batch = distributed::hash_values(
     bytes_of(columns[i].extents, static_cast<std::size_t>(columns[i].rank) * sizeof(std::int64_t)), batch);
-   if (!this->reads_part_)
-    batch = distributed::hash_values(bytes_of(columns[i].data, columns[i].bytes()), batch);
+   if (this->reads_part_) continue;
+   const void* data = columns[i].data;
+   std::vector<std::byte> home;
+   if (columns[i].memory != 0) {
+    home.resize(columns[i].bytes());
+    this->device_->download(home.data(), data, home.size());
+    data = home.data();
+   }
+   batch = distributed::hash_values(bytes_of(data, columns[i].bytes()), batch);
   }
   const std::array<distributed::agreed_field, 5> fields{
    distributed::agreed_value("shards", std::to_string(shards_)),
@@ -19439,12 +19484,19 @@ protected:
  }
  void add_metrics();
 
+ step_result measured() const;
+ void feed_rows(ir::program& p);
+
+ struct folded_value {
+  int variable, sum, of;
+  std::string_view kind;
+ };
+ std::vector<folded_value> folded_;
  std::unique_ptr<ir::program> update_;
 
 private:
  void find_folded(const ir::program_view& view);
  void run_last(ir::program& p, const random_state& random);
- step_result measured() const;
  const ir::program_view& awaiting(const ir::program_view& program);
  template <class F>
  void each_sum(const ir::program_view& view, const F& f) const {
@@ -19457,13 +19509,16 @@ private:
   }
  }
  void connect_shard(ir::program& p);
-
- struct folded_value {
-  int variable, sum, of;
-  std::string_view kind;
+ struct device_values {
+  std::vector<std::unique_ptr<ir::memory_block>> of;
+  std::unique_ptr<ir::memory_block> zeros;
+  std::vector<runtime::device_runtime::piece> pieces;
  };
- std::vector<folded_value> folded_;
+ void make_device_values(ir::program& p);
+ void bring_home(ir::program& p);
+
  runtime::arena zeros_;
+ device_values on_device_;
  std::unique_ptr<reordered_view> update_order_;
  std::vector<std::vector<int>> awaited_;
  const ir::program_view *folded_in_ = nullptr, *ready_in_ = nullptr;
@@ -19510,14 +19565,39 @@ template <class X>
 void basic_sharded_trainer<X>::connect_shard(ir::program& p) {
  for (int i = 0; i < variables_.size() && i < p.view().variables.size() - static_cast<int>(folded_.size()); ++i) {
   const variable& v = variables_.at(i);
-  p.set_variable(i, v.metric_state() ? zeros_.data() : v.data().view_on(nullptr).data);
+  void* const nothing = p.device() == nullptr ? zeros_.data() : on_device_.zeros->data();
+  p.set_variable(i, v.metric_state() ? nothing : v.data().view_on(p.device()).data);
  }
+}
+
+template <class X>
+void basic_sharded_trainer<X>::make_device_values(ir::program& p) {
+ if (p.device() == nullptr || on_device_.zeros) return;
+ on_device_.zeros = std::make_unique<ir::memory_block>();
+ on_device_.zeros->reserve(p.device(), zeros_.size(), "metrics before a shard");
+ p.device()->upload(on_device_.zeros->data(), zeros_.data(), zeros_.size());
+ for (const folded_value& f : folded_) {
+  const auto& n = p.view().nodes[p.view().variables[f.variable].node];
+  std::size_t bytes = size_of(n.type);
+  for (int axis = 0; axis < n.rank; ++axis) bytes *= static_cast<std::size_t>(p.view().pool[n.dims + axis]);
+  on_device_.of.push_back(std::make_unique<ir::memory_block>());
+  on_device_.of.back()->reserve(p.device(), bytes + 1, "sum over shards");
+  on_device_.pieces.push_back({nullptr, on_device_.of.back()->data(), bytes});
+ }
+}
+
+template <class X>
+void basic_sharded_trainer<X>::bring_home(ir::program& p) {
+ if (p.device() == nullptr) return;
+ for (std::size_t i = 0; i < folded_.size(); ++i) on_device_.pieces[i].to = sums_.target(folded_[i].sum);
+ p.device()->bring_to_host(on_device_.pieces.data(), static_cast<int>(on_device_.pieces.size()));
 }
 
 template <class X>
 void basic_sharded_trainer<X>::add_shards(ir::program& p, batch_columns columns) {
  find_folded(p.view());
  set_frozen(p);
+ make_device_values(p);
  connect_shard(p);
  buffer_view cut[column_match::most];
  std::size_t count = 0;
@@ -19536,15 +19616,19 @@ void basic_sharded_trainer<X>::add_shards(ir::program& p, batch_columns columns)
   for (int i = 0; i < p.view().inputs.size(); ++i)
    if (!p.view().inputs[i].scalar_parameter) p.set_input(i, cut[next++]);
   p.set_parameter(share_, static_cast<double>(range.count) / static_cast<double>(records));
-  for (const folded_value& f : folded_) p.set_variable(f.variable, sums_.target(f.sum));
+  for (std::size_t i = 0; i < folded_.size(); ++i)
+   p.set_variable(folded_[i].variable,
+      p.device() == nullptr ? sums_.target(folded_[i].sum) : on_device_.of[i]->data());
   const random_state random = random_of_shard(options_.seed, step_, s);
-  const bool watched = ranks_ != nullptr && sums_.at_last_shard() && &p.view() == ready_in_;
+  const bool watched =
+   ranks_ != nullptr && p.device() == nullptr && sums_.at_last_shard() && &p.view() == ready_in_;
   if (watched)
    run_last(p, random);
   else
    p.run(random, options_.check_finite);
+  bring_home(p);
   for (int k = 0; k + 1 < p.view().outputs.size(); k += 2)
-   rows_.add(static_cast<std::size_t>(k / 2), p.device_output(k), p.device_output(k + 1));
+   rows_.add(static_cast<std::size_t>(k / 2), p.output(k), p.output(k + 1));
   watched ? sums_.folded() : sums_.next();
  }
  sum_over_ranks();
@@ -19617,22 +19701,28 @@ void basic_sharded_trainer<X>::add_metrics() {
 }
 
 template <class X>
-step_result basic_sharded_trainer<X>::update_with(ir::program& p) {
- set_frozen(p);
- connect_step(p);
+void basic_sharded_trainer<X>::feed_rows(ir::program& p) {
  std::size_t row = 0;
  for (int i = 0; i < p.view().inputs.size(); ++i) {
   if (p.view().inputs[i].name != ir::folded::rows) continue;
   p.set_input(i, rows_.view(row / 2, row % 2 == 0));
   ++row;
  }
+}
+
+template <class X>
+step_result basic_sharded_trainer<X>::update_with(ir::program& p) {
+ set_frozen(p);
+ connect_step(p);
+ feed_rows(p);
  each_sum(p.view(), [&](int input, const folded_value& f) {
   buffer_view v = variables_.at(f.of).data().outline_view();
   v.data = sums_.sum(f.sum);
   p.set_input(input, v);
  });
  const random_state random{options_.seed, static_cast<std::uint64_t>(step_)};
- if (ranks_ == nullptr) {
+ if (ranks_ == nullptr || p.device() != nullptr) {
+  wait_for_ranks();
   p.run(random, options_.check_finite);
  } else {
   const int calls = p.view().steps.size();
@@ -19678,8 +19768,176 @@ gradient_list basic_sharded_trainer<X>::summed_gradients(const ir::program& p) {
  return list;
 }
 }
+// ---- tapegraph/nn/sharded/zero_redundancy.hpp ----
+
+/// Optimizers whose state is shared out among ranks: the update of a slice of every variable.
 
 namespace tapegraph {
+
+/// An optimizer of which each rank keeps the state of its own slices of the variables alone (PyTorch's ZeroRedundancyOptimizer, stage 1
+/// of DeepSpeed's ZeRO; S. Rajbhandari et al.: ZeRO, 2020): `compile<graph>(model{}, spec, loss{}, zero_redundancy{adam{}},
+/// sharded{.shards = 8, .ranks = &ranks})`. Gradients are reduce-scattered by the tree of the shards, each rank updates its slices, and
+/// all gather the weights, which have the bits of the optimizer without this. What an optimizer does to a variable must be elementwise;
+/// a norm of all gradients (clip_by_global_norm) is none of that: then gradients go to all ranks whole. State of sparse gradients stays
+/// whole. In models that are not cut into shards it is the optimizer.
+template <class Optimizer>
+struct zero_redundancy : Optimizer {
+ constexpr explicit zero_redundancy(const Optimizer& optimizer) : Optimizer(optimizer) {}
+};
+
+namespace detail {
+template <class Optimizer>
+inline constexpr bool keeps_slices = false;
+template <class Optimizer>
+inline constexpr bool keeps_slices<zero_redundancy<Optimizer>> = true;
+}
+
+namespace ir {
+
+namespace folded {
+inline constexpr std::string_view slice = "shard_slice"; ///< inputs: the rank's slice of a gradient
+inline constexpr std::string_view weight =
+ "shard_weight"; ///< the same of the variable; and, behind all variables, its next value
+}
+
+class graph_slice_slots {
+public:
+ constexpr graph_slice_slots(trace& t, const gradient_entry& of, const graph_node& w, int* next)
+  : t_(&t),
+  whole_(graph_scope(&t, 0), of.variable, of.optimizer, of.state),
+  w_(w),
+  next_(next),
+  of_(of.variable) {}
+
+ constexpr graph_node state(const graph_node&, std::string_view name) const {
+  const int before = t_->variables.size();
+  const graph_node made = whole_.state({t_, t_->variables[of_].node}, name);
+  if (t_->variables.size() > before) {
+   t_->nodes[made.id()].dims = t_->nodes[w_.id()].dims;
+   t_->nodes[made.id()].rank = t_->nodes[w_.id()].rank;
+  } else if (!t_->same_shape(made.id(), w_.id())) {
+   t_->fail("zero_redundancy: what all gradients have in common looks at a variable's state, of which a rank "
+     "has a slice");
+  }
+  return made;
+ }
+ constexpr void assign(const graph_node& target, const auto& value) const {
+  if (target.id() != w_.id()) return whole_.assign(target, value);
+  const graph_node made = eval(value);
+  if (!t_->same_shape(made.id(), w_.id()) || made.type() != w_.type()) {
+   const operand_info in[2]{t_->info(w_.id()), t_->info(made.id())};
+   t_->fail("assign: shape or type of the value differs", in, 2);
+  }
+  *next_ = made.id();
+ }
+ constexpr bool matches(std::string_view pattern) const { return whole_.matches(pattern); }
+
+private:
+ trace* t_;
+ graph_slots whole_;
+ graph_node w_;
+ int *next_, of_;
+};
+
+template <class Model, class Spec, class Loss, class Optimizer>
+struct slice_update_trace {
+ using previous = gradient_trace<Model, Spec, Loss, tapegraph::detail::scales_loss<Optimizer>()>;
+ static constexpr void build(trace& t) {
+  t.scope = 0;
+  t.outputs.clear();
+  t.assignments.clear();
+  for (const weight_rule& rule : t.constraints)
+   return detail::fail_of_variable(
+    t, rule.variable,
+    "zero_redundancy: a constraint looks at a whole variable, of which a rank updates a slice");
+  const int first = t.nodes.size();
+  list<slice> slices;
+  shard_row_inputs(t);
+  const traced_numbers<static_cast<std::size_t>(Optimizer::count)> numbers(t, "optimizer");
+  if constexpr (requires(const graph_gradients& all) { Optimizer::shared(all, numbers.wide); }) {
+   for (gradient_entry& g : t.gradients)
+    if (g.indices < 0) g.node = t.input(folded::gradient, t.nodes[g.node].type, t.dims(g.node));
+   const graph_gradients all(&t, t.gradients);
+   const auto shared = Optimizer::shared(all, numbers.of(all.first_type()));
+   each(t, slices, [&](const auto& slots, const graph_node& w, const graph_node& g) {
+    Optimizer::update(slots, w, g, numbers.of(w.type()), shared);
+   });
+  } else {
+   each(t, slices, [&](const auto& slots, const graph_node& w, const graph_node& g) {
+    Optimizer::update(slots, w, g, numbers.of(w.type()));
+   });
+  }
+  t.gradients.clear();
+  require_elementwise(t, slices, first);
+  for (const slice& s : slices) add_result(t, s);
+ }
+
+private:
+ struct slice {
+  int variable = 0, weight = 0, next = 0;
+ };
+
+ static constexpr void each(trace& t, list<slice>& slices, const auto& f) {
+  for (const gradient_entry& g : t.gradients) {
+   t.scope = t.variables[g.variable].scope;
+   const graph_node whole(&t, t.variables[g.variable].node);
+   if (g.indices >= 0) {
+    const graph_row_slots slots(graph_slots(graph_scope(&t, 0), g.variable, g.optimizer, g.state), whole,
+           graph_node(&t, g.indices));
+    f(slots, slots.rows_of(whole), graph_node(&t, g.node));
+    continue;
+   }
+   shape dims;
+   dims.attach(&t.extents);
+   dims.push_back({t.extents.symbol(""), &t.extents});
+   for (int i = 1; i < whole.shape().rank(); ++i) dims.push_back(1);
+   const graph_node gradient(&t, t.input(folded::slice, t.nodes[g.node].type, dims));
+   const graph_node w(&t, t.input(folded::weight, whole.type(), dims));
+   if (gradient.type() != w.type())
+    t.fail("zero_redundancy: a gradient is of another element type than its variable");
+   int next = w.id();
+   f(graph_slice_slots(t, g, w, &next), w, gradient);
+   slices.push_back({g.variable, w.id(), next});
+  }
+ }
+
+ static constexpr const slice* found_in(const trace& t, const list<slice>& slices, int at) {
+  const entry& e = t.nodes[at];
+  for (int i = 0; i < e.rank; ++i) {
+   if (!is_symbolic(t.pool[e.dims + i])) continue;
+   for (const slice& s : slices)
+    if (t.pool[t.nodes[s.weight].dims] == t.pool[e.dims + i]) return &s;
+  }
+  return nullptr;
+ }
+ static constexpr void require_elementwise(trace& t, const list<slice>& slices, int first) {
+  for (int at = first; at < t.nodes.size(); ++at) {
+   const entry e = t.nodes[at];
+   if (e.op->kind == operation_kind::map || e.op->kind == operation_kind::leaf) continue;
+   const slice* of = found_in(t, slices, at);
+   for (int k = 0; of == nullptr && k < e.arguments; ++k) of = found_in(t, slices, t.argument(at, k));
+   if (of == nullptr) continue;
+   t.scope = t.variables[of->variable].scope;
+   t.line = e.line;
+   const operand_info in = t.info(t.variables[of->variable].node);
+   return t.fail("zero_redundancy: the update of a variable, of which a rank has a slice, must be elementwise",
+      &in, 1);
+  }
+ }
+
+ static constexpr void add_result(trace& t, const slice& s) {
+  const int number = t.variables.size();
+  const entry like = t.nodes[s.weight];
+  variable_entry v;
+  v.name = folded::weight;
+  v.node = t.append(descriptor_of<variable_op>, like.type, like.rank, like.dims, nullptr, 0,
+      t.words.push_back(number));
+  v.previous = s.variable + 1;
+  t.variables.push_back(v);
+  t.assignments.push_back({number, s.next});
+ }
+};
+}
 
 namespace detail {
 
@@ -19734,7 +19992,7 @@ protected:
    std::size_t number = 0;
    while (number < seen.size() && seen[number] != use.target) ++number;
    if (number == seen.size()) seen.push_back(use.target);
-   rows_.add(number, found.gradients[row++].view(), use.indices.view());
+   rows_.add(number, found.gradients[row++].view_on(nullptr), use.indices.view_on(nullptr));
   }
   sums_.next();
  }
@@ -19822,6 +20080,8 @@ class compiled_model<detail::sharded_mode<eager>, Model, Spec, Loss, Optimizer>
 public:
  compiled_model(const sharded& how, const Loss& loss, const Optimizer& optimizer) : base(how, loss, optimizer) {
   detail::refuse_masks<Model, Spec>();
+  static_assert(!detail::keeps_slices<Optimizer>,
+     "zero_redundancy: in eager mode every rank has the optimizer's state whole; take graph mode");
  }
 
 private:
@@ -19882,20 +20142,260 @@ private:
   return found;
  }
 };
-
+}
 // ---- tapegraph/nn/sharded/graph_model.hpp ----
+
+// ---- tapegraph/nn/sharded/sliced_trainer.hpp ----
+
+/// A step whose update is shared out among ranks: each rank updates its own slices of the buckets of gradients.
+
+namespace tapegraph::detail {
+
+template <class = void>
+class basic_sliced_trainer : public basic_sharded_trainer<> {
+ using base = basic_sharded_trainer<>;
+
+public:
+ std::size_t optimizer_state_bytes() const {
+  std::size_t bytes = 0;
+  for (const variable& v : variables_)
+   if (v.optimizer_state()) bytes += v.data().outline_view().bytes();
+  return bytes;
+ }
+
+protected:
+ explicit basic_sliced_trainer(const sharded& how) : base(how) { gather_state_ = &basic_sliced_trainer::gather_in; }
+ basic_sliced_trainer(basic_sliced_trainer&&) = default;
+ basic_sliced_trainer& operator=(basic_sliced_trainer&&) = default;
+
+ void leave_slices(bool alone) {
+  if (over_ranks_) over_ranks_->leave_slices(alone);
+ }
+ static bool takes_whole(const ir::program_view& view) {
+  for (const ir::input_entry& input : view.inputs)
+   if (input.name == ir::folded::gradient) return true;
+  return false;
+ }
+ ir::program& update_program_of(const ir::program_view& program) {
+  if (!update_) update_ = std::make_unique<ir::program>(program);
+  return *update_;
+ }
+ step_result update_with(ir::program& p);
+
+private:
+ struct run {
+  std::int64_t first, count;
+ };
+ struct sliced_variable {
+  int variable, sum;
+  std::vector<run> runs;
+  std::int64_t count = 0;
+  std::vector<int> states;
+  any_tensor weight, gradient, next;
+ };
+ static void gather_in(model_base& m) { static_cast<basic_sliced_trainer&>(m).gather_state(); }
+
+ bool moves(const sliced_variable& s) const { return !variables_.at(s.variable).frozen(); }
+ static any_tensor slice_like(const variable& v, std::int64_t count) {
+  shape dims{count};
+  for (int i = 1; i < v.shape().rank(); ++i) dims.push_back(1);
+  return any_tensor(v.type(), dims);
+ }
+ template <class F>
+ void each_run(const sliced_variable& s, const F& f) const {
+  const std::size_t size = size_of(variables_.at(s.variable).type());
+  std::size_t at = 0;
+  for (const run& r : s.runs) {
+   const std::size_t bytes = static_cast<std::size_t>(r.count) * size;
+   f(at, static_cast<std::size_t>(r.first) * size, bytes);
+   at += bytes;
+  }
+ }
+ void take(const sliced_variable& s, void* slice, const void* whole) const {
+  each_run(s, [&](std::size_t at, std::size_t from, std::size_t bytes) {
+   std::memcpy(static_cast<std::byte*>(slice) + at, static_cast<const std::byte*>(whole) + from, bytes);
+  });
+ }
+ void put(const sliced_variable& s, const void* slice, void* whole) const {
+  each_run(s, [&](std::size_t at, std::size_t to, std::size_t bytes) {
+   std::memcpy(static_cast<std::byte*>(whole) + to, static_cast<const std::byte*>(slice) + at, bytes);
+  });
+ }
+ void gather() {
+  if (over_ranks_) over_ranks_->gather(sums_);
+ }
+ void plan(const ir::program_view& view);
+ void find_runs(sliced_variable& s) const;
+ void cut_state();
+ void gather_state();
+ void connect_slices(ir::program& p);
+
+ std::vector<sliced_variable> slices_;
+ bool planned_ = false, cut_ = false;
+};
+
+template <class X>
+void basic_sliced_trainer<X>::find_runs(sliced_variable& s) const {
+ const variable& v = variables_.at(s.variable);
+ if (!over_ranks_) {
+  s.runs.push_back({0, v.size()});
+  s.count = v.size();
+  return;
+ }
+ const std::size_t size = size_of(v.type()), begin = sums_.offset(s.sum);
+ const std::size_t end = begin + static_cast<std::size_t>(v.size()) * size;
+ for (std::size_t b = 0; b < sums_.parts().size(); ++b) {
+  if (!sums_.touches(s.sum, sums_.parts()[b])) continue;
+  const distributed::slice own = over_ranks_->own(b);
+  const std::size_t first = std::max(begin, sums_.parts()[b].begin + own.begin * size);
+  const std::size_t last = std::min(end, sums_.parts()[b].begin + own.end * size);
+  if (first >= last) continue;
+  s.runs.push_back(
+   {static_cast<std::int64_t>((first - begin) / size), static_cast<std::int64_t>((last - first) / size)});
+  s.count += s.runs.back().count;
+ }
+ std::sort(s.runs.begin(), s.runs.end(), [](const run& a, const run& b) { return a.first < b.first; });
+}
+
+template <class X>
+void basic_sliced_trainer<X>::plan(const ir::program_view& view) {
+ if (planned_) return;
+ for (const folded_value& f : folded_) {
+  if (f.kind != ir::folded::gradient) continue;
+  sliced_variable s{f.of, f.sum, {}, 0, {}, {}, {}, {}};
+  find_runs(s);
+  const variable& v = variables_.at(f.of);
+  const std::string before = v.path() + '/';
+  for (int i = 0; i < variables_.size(); ++i) {
+   const variable& state = variables_.at(i);
+   if (!state.optimizer_state() || state.path().rfind('/') + 1 != before.size() ||
+    !state.path().starts_with(before))
+    continue;
+   const ir::entry& e = view.nodes[view.variables[i].node];
+   if (e.rank > 0 && is_symbolic(view.pool[e.dims])) s.states.push_back(i);
+  }
+  s.weight = slice_like(v, s.count);
+  s.gradient = slice_like(v, s.count);
+  s.next = slice_like(v, s.count);
+  slices_.push_back(std::move(s));
+ }
+ planned_ = true;
+}
+
+template <class X>
+void basic_sliced_trainer<X>::cut_state() {
+ if (cut_) return;
+ for (const sliced_variable& s : slices_)
+  for (const int i : s.states) {
+   variable& v = variables_.at(i);
+   if (s.count == v.size()) continue;
+   any_tensor own = slice_like(v, s.count);
+   if (s.count > 0) take(s, own.write(), v.data().read());
+   v.replace(std::move(own));
+  }
+ cut_ = true;
+}
+
+template <class X>
+void basic_sliced_trainer<X>::gather_state() {
+ if (!cut_) return;
+ std::size_t most = 0;
+ for (const sliced_variable& s : slices_) most = std::max(most, s.states.size());
+ for (std::size_t k = 0; over_ranks_ && rank_count() > 1 && k < most; ++k) {
+  const auto each = [&](const auto& f) {
+   for (const sliced_variable& s : slices_)
+    if (k < s.states.size()) f(s, variables_.at(s.states[k]));
+  };
+  each([&](const sliced_variable& s, const variable& v) {
+   if (s.count > 0) put(s, v.data().read(), sums_.sum(s.sum));
+  });
+  gather();
+  each([&](const sliced_variable& s, variable& v) {
+   any_tensor whole(v.type(), variables_.at(s.variable).shape());
+   std::memcpy(whole.write(), sums_.sum(s.sum), whole.outline_view().bytes());
+   v.replace(std::move(whole));
+  });
+ }
+ cut_ = false;
+}
+
+template <class X>
+void basic_sliced_trainer<X>::connect_slices(ir::program& p) {
+ connect_step(p);
+ feed_rows(p);
+ std::size_t gradient = 0, weight = 0, sum = 0;
+ const auto fed = [&](any_tensor& slice, const sliced_variable& s, const void* whole) {
+  buffer_view v = slice.outline_view();
+  v.data = slice.write();
+  if (moves(s))
+   take(s, v.data, whole);
+  else
+   v.extents[0] = 0;
+  return v;
+ };
+ for (int i = 0; i < p.view().inputs.size(); ++i) {
+  const std::string_view name = p.view().inputs[i].name;
+  if (name == ir::folded::slice) {
+   sliced_variable& s = slices_[gradient++];
+   p.set_input(i, fed(s.gradient, s, sums_.sum(s.sum)));
+  } else if (name == ir::folded::weight) {
+   sliced_variable& s = slices_[weight++];
+   p.set_input(i, fed(s.weight, s, variables_.at(s.variable).data().read()));
+  } else if (name == ir::folded::gradient) {
+   const sliced_variable& s = slices_[sum++];
+   buffer_view v = variables_.at(s.variable).data().outline_view();
+   v.data = sums_.sum(s.sum);
+   p.set_input(i, v);
+  }
+ }
+ for (int i = variables_.size(); i < p.view().variables.size(); ++i)
+  p.set_variable(i, slices_[static_cast<std::size_t>(i - variables_.size())].next.write_on(p.device()).data);
+}
+
+template <class X>
+step_result basic_sliced_trainer<X>::update_with(ir::program& p) {
+ wait_for_ranks();
+ plan(p.view());
+ cut_state();
+ set_frozen(p);
+ connect_slices(p);
+ const random_state random{options_.seed, static_cast<std::uint64_t>(step_)};
+ p.run(random, options_.check_finite);
+ for (sliced_variable& s : slices_)
+  if (moves(s) && s.count > 0) put(s, s.next.read(), sums_.sum(s.sum));
+ gather();
+ for (const sliced_variable& s : slices_)
+  if (variable& v = variables_.at(s.variable); moves(s) && v.size() > 0)
+   std::memcpy(v.own_data(), sums_.sum(s.sum), v.data().outline_view().bytes());
+ for (const folded_value& f : folded_)
+  if (f.kind == ir::folded::state)
+   if (variable& v = variables_.at(f.of); !v.frozen())
+    std::memcpy(v.own_data(), sums_.sum(f.sum), v.data().outline_view().bytes());
+ add_metrics();
+ return measured();
+}
+}
+
+namespace tapegraph {
+
+namespace detail {
+template <class Optimizer>
+using sharded_trainer_of = std::conditional_t<keeps_slices<Optimizer>, basic_sliced_trainer<>, basic_sharded_trainer<>>;
+}
 
 /// A model in graph mode whose batches are cut into shards: in the place of the training program there is one of a shard, whose arena
 /// is that of a shard, and one of the update.
 template <class Model, class Spec, class Loss, class Optimizer>
 class compiled_model<detail::sharded_mode<graph>, Model, Spec, Loss, Optimizer>
  : public detail::basic_graph_model<compiled_model<detail::sharded_mode<graph>, Model, Spec, Loss, Optimizer>,
-         detail::basic_sharded_trainer<>, Model, Spec, Loss, Optimizer> {
+         detail::sharded_trainer_of<Optimizer>, Model, Spec, Loss, Optimizer> {
  using base =
-  detail::basic_graph_model<compiled_model, detail::basic_sharded_trainer<>, Model, Spec, Loss, Optimizer>;
+  detail::basic_graph_model<compiled_model, detail::sharded_trainer_of<Optimizer>, Model, Spec, Loss, Optimizer>;
+ static constexpr bool sliced = detail::keeps_slices<Optimizer>;
  using shard = ir::shard_trace<Model, Spec, Loss, detail::scales_loss<Optimizer>()>;
  using unscaled = ir::shard_trace<Model, Spec, Loss, false>;
- using update = ir::shard_update_trace<Model, Spec, Loss, Optimizer>;
+ using update = std::conditional_t<sliced, ir::slice_update_trace<Model, Spec, Loss, Optimizer>,
+         ir::shard_update_trace<Model, Spec, Loss, Optimizer>>;
 
 public:
  compiled_model(const sharded& how, const Loss& loss, const Optimizer& optimizer) : base(how, loss, optimizer) {
@@ -19922,10 +20422,13 @@ private:
   return view.view();
  }
 
+ void launch_once() = delete;
+
  step_result step_once(detail::batch_columns columns) {
   const auto numbers = this->optimizer_.numbers(this->step_);
   ir::program& p = this->training_program_of(program_of<shard>());
   base::set_numbers(p, "loss", this->numbers_of_loss());
+  if constexpr (sliced) this->leave_slices(!this->takes_whole(ir::compile_program<update>()));
   this->add_shards(p, columns);
   ir::program& u = this->update_program_of(ir::compile_program<update>());
   base::set_numbers(u, "optimizer", numbers);
@@ -19936,6 +20439,7 @@ private:
   ir::program& p = std::is_same_v<shard, unscaled> ? this->training_program_of(program_of<unscaled>())
               : this->gradient_program_of(program_of<unscaled>());
   base::set_numbers(p, "loss", this->numbers_of_loss());
+  if constexpr (sliced) this->leave_slices(false);
   this->add_shards(p, columns);
   return this->summed_gradients(p);
  }

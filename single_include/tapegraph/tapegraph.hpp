@@ -2539,6 +2539,7 @@ struct variable_entry {
  int optimizers = 0;
  int state_of = 0;
  std::string_view collection{};
+ std::string_view task{}; // of a cluster, which holds it: "/job:ps/task:0"
 };
 
 struct weight_rule {
@@ -2670,6 +2671,7 @@ public:
  int scope = 0;
  int line = 0;
  int place = 0;
+ std::string_view task{};
 
  constexpr trace() {
   scopes.push_back({-1, -1, {}, 0, 0, 0});
@@ -6026,7 +6028,7 @@ inline fans fans_of(const shape& s) {
 }
 // ---- tapegraph/nn/place.hpp ----
 
-/// Devices by name, for parts of a model: "/cpu:0", "/gpu:1".
+/// Devices by name, for parts of a model: "/cpu:0", "/gpu:1", and behind the name of a task, "/job:ps/task:0/cpu:0".
 
 namespace tapegraph::detail {
 
@@ -6064,6 +6066,42 @@ private:
    if (c != begin[i]) return false;
   }
   return true;
+ }
+};
+
+struct place_name {
+ static constexpr const char* refusal =
+  "with_device: the name of a device is \"/cpu:0\" or \"/gpu:0\", with a number below 64, that of a task "
+  "\"/job:ps/task:0\", with a device behind it or none";
+
+ bool valid = false;
+ std::string_view task{}; ///< "/job:ps/replica:0/task:1"
+ int place = -1;
+
+ static constexpr place_name read(std::string_view name) {
+  place_name result;
+  std::size_t at = 0;
+  bool job = false, server = false;
+  while (at < name.size()) {
+   const std::string_view rest = name.substr(at);
+   std::size_t key = 0;
+   for (const std::string_view each : {"/job:", "/replica:", "/task:"})
+    if (rest.substr(0, each.size()) == each) key = each.size();
+   if (key == 0) break;
+   const std::string_view value = rest.substr(key, rest.find('/', key) - key);
+   if (value.empty() || (key != 5 && value.find_first_not_of("0123456789") != value.npos)) return {};
+   job = job || key == 5;
+   server = server || (key == 5 && value == "ps");
+   at += key + value.size();
+  }
+  if (job != (at > 0)) return {};
+  result.task = name.substr(0, at);
+  result.valid = true;
+  if (job && at == name.size()) return result;
+  const int found = place::named(name.substr(at));
+  result.valid = found >= 0;
+  if (!server) result.place = found;
+  return result;
  }
 };
 }
@@ -7174,14 +7212,22 @@ namespace tapegraph {
 /// What graph_scope::with_device returns.
 class graph_placement {
 public:
- constexpr graph_placement(ir::trace* owner, int place) : t_(owner), before_(owner->place) { t_->place = place; }
+ constexpr graph_placement(ir::trace* owner, const detail::place_name& name)
+  : t_(owner), before_(owner->place), task_before_(owner->task) {
+  if (name.place >= 0) t_->place = name.place;
+  if (!name.task.empty()) t_->task = name.task;
+ }
  graph_placement(const graph_placement&) = delete;
  graph_placement& operator=(const graph_placement&) = delete;
- constexpr ~graph_placement() { t_->place = before_; }
+ constexpr ~graph_placement() {
+  t_->place = before_;
+  t_->task = task_before_;
+ }
 
 private:
  ir::trace* t_;
  int before_;
+ std::string_view task_before_;
 };
 
 /// A path of names that owns variables. Errors become those of the trace, and of the compiler.
@@ -7202,8 +7248,9 @@ public:
  }
  constexpr graph_scope operator/(const char* name) const { return *this / std::string_view(name); }
  /// An error, since a trace outlives the string. The scope it gives is of no use but that no other error follows.
- __attribute__((unavailable("a trace keeps the name: write scope / \"a literal\" or scope / 3")))
- constexpr graph_scope operator/(const std::string&) const {
+ __attribute__((
+  unavailable("a trace keeps the name: write scope / \"a literal\" or scope / 3"))) constexpr graph_scope
+ operator/(const std::string&) const {
   return child({}, t_->scopes.size());
  }
  constexpr graph_scope operator/(int index) const {
@@ -7256,6 +7303,7 @@ public:
      {index_, name, node, static_cast<int>(how.kind), how.a, how.b, options.trainable, newest, 0}) +
     1;
   t_->variables.back().collection = options.collection;
+  t_->variables.back().task = t_->task;
   return {t_, node};
  }
  /// The same by TensorFlow's rules: outside of reuse() it makes a variable, which must not be there, and in it gives one that must be.
@@ -7368,11 +7416,12 @@ public:
  }
 
  /// While what it returns lives, what is computed belongs to a device: `const auto on = scope.with_device("/gpu:0");`. Sessions,
- /// compiled models and steps compute it there, "/cpu:1" and so on being the CPU; functions stay on one device.
+ /// compiled models and steps compute it there, "/cpu:1" and so on being the CPU; functions stay on one device. Variables made while
+ /// "/job:ps/task:0" is named are held by that task, where the model has tg::parameter_servers; elsewhere they are here.
  [[nodiscard]] constexpr graph_placement with_device(std::string_view name) const {
-  const int place = detail::place::named(name);
-  if (place < 0) fail("with_device: the name of a device is \"/cpu:0\" or \"/gpu:0\", with a number below 64");
-  return {t_, place < 0 ? 0 : place};
+  const auto place = detail::place_name::read(name);
+  if (!place.valid) fail(detail::place_name::refusal);
+  return {t_, place};
  }
 
  /// A constant while tracing: training, evaluation and prediction are separate traces.
@@ -7820,7 +7869,7 @@ struct convolution_operation {
   return last == 0 ? 0
       : 2 * static_cast<double>(image.elements()) * static_cast<double>(filter.elements() / last);
  }
- static std::string_view method_of(const convolution_geometry& g, dtype type);
+ static std::string_view method_of(const convolution_geometry& g, const buffer_view& to);
 };
 }
 
@@ -8264,8 +8313,63 @@ constexpr auto global_max_pooling1d(const X& x, reduce_options options = {},
  if (shape_of(input).rank() != 3) return detail::refuse<detail::pooling_texts>(3, where, input);
  return max(input, 1, options, where);
 }
-
+}
 // ---- tapegraph/ops/product/matmul.hpp ----
+
+// ---- tapegraph/core/math_mode.hpp ----
+
+#include <atomic>
+#include <optional>
+
+namespace tapegraph {
+
+/// How a GPU multiplies the float operands of convolutions and matrix products. Sums are float in each. The CPU, and
+/// devices without such units (compute capability below 8.0), always compute as fp32 says; double is not concerned.
+enum class math_mode : std::uint8_t {
+ fp32, ///< every product in float: the default, because both modes and all devices are compared
+ tf32, ///< on tensor cores, operands rounded to 10 bits: relative error of a factor 2^-11
+ tf32x3 ///< on tensor cores, each operand in two parts: nearly fp32's accuracy
+};
+
+constexpr std::string_view name_of(math_mode mode) {
+ constexpr std::string_view names[]{"fp32", "tf32", "tf32x3"};
+ return names[static_cast<int>(mode)];
+}
+
+namespace detail {
+inline std::atomic<math_mode>& math_mode_setting() {
+ static std::atomic<math_mode> mode{math_mode::fp32};
+ return mode;
+}
+inline std::optional<math_mode>& scoped_math_mode() {
+ static thread_local std::optional<math_mode> mode;
+ return mode;
+}
+}
+
+/// What this thread's kernels are given: its innermost math_mode_scope's, or the process's.
+inline math_mode current_math_mode() {
+ const auto& scoped = detail::scoped_math_mode();
+ return scoped ? *scoped : detail::math_mode_setting().load(std::memory_order_relaxed);
+}
+
+/// For the whole process, from the next kernel on, where neither a math_mode_scope nor compile_options::math_mode says otherwise.
+inline void set_math_mode(math_mode mode) { detail::math_mode_setting().store(mode, std::memory_order_relaxed); }
+
+/// While it lives, this thread's kernels compute in a mode, whatever the process's is. Programs that are made meanwhile keep it.
+/// Without a mode it changes nothing.
+class math_mode_scope {
+public:
+ explicit math_mode_scope(std::optional<math_mode> mode) : before_(detail::scoped_math_mode()) {
+  if (mode) detail::scoped_math_mode() = mode;
+ }
+ math_mode_scope(const math_mode_scope&) = delete;
+ math_mode_scope& operator=(const math_mode_scope&) = delete;
+ ~math_mode_scope() { detail::scoped_math_mode() = before_; }
+
+private:
+ std::optional<math_mode> before_;
+};
 
 namespace detail {
 template <handle H>
@@ -8311,6 +8415,12 @@ struct matmul_op {
  struct attributes {
   std::int64_t transpose_a = 0, transpose_b = 0;
  };
+ /// What a GPU's library multiplies floats in, where that is not float: it has no 3xTF32.
+ static std::string_view method(const kernel_call& c) {
+  const bool rounded =
+   c.out[0].memory != 0 && c.out[0].type == dtype::f32 && current_math_mode() == math_mode::tf32;
+  return rounded ? name_of(math_mode::tf32) : std::string_view();
+ }
  static constexpr void infer(const attributes& t, inference& io) {
   const shape &a = io.in[0].dims, &b = io.in[1].dims;
   io.type = io.in[0].type;
@@ -8364,6 +8474,7 @@ struct matmul_bias_op {
  using attributes = matmul_op::attributes;
  static constexpr void infer(const attributes& t, inference& io) { matmul_op::infer(t, io); }
  static double flops(const kernel_call& c) { return matmul_op::flops(c); }
+ static std::string_view method(const kernel_call& c) { return matmul_op::method(c); }
 };
 
 struct matmul_options {
@@ -8380,8 +8491,8 @@ constexpr auto matmul(const A& a, const B& b, matmul_options options = {},
  const int rank_x = shape_of(x).rank(), rank_y = shape_of(y).rank();
  if (rank_x == 1) x = detail::with_axis(x, 0, where);
  if (rank_y == 1) y = detail::with_axis(y, 1, where);
- auto z = invoke<matmul_op>({options.transpose_a && rank_x != 1, options.transpose_b && rank_y != 1}, nullptr, where, x,
-       y);
+ auto z = invoke<matmul_op>({options.transpose_a && rank_x != 1, options.transpose_b && rank_y != 1}, nullptr, where,
+       x, y);
  if (rank_y == 1) z = detail::without_axis(z, shape_of(z).rank() - 1, where);
  if (rank_x == 1) z = detail::without_axis(z, shape_of(z).rank() - (rank_y == 1 ? 1 : 2), where);
  return z;
@@ -10010,7 +10121,6 @@ inline double steady_seconds() {
 }
 }
 
-#include <atomic>
 #include <vector>
 
 #if defined(_OPENMP)
@@ -13882,8 +13992,10 @@ struct widened_kernel {
 
 namespace tapegraph {
 
-inline std::string_view detail::convolution_operation::method_of(const convolution_geometry& g, dtype type) {
- if (type != dtype::f32) return {};
+inline std::string_view detail::convolution_operation::method_of(const convolution_geometry& g, const buffer_view& to) {
+ if (to.type != dtype::f32) return {};
+ if (to.memory != 0)
+  return current_math_mode() == math_mode::fp32 ? std::string_view() : name_of(current_math_mode());
  switch (cpu::detail::resolved<float>(g)) {
  case convolution_algorithm::winograd: return "winograd";
  case convolution_algorithm::fourier: return "fourier";
@@ -13891,13 +14003,13 @@ inline std::string_view detail::convolution_operation::method_of(const convoluti
  }
 }
 inline std::string_view convolution_op::method(const kernel_call& c) {
- return method_of(runtime::geometry_of<convolution_op>(c), c.out[0].type);
+ return method_of(runtime::geometry_of<convolution_op>(c), c.out[0]);
 }
 inline std::string_view convolution_input_gradient_op::method(const kernel_call& c) {
- return method_of(runtime::geometry_of<convolution_input_gradient_op>(c), c.out[0].type);
+ return method_of(runtime::geometry_of<convolution_input_gradient_op>(c), c.out[0]);
 }
 inline std::string_view convolution_filter_gradient_op::method(const kernel_call& c) {
- return method_of(runtime::geometry_of<convolution_filter_gradient_op>(c), c.out[0].type);
+ return method_of(runtime::geometry_of<convolution_filter_gradient_op>(c), c.out[0]);
 }
 template <bool Relu>
 std::string_view convolution_bias_op<Relu>::method(const kernel_call& c) {
@@ -14993,7 +15105,8 @@ void run_backwards(const typename word<Size>::type* x, typename word<Size>::type
   std::memcpy(&v, low, 16);
   [&]<std::size_t... I>(std::index_sequence<I...>) {
    shuffle<(static_cast<int>(lanes) - 1 - static_cast<int>(I))...>(reversed, v, v);
-  }(std::make_index_sequence<static_cast<std::size_t>(lanes)>{});
+  }
+  (std::make_index_sequence<static_cast<std::size_t>(lanes)>{});
   std::memcpy(y + left - lanes, &reversed, 16);
  }
  while (left > 0) y[--left] = *low++;
@@ -17537,7 +17650,7 @@ namespace tapegraph {
 
 template <bool Relu>
 std::string_view convolution_bias_pool_op<Relu>::method(const kernel_call& c) {
- return method_of(runtime::pooled_geometry(c), c.out[0].type);
+ return method_of(runtime::pooled_geometry(c), c.out[0]);
 }
 }
 
@@ -19772,12 +19885,13 @@ public:
  template <class F>
  void run(const std::vector<std::int64_t>& extents, const F& launch) {
   entry* e = nullptr;
+  const math_mode mode = current_math_mode();
   for (entry& each : entries_)
-   if (each.extents == extents) e = &each;
+   if (each.extents == extents && each.mode == mode) e = &each;
   if (e == nullptr) {
    launch();
    if (entries_.size() >= most) clear();
-   entries_.push_back({extents});
+   entries_.push_back({extents, mode});
    return;
   }
   if (e->graph == nullptr && !e->refused) capture(*e, launch);
@@ -19789,6 +19903,7 @@ private:
  static constexpr std::size_t most = 8;
  struct entry {
   std::vector<std::int64_t> extents;
+  math_mode mode;
   void* graph = nullptr;
   bool refused = false;
  };
@@ -20105,6 +20220,7 @@ public:
   : view_(&view),
   device_(external_memory ? nullptr : device),
   runs_on_(device),
+  math_mode_(tapegraph::detail::scoped_math_mode()),
   given_symbols_(static_cast<std::size_t>(view.atoms.size()), -1),
   symbols_(given_symbols_),
   values_(static_cast<std::size_t>(view.nodes.size())),
@@ -20134,6 +20250,7 @@ public:
 
  const program_view& view() const { return *view_; }
  runtime::device_runtime* device() const { return runs_on_; }
+ std::optional<tapegraph::math_mode> math_mode() const { return math_mode_; }
  std::size_t arena_bytes() const { return arena_.size(); }
 
  void set_input(int index, const buffer_view& value) {
@@ -20373,6 +20490,7 @@ protected:
 
  const program_view* view_;
  runtime::device_runtime *device_, *runs_on_;
+ std::optional<tapegraph::math_mode> math_mode_;
  numbered<std::int64_t> given_symbols_;
  numbered<std::int64_t> symbols_;
  numbered<buffer_view> values_, operands_, outputs_;
@@ -20442,8 +20560,9 @@ template <class Program>
 std::string method_of_step(const Program& p, int s) {
  const program_view& view = p.view();
  const kernel_entry& kernel = view.kernels[view.steps[s].kernel];
- if (p.device() != nullptr || kernel.kind != static_cast<int>(kernel_kind::operation)) return {};
+ if (kernel.kind != static_cast<int>(kernel_kind::operation)) return {};
  const auto method = view.ops[kernel.op]->method;
+ const math_mode_scope in(p.math_mode());
  return method == nullptr ? std::string() : by_method(method(p.call_of(s)));
 }
 
@@ -20669,6 +20788,7 @@ public:
 
  void run(const random_state& random, bool check = false) {
   const runtime::device_turn turn(device_);
+  const math_mode_scope in(this->math_mode());
   begin(random);
   if (runtime::call_observer* const who = runtime::observer(); who != nullptr) return run_observed(*who, check);
   const auto launch = [&] {
@@ -20687,6 +20807,7 @@ public:
  template <class F>
  void run_each(const random_state& random, const F& f) {
   const runtime::device_turn turn(device_);
+  const math_mode_scope in(this->math_mode());
   begin(random);
   for (std::size_t s = 0; s < steps_.size(); ++s) f(static_cast<int>(s), [&] { run_step(s); });
   finish();
@@ -22673,6 +22794,8 @@ struct forward_kernels {
  any_tensor (*converted)(const any_tensor& a, dtype type);
  bool (*transposed)(tape_record&, const any_tensor* const* operands, int count, const any_tensor& output,
      const jvp_pass&, any_tensor& tangent);
+ bool (*formula)(tape_record&, const jvp_pass&, any_tensor& tangent);
+ bool (*node)(tape_record&, const jvp_pass&, any_tensor& tangent);
 };
 
 class jvp_pass {
@@ -23023,8 +23146,6 @@ std::string to_string(const tensor<T>& t) {
 template <class T>
 inline constexpr bool has_text<tensor<T>> = true;
 }
-
-#include <optional>
 
 namespace tapegraph::detail {
 
@@ -23631,7 +23752,10 @@ struct node_record : tape_record {
 
  static void destroy(tape_record& base) { static_cast<node_record&>(base).~node_record(); }
  static void backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint);
- static bool jvp(tape_record& base, const jvp_pass& walk, any_tensor& tangent);
+ static bool jvp(tape_record& base, const jvp_pass& walk, any_tensor& tangent) {
+  return walk.kernels.node(base, walk, tangent);
+ }
+ static bool forward(tape_record& base, const jvp_pass& walk, any_tensor& tangent);
 };
 
 namespace interpreting {
@@ -23692,7 +23816,7 @@ any_tensor sum_over(const any_tensor& x, std::int64_t axes, const shape& dims) {
 
 template <class = void>
 any_tensor evaluate(const ir::operation& op, dtype common, const any_tensor* operands, int count, dtype type,
-      const shape& dims) {
+     const shape& dims) {
  const dtype computed = is_storage_type(common) ? dtype::f32 : common;
  any_tensor wide[4];
  const void* in[4]{};
@@ -23822,7 +23946,7 @@ void node_record<X>::backward(tape_record& base, backward_pass& walk, const any_
 }
 
 template <class X>
-bool node_record<X>::jvp(tape_record& base, const jvp_pass& walk, any_tensor& tangent) {
+bool node_record<X>::forward(tape_record& base, const jvp_pass& walk, any_tensor& tangent) {
  auto& self = static_cast<node_record&>(base);
  node_interpreter run;
  int nodes[4]{};
@@ -24123,6 +24247,9 @@ struct basic_formula_record : tape_record {
  }
 
  static bool jvp(tape_record& base, const jvp_pass& walk, any_tensor& tangent) {
+  return walk.kernels.formula(base, walk, tangent);
+ }
+ static bool forward(tape_record& base, const jvp_pass& walk, any_tensor& tangent) {
   auto& self = static_cast<formula_record&>(base);
   const formula_code& code = *self.formula->code;
   int active[most_leaves], count = 0;
@@ -24893,6 +25020,9 @@ public:
  /// The collection it was made for, where it was: variable_options::collection.
  const std::string& collection() const { return collection_; }
  void set_collection(std::string name) { collection_ = std::move(name); }
+ /// The task that scope.with_device named where it was made, "/job:ps/task:0"; empty where it named none.
+ const std::string& task() const { return task_; }
+ void set_task(std::string name) { task_ = std::move(name); }
 
 private:
  template <class = void>
@@ -24908,7 +25038,7 @@ private:
   return sum;
  }
 
- std::string path_, collection_;
+ std::string path_, collection_, task_;
  std::shared_ptr<any_tensor> shared_;
  bool made_trainable_, state_, frozen_ = false;
  tapegraph::regularizer regularizer_;
@@ -25312,10 +25442,12 @@ public:
  bool training() const { return context_->training; }
 
  [[nodiscard]] device_scope with_device(std::string_view name) const {
-  const int place = detail::place::named(name);
-  require(place >= 0, "with_device: the name of a device is \"/cpu:0\" or \"/gpu:0\", with a number below 64");
-  return device_scope(detail::place::is_gpu(place) ? available_or_cpu(device::cuda(detail::place::index(place)))
-              : device::cpu());
+  const auto named = detail::place_name::read(name);
+  require(named.valid, detail::place_name::refusal);
+  if (named.place < 0) return device_scope(runtime::current_runtime());
+  return device_scope(detail::place::is_gpu(named.place)
+        ? available_or_cpu(device::cuda(detail::place::index(named.place)))
+        : device::cpu());
  }
 
  template <tensor_like E>
@@ -28778,6 +28910,8 @@ struct compile_options {
  bool check_finite = false;
  /// Where the model computes, as device_scope chooses; by default where the thread does.
  std::optional<tapegraph::device> device{};
+ /// How a GPU multiplies floats for this model (core/math_mode.hpp), and for its gradients; by default as the process's math_mode says.
+ std::optional<tapegraph::math_mode> math_mode{};
  /// Variables of another model, or step, that this one shares: those of equal paths are one variable then. The other one's paths
  /// begin with `shared_scope`, if that is not empty. Optimizers' state is not shared.
  variable_list* shared{};
@@ -28862,6 +28996,12 @@ using model_to_load = stored_model<variable_list, std::int64_t, std::uint64_t, s
 
 class model_base {
 public:
+ struct computing {
+  device_scope where;
+  math_mode_scope how;
+  explicit computing(const model_base& m) : where(m.device_), how(m.options_.math_mode) {}
+ };
+
  template <class Path>
  void save(const Path& path, const save_options& options = {}) const {
   static_assert(weight_files_known<Path>(), "model.save needs #include <tapegraph/io/weights.hpp>");
@@ -28869,6 +29009,7 @@ public:
    if (options.everything && fitting_)
     throw argument_error("save: in the middle of fit, what resumes it is saved in on_checkpoint, which "
          "request_checkpoint() asks for");
+   if (options.optimizer_state || options.everything) gather_optimizer_state();
    if (!writes_files_ && !requires { Path::of_every_rank; }) return;
    weight_file<Path>::save(path, model_to_save{variables_, step_, options_.seed, run_, trains_}, options);
   }
@@ -28876,6 +29017,7 @@ public:
  template <class Path>
  load_report load(const Path& path, const load_options& options = {}) {
   static_assert(weight_files_known<Path>(), "model.load needs #include <tapegraph/io/weights.hpp>");
+  gather_optimizer_state();
   if constexpr (weight_files_known<Path>())
    return weight_file<Path>::load(path, model_to_load{variables_, step_, options_.seed, run_, trains_},
           options);
@@ -28884,6 +29026,10 @@ public:
  }
 
  bool writes_files() const { return writes_files_; }
+
+ void gather_optimizer_state() const {
+  if (gather_state_ != nullptr) gather_state_(const_cast<model_base&>(*this));
+ }
 
  variable_list& variables() { return variables_; }
  const variable_list& variables() const { return variables_; }
@@ -28951,6 +29097,7 @@ protected:
  bool writes_files_ = true;
  bool reads_part_ = false;
  int rank_ = 0, rank_count_ = 1;
+ void (*gather_state_)(model_base&) = nullptr;
 };
 
 TG_DEFINITION model_base::model_base(const compile_options& options)
@@ -28983,6 +29130,7 @@ void model_base::read_traces(model_base& m, const ir::program_view& model, const
     c = {static_cast<constraint_kind>(rule.kind), rule.a, rule.b, rule.c, rule.along, init.project};
   made.set_rules(r, c);
   made.set_collection(std::string(v.collection));
+  made.set_task(std::string(v.task));
  }
 }
 }
@@ -29223,6 +29371,8 @@ struct input_spec {
 
 using batch_columns = const buffer_view*;
 
+struct fit_sets;
+
 struct mode_calls {
  std::span<const input_spec> inputs;
  std::span<const std::string_view> labels;
@@ -29234,7 +29384,10 @@ struct mode_calls {
  void (*count_records)(model_base&,
       const data::loader&) = nullptr;
  void (*metrics)(const model_base&, std::vector<named_value>&) = nullptr;
+ void (*weigh_by_class)(fit_sets&, const fit_options&, const mode_calls&, dtype) = nullptr;
 };
+template <class = void>
+void weigh_by_class(fit_sets& sets, const fit_options& o, const mode_calls& calls, dtype type);
 
 template <class = void>
 bool holds_index(const buffer_view& column, const index_error& e) {
@@ -29408,7 +29561,7 @@ void column_match::find(const mode_calls& calls, const std::vector<data::column_
 
 template <class X>
 step_result basic_trainer<X>::step_with(const mode_calls& calls, batch_columns columns) {
- const device_scope on(device_);
+ const computing here(*this);
  check_batch(calls.inputs, columns);
  ++step_;
  step_result result;
@@ -30024,14 +30177,8 @@ struct fit_sets {
  std::optional<data::dataset> validation;
 };
 
-template <class = void>
+template <class>
 void weigh_by_class(fit_sets& sets, const fit_options& o, const mode_calls& calls, dtype type) {
- if (o.class_weight.empty()) return;
- bool weighted = false;
- for (const std::string_view name : calls.labels) weighted = weighted || name == "sample_weight";
- if (!weighted)
-  throw argument_error(
-   "fit: class_weight is given, and the model's loss takes no weights; compile it with tg::weighted{loss}");
  if (calls.labels.size() != 2) throw argument_error("fit: class_weight is of models with one output");
  const auto with_weights = [&](const data::dataset& set, const std::vector<double>& weights) {
   std::vector<data::column_spec> columns = set.columns();
@@ -30079,7 +30226,12 @@ fit_sets sets_of(const data::dataset& all, const fit_options& o, const mode_call
   sets.train = all.subset(numbers.first(static_cast<std::size_t>(kept)));
   sets.validation = all.subset(numbers.subspan(static_cast<std::size_t>(kept)));
  }
- weigh_by_class(sets, o, calls, weights);
+ if (!o.class_weight.empty()) {
+  if (calls.weigh_by_class == nullptr)
+   throw argument_error("fit: class_weight is given, and the model's loss takes no weights; compile it with "
+        "tg::weighted{loss}");
+  calls.weigh_by_class(sets, o, calls, weights);
+ }
  if (sets.train.parts() != all.parts()) sets.train = sets.train.shard(all.part(), all.parts());
  sets.train = sets.train.batch(o.batch_size).prefetch(o.prefetch);
  if (o.shuffle && !all.batches()) sets.train = sets.train.shuffle(seed);
@@ -30352,7 +30504,7 @@ void basic_trainer<X>::run_ahead(fit_run& run) {
  };
  std::array<sent, most_ahead + 1> under_way{};
  std::size_t first = 0, count = 0;
- const device_scope on(device_);
+ const computing here(*this);
  training_state& s = run.state;
  const auto finish_one = [&] {
   const sent& oldest = under_way[first];
@@ -30380,7 +30532,7 @@ void basic_trainer<X>::run_ahead(fit_run& run) {
 template <class X>
 measured_result basic_trainer<X>::measure_batches(const mode_calls& calls, column_match& match, data::loader& loader,
             std::int64_t most) {
- const device_scope on(device_);
+ const computing here(*this);
  const metric_state_guard kept(*this);
  measured_sums sums;
  if (most == 0 && loader.batches_per_epoch() == data::endless)
@@ -30680,6 +30832,7 @@ public:
   detail::mode_calls calls = step_calls();
   calls.measure = &measure_of;
   if constexpr (has_metrics) calls.metrics = &metrics_of;
+  if constexpr (takes_weights) calls.weigh_by_class = &detail::weigh_by_class<>;
   if constexpr (requires(Derived & d) { d.launch_once(detail::batch_columns{}); }) {
    calls.launch = [](detail::model_base& m, detail::batch_columns columns) {
     return static_cast<Derived&>(m).launch_once(columns);
@@ -30737,7 +30890,7 @@ public:
  template <class... Labels>
  step_result evaluate(const tensor<Elements>&... x, const tensor<Labels>&... y) {
   check_labels<sizeof...(Labels)>();
-  const device_scope on(this->device_);
+  const detail::model_base::computing here(*this);
   const buffer_view columns[]{x.view()..., y.view()...};
   Trainer::check_batch(batch_calls().inputs, columns);
   return measure_of(*this, columns);
@@ -30746,7 +30899,7 @@ public:
  /// The model's output for a batch, as outside of training: a tensor, or `outputs`. Throws shape_error for an input that is not the
  /// model's. Safe from several threads at once.
  auto predict(const tensor<Elements>&... x) const {
-  const device_scope on(this->device_);
+  const detail::model_base::computing here(*this);
   const buffer_view columns[]{x.outline_view()...};
   Trainer::check_batch(batch_calls().inputs, columns);
   return static_cast<const Derived&>(*this).predict_once(x...);
@@ -30788,9 +30941,15 @@ protected:
 
 private:
  static constexpr bool has_metrics = objective::has_results;
+ static constexpr bool takes_weights = [] {
+  bool weighted = false;
+  for (int k = 0; k < objective::columns; ++k)
+   weighted = weighted || objective::column_names[k] == "sample_weight";
+  return weighted;
+ }();
 
  gradient_list gradients_of(detail::batch_columns columns) {
-  const device_scope on(this->device_);
+  const detail::model_base::computing here(*this);
   Trainer::check_batch(batch_calls().inputs, columns);
   const detail::step_ahead next(this->step_);
   return static_cast<Derived&>(*this).gradients_once(columns);
@@ -31313,6 +31472,7 @@ struct taped_call {
  ir::input_gradient gradient;
  std::shared_ptr<program_pool> programs;
  runtime::device_runtime* device = nullptr;
+ math_mode mode = current_math_mode();
  random_state random{};
  std::vector<any_tensor> inputs, variables, outputs;
 
@@ -31384,6 +31544,7 @@ struct basic_program_record : tape_record {
   std::vector<any_tensor> arrived = self.adjoints(walk, adjoint);
   {
    const device_scope on(call.device);
+   const math_mode_scope in(call.mode);
    call.programs->with(*call.gradient.view, [&](ir::program& p) {
     for (std::size_t i = 0; i < call.variables.size(); ++i)
      p.set_variable(static_cast<int>(i), call.variables[i].view().data);
@@ -31636,8 +31797,9 @@ void basic_graph_trainer<X>::connect_evaluation(ir::program& p) {
 
 template <class X>
 void basic_graph_trainer<X>::connect_step(ir::program& p) {
- frozen_copies_.resize(static_cast<std::size_t>(p.view().variables.size()));
- for (int i = 0; i < p.view().variables.size(); ++i) {
+ const int count = std::min(p.view().variables.size(), variables_.size());
+ frozen_copies_.resize(static_cast<std::size_t>(count));
+ for (int i = 0; i < count; ++i) {
   variable& v = variables_.at(i);
   const std::string_view path = v.path();
   const variable* const owner = v.optimizer_state() ? variables_.find(path.substr(0, path.rfind('/'))) : &v;
@@ -32724,8 +32886,17 @@ Tensor converted(const Tensor& a, dtype type) {
  });
 }
 template <class Tensor>
-inline constexpr forward_kernels kernels{&multiply_add<Tensor>, &add<Tensor>, &converted<Tensor>,
-          &transposed_tangent<Tensor>};
+bool formula_tangent(tape_record& base, const jvp_pass& walk, Tensor& tangent) {
+ return formula_record::forward(base, walk, tangent);
+}
+template <class Tensor>
+bool node_tangent(tape_record& base, const jvp_pass& walk, Tensor& tangent) {
+ return node_record<>::forward(base, walk, tangent);
+}
+template <class Tensor>
+inline constexpr forward_kernels kernels{&multiply_add<Tensor>, &add<Tensor>,
+          &converted<Tensor>, &transposed_tangent<Tensor>,
+          &formula_tangent<Tensor>, &node_tangent<Tensor>};
 }
 
 template <class Tensor>
@@ -33895,6 +34066,7 @@ variable& basic_session<X>::variable_of(const ir::program_view& view, int i) {
  variable& made = variables_.add(std::move(path), first_value(view, i, seed_), v.trainable, v.state_of > 0);
  if (v.state_of > 0) fill_state(made, first_state_(*this, v.state_of - 1, v.name));
  made.set_collection(std::string(v.collection));
+ made.set_task(std::string(v.task));
  origins_.push_back({&made, &view, i});
  return made;
 }
@@ -34618,30 +34790,6 @@ private:
 /// Tensors, operations on them, the tape and derivatives of functions: what a program needs that compiles no models. It costs two
 /// thirds of <tapegraph/tapegraph.hpp>, which has it and, besides, graph mode, layers, optimizers, data sets and GPUs.
 
-// ---- tapegraph/core/math_mode.hpp ----
-
-namespace tapegraph {
-
-/// How a GPU multiplies the float operands of convolutions and matrix products. Sums are float in each. The CPU, and
-/// devices without such units (compute capability below 8.0), always compute as fp32 says; double is not concerned.
-enum class math_mode : std::uint8_t {
- fp32, ///< every product in float: the default, because both modes and all devices are compared
- tf32, ///< on tensor cores, operands rounded to 10 bits: relative error of a factor 2^-11
- tf32x3 ///< on tensor cores, each operand in two parts: nearly fp32's accuracy
-};
-
-namespace detail {
-inline std::atomic<math_mode>& math_mode_setting() {
- static std::atomic<math_mode> mode{math_mode::fp32};
- return mode;
-}
-}
-
-inline math_mode current_math_mode() { return detail::math_mode_setting().load(std::memory_order_relaxed); }
-
-/// For the whole process, from the next kernel on. What has been captured for replay keeps the mode it was captured in.
-inline void set_math_mode(math_mode mode) { detail::math_mode_setting().store(mode, std::memory_order_relaxed); }
-}
 // ---- tapegraph/eager/creators.hpp ----
 
 // ---- tapegraph/eager/random.hpp ----
@@ -38308,6 +38456,10 @@ private:
    if (w.optimizer_state()) continue;
    variable* const average = variables.find(w.path() + "/average");
    if (average == nullptr || !average->optimizer_state()) continue;
+   if (average->size() != w.size())
+    throw argument_error("averaged_weights: '" + average->path() + "' has the " +
+         std::to_string(average->size()) + " elements of one rank's slices; " +
+         "gather_optimizer_state() on every rank first");
    if (w.type() == dtype::f64)
     exchange<double>(w, *average);
    else
@@ -39089,7 +39241,7 @@ private:
 
  auto call(bool training, const tensor<Elements>&... x) {
   static const ir::input_rules rules(ir::stage_view<ir::traced_stage<ir::prediction_trace<Model, Spec, true>>>());
-  const device_scope on(device_);
+  const computing here(*this);
   const buffer_view columns[]{x.outline_view()...};
   check_batch({detail::input_table<Spec>::rows, sizeof...(Elements)}, columns);
   rules.check(columns);
@@ -47549,7 +47701,7 @@ public:
   : Trainer(options), optimizers_(them) {}
 
  auto operator()(const tensor<Elements>&... x) {
-  const device_scope on(this->device_);
+  const detail::model_base::computing here(*this);
   const buffer_view columns[]{x.outline_view()...};
   Trainer::check_batch({input_table<Spec>::rows, sizeof...(Elements)}, columns);
   ++this->step_;
@@ -48370,7 +48522,15 @@ inline std::string explain(const ir::program_view& view, const explain_options& 
 template <class Model>
  requires requires(const Model& m) { m.training_view(); }
 std::string explain(const Model& model, const explain_options& options = {}) {
- std::string text = explain(model.training_view(), options);
+ const auto planned = [&] {
+  if constexpr (requires { typename Model::computing; }) {
+   const typename Model::computing here(model);
+   return explain(model.training_view(), options);
+  } else {
+   return explain(model.training_view(), options);
+  }
+ };
+ std::string text = planned();
  if constexpr (requires { model.exchanges_text(); }) text += model.exchanges_text();
  return text;
 }
