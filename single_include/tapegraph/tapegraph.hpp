@@ -28532,8 +28532,7 @@ struct adam {
 };
 }
 
-/// What a compiled model's programs trace: training, evaluation, prediction. The same functions run at compile time for
-/// graph mode's programs and at run time for variables and the layer table.
+/// What a compiled model's programs trace: at compile time for graph mode's programs, at run time for variables and the layer table.
 
 namespace tapegraph {
 

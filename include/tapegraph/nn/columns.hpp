@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/fixed_string.hpp>
+#include <tapegraph/core/half.hpp>
 #include <tapegraph/expr/apply.hpp>
 #include <tapegraph/nn/spec.hpp>
 
@@ -10,8 +11,7 @@
 #include <tuple>
 #include <type_traits>
 
-/// Inputs and outputs with names, of models that have several.
-///
+/// Inputs and outputs with names, of models that have several:
 ///     constexpr auto operator()(auto scope, auto image, auto words) const {
 ///         ...
 ///         return tg::outputs{tg::output<"class">(score), tg::output<"box">(corners)};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/fixed_string.hpp>
+#include <tapegraph/graph/compile.hpp>
 #include <tapegraph/nn/graph_updates.hpp>
 #include <tapegraph/nn/measured.hpp>
 #include <tapegraph/nn/metric_state.hpp>
@@ -10,8 +11,7 @@
 #include <array>
 #include <string_view>
 
-/// What a compiled model's programs trace: training, evaluation, prediction. The same functions run at compile time for
-/// graph mode's programs and at run time for variables and the layer table.
+/// What a compiled model's programs trace: at compile time for graph mode's programs, at run time for variables and the layer table.
 
 namespace tapegraph {
 
