@@ -8,13 +8,31 @@
 #include <ctime>
 #include <vector>
 
-/// The CNN's training step on a batch of 128, whole and cut into shards, in turns on one thread: processor time and arenas.
+/// The CNN's training step on a batch of 128, whole and cut into shards, which normalize apart and together, in turns on one thread:
+/// processor time and arenas.
 ///
 /// Usage: shards [SHARDS] [STEPS]
 
 namespace {
 
 namespace tg = tapegraph;
+
+/// models::cats_and_dogs with statistics of the whole batch.
+struct normalized_together {
+    constexpr auto operator()(auto scope, auto image) const {
+        auto h = tg::conv2d(scope / "conv1", image, {.filters = 150, .kernel_size = {3, 3}});
+        h = tg::max_pooling2d(tg::batch_normalization(scope / "norm1", relu(h), {}, tg::synchronized),
+                              {.pool_size = {2, 2}});
+        h = tg::conv2d(scope / "conv2", h, {.filters = 300, .kernel_size = {5, 5}});
+        h = tg::max_pooling2d(tg::batch_normalization(scope / "norm2", relu(h), {}, tg::synchronized),
+                              {.pool_size = {2, 2}});
+        h = tg::dropout(scope / "drop2", h, {.rate = 0.25});
+        h = tg::conv2d(scope / "conv3", h, {.filters = 200, .kernel_size = {3, 3}});
+        h = tg::max_pooling2d(relu(h), {.pool_size = {2, 2}});
+        h = tg::dropout(scope / "drop3", tg::flatten(h), {.rate = 0.25});
+        return tg::dense(scope / "score", h, {.units = 1});
+    }
+};
 
 double processor_seconds() {
     std::timespec t{};
@@ -34,28 +52,34 @@ double seconds_of_step(Model& model, const tg::tensor<float>& x, const tg::tenso
 int main(int argc, char** argv) {
     const int shards = argc > 1 ? std::atoi(argv[1]) : 8, steps = argc > 2 ? std::atoi(argv[2]) : 5;
     tg::set_thread_count(1);
-    const auto make = [](const auto& how) {
-        return tg::compile<tg::graph>(models::cats_and_dogs{}, tg::spec<float, tg::dyn, 50, 50, 3>{},
-                                      tg::sigmoid_cross_entropy{}, tg::adam{.learning_rate = 1e-4}, how);
+    const auto make = [](auto network, const auto& how) {
+        return tg::compile<tg::graph>(network, tg::spec<float, tg::dyn, 50, 50, 3>{}, tg::sigmoid_cross_entropy{},
+                                      tg::adam{.learning_rate = 1e-4}, how);
     };
-    auto whole = make(tg::compile_options{.seed = 1});
-    auto cut = make(tg::sharded{.shards = shards, .options = {.seed = 1}});
+    auto whole = make(models::cats_and_dogs<>{}, tg::compile_options{.seed = 1});
+    const tg::sharded how{.shards = shards, .options = {.seed = 1}};
+    auto cut = make(models::cats_and_dogs<>{}, how);
+    auto together = make(normalized_together{}, how);
     auto x = tg::tensor<float>::uninitialized({128, 50, 50, 3});
     for (std::int64_t i = 0; i < x.size(); ++i)
         x.mutable_data()[i] = tg::random::uniform_at<float>(1, 0, 0, static_cast<std::uint64_t>(i));
     auto y = tg::tensor<float>::uninitialized({128, 1});
     for (std::int64_t i = 0; i < y.size(); ++i) y.mutable_data()[i] = static_cast<float>(i % 2);
-    std::vector<double> of_whole, of_cut;
+    std::vector<double> of_whole, of_cut, of_all;
     for (int i = 0; i <= steps; ++i) { // the first plans
         of_whole.push_back(seconds_of_step(whole, x, y));
         of_cut.push_back(seconds_of_step(cut, x, y));
+        of_all.push_back(seconds_of_step(together, x, y));
     }
-    const double a = *std::min_element(of_whole.begin() + 1, of_whole.end());
-    const double b = *std::min_element(of_cut.begin() + 1, of_cut.end());
-    std::printf("whole batch: %.1f ms, arena %.1f MB\n%d shards: %.1f ms, arena %.1f MB (sums %.1f MB)\n"
-                "time x %.3f, memory x %.3f\n",
-                1e3 * a, 1e-6 * static_cast<double>(whole.arena_bytes()), shards, 1e3 * b,
-                1e-6 * static_cast<double>(cut.arena_bytes()), 1e-6 * static_cast<double>(cut.shard_sum_bytes()), b / a,
-                static_cast<double>(cut.arena_bytes()) / static_cast<double>(whole.arena_bytes()));
+    const auto best = [](const std::vector<double>& of) { return *std::min_element(of.begin() + 1, of.end()); };
+    const auto row = [&](const char* name, const auto& model, const std::vector<double>& of) {
+        std::printf("%-24s %8.1f ms, x %.3f; arena %7.1f MB, x %.3f\n", name, 1e3 * best(of), best(of) / best(of_whole),
+                    1e-6 * static_cast<double>(model.arena_bytes()),
+                    static_cast<double>(model.arena_bytes()) / static_cast<double>(whole.arena_bytes()));
+    };
+    row("whole batch", whole, of_whole);
+    std::printf("%d shards, whose sums take %.1f MB\n", shards, 1e-6 * static_cast<double>(cut.shard_sum_bytes()));
+    row("  normalized apart", cut, of_cut);
+    row("  normalized together", together, of_all);
     return 0;
 }

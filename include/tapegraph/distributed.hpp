@@ -11,5 +11,6 @@
 #include <tapegraph/distributed/server.hpp>
 #include <tapegraph/distributed/thread_exchange.hpp>
 #include <tapegraph/distributed/tree_accumulator.hpp>
+#include <tapegraph/nn/layers/synchronized_normalization.hpp>
 #include <tapegraph/nn/parameter_servers.hpp>
 #include <tapegraph/nn/sharded.hpp>

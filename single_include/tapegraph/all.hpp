@@ -18619,9 +18619,20 @@ constexpr graph_node shared_loss(trace& t, const graph_node& loss, const graph_n
  return eval(loss * tapegraph::detail::as_type_of(loss, share));
 }
 
+template <class Model, class Spec, class Loss>
+struct masked_shard_trace {
+ static constexpr void build(trace& t) {
+  t.in_shards = true;
+  forward_trace<Model, Spec, Loss>::build(t);
+ }
+};
+
 template <class Model, class Spec, class Loss, bool Scaled>
 struct shard_gradient_trace {
- using previous = forward_trace<Model, Spec, Loss>;
+ static constexpr bool masked =
+  tapegraph::detail::has_masks<decltype(trace_model<Model, Spec>(std::declval<trace&>()))>;
+ using previous =
+  std::conditional_t<masked, masked_shard_trace<Model, Spec, Loss>, forward_trace<Model, Spec, Loss>>;
  static constexpr void build(trace& t) {
   t.scope = 0;
   const graph_node share(&t, t.input("share", dtype::f64, {}, true));
@@ -19192,14 +19203,6 @@ namespace detail {
 template <class Mode>
 struct sharded_mode {};
 
-template <class Model, class Spec>
-constexpr void refuse_masks() {
- static_assert(
-  !has_masks<decltype(ir::trace_model<Model, Spec>(std::declval<ir::trace&>()))>,
-  "shards: the loss of an output with a mask is a mean over the steps that count, not over records; take "
-  "x.value, and weights of records for what does not count");
-}
-
 inline constexpr int most_shards = 32768;
 
 template <class = void>
@@ -19327,6 +19330,254 @@ private:
 };
 using row_sums = basic_row_sums<>;
 }
+// ---- tapegraph/nn/sharded/turns.hpp ----
+
+/// The shards of a process side by side: they take turns, so that each can wait for what the others bring.
+
+namespace tapegraph::detail {
+
+template <class = void>
+class basic_shard_turns final : public shard_group {
+public:
+ explicit basic_shard_turns(distributed::exchange* ranks) : ranks_(ranks) {}
+ basic_shard_turns(const basic_shard_turns&) = delete;
+ basic_shard_turns& operator=(const basic_shard_turns&) = delete;
+ ~basic_shard_turns();
+
+ template <class F>
+ void run(int own, const std::vector<int>& live, bool idle, runtime::device_runtime* device, const F& f) {
+  const auto call = [](const void* of, int k) { (*static_cast<const F*>(of))(k); };
+  begin(own, live, idle, device, {call, &f});
+ }
+ void add(const buffer_view& in, const buffer_view& out) override;
+ std::size_t sums() const { return number_; }
+ std::size_t memory() const { return (slots_[0].size() + slots_[1].size()) * sizeof(double); }
+
+private:
+ struct job {
+  void (*call)(const void* of, int k) = nullptr;
+  const void* of = nullptr;
+ };
+ struct stopped {};
+ struct settings {
+  runtime::device_runtime* device;
+  std::optional<math_mode> mode;
+  runtime::call_observer* observer;
+  bool check;
+ };
+
+ void begin(int own, const std::vector<int>& live, bool idle, runtime::device_runtime* device, const job& work);
+ void run_shard(int k);
+ void pass(int to);
+ void wait_for_turn(std::unique_lock<std::mutex>& lock, int k);
+ void serve(int k);
+ void check_alike(const buffer_view& in) const;
+ std::vector<double>& slots(std::size_t number) { return slots_[number % 2]; }
+ std::byte* slot(std::size_t number, int shard) {
+  return reinterpret_cast<std::byte*>(slots(number).data()) + slot_bytes_ * static_cast<std::size_t>(shard);
+ }
+ template <class T>
+ void fold(std::size_t count);
+ void add_up(const buffer_view& in);
+
+ distributed::exchange* ranks_;
+ std::vector<std::unique_ptr<distributed::tree_sum>> over_ranks_;
+ std::vector<distributed::sum_kind> kinds_;
+
+ std::vector<int> live_;
+ int own_ = 1, shards_ = 1, at_work_ = 0;
+ bool idle_ = false;
+ runtime::device_runtime* device_ = nullptr;
+ job job_;
+ settings settings_{};
+ std::exception_ptr error_;
+ std::vector<char> ended_;
+ std::size_t number_ = 0;
+ int arrived_ = 0;
+ buffer_view first_{};
+ std::vector<double> slots_[2];
+ std::size_t slot_bytes_ = 0;
+
+ std::mutex mutex_;
+ std::condition_variable turned_;
+ int turn_ = 0;
+ bool quit_ = false, shared_ = false;
+ std::vector<std::thread> threads_;
+};
+
+template <class X>
+basic_shard_turns<X>::~basic_shard_turns() {
+ {
+  const std::scoped_lock lock(mutex_);
+  quit_ = true;
+ }
+ turned_.notify_all();
+ for (std::thread& each : threads_) each.join();
+}
+
+template <class X>
+void basic_shard_turns<X>::begin(int own, const std::vector<int>& live, bool idle, runtime::device_runtime* device,
+        const job& work) {
+ own_ = own;
+ live_ = live;
+ idle_ = idle;
+ shards_ = idle ? 1 : static_cast<int>(live.size());
+ device_ = device;
+ job_ = work;
+ settings_ = {runtime::current_runtime(), scoped_math_mode(), runtime::observer(), numeric_check::active()};
+ error_ = nullptr;
+ ended_.assign(static_cast<std::size_t>(shards_), 0);
+ number_ = 0;
+ arrived_ = 0;
+ shared_ = false;
+ for (int k = 0; k < shards_ && !shared_; ++k) run_shard(k);
+ if (shared_) {
+  std::unique_lock lock(mutex_);
+  pass(shards_ > 1 ? 1 : 0);
+  wait_for_turn(lock, 0);
+ }
+ if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+}
+
+template <class X>
+void basic_shard_turns<X>::run_shard(int k) {
+ at_work_ = k;
+ if (!error_) {
+  try {
+   const shard_scope in(this);
+   job_.call(job_.of, k);
+   if (arrived_ > 0)
+    throw argument_error("sum_over_shards: shard " + std::to_string(k) +
+         " of the step ended without sum number " + std::to_string(number_ + 1) +
+         ", which others came to");
+  } catch (const stopped&) {
+  } catch (...) {
+   error_ = std::current_exception();
+  }
+ }
+ ended_[static_cast<std::size_t>(k)] = 1;
+}
+
+template <class X>
+void basic_shard_turns<X>::pass(int to) {
+ turn_ = to;
+ turned_.notify_all();
+}
+
+template <class X>
+void basic_shard_turns<X>::wait_for_turn(std::unique_lock<std::mutex>& lock, int k) {
+ turned_.wait(lock, [&] { return turn_ == k || quit_; });
+ at_work_ = k;
+}
+
+template <class X>
+void basic_shard_turns<X>::serve(int k) {
+ std::unique_lock lock(mutex_);
+ for (;;) {
+  wait_for_turn(lock, k);
+  if (quit_) return;
+  lock.unlock();
+  {
+   const device_scope on(settings_.device);
+   const math_mode_scope mode(settings_.mode);
+   const numeric_check check(settings_.check);
+   std::optional<runtime::observer_scope> told;
+   if (settings_.observer != nullptr) told.emplace(*settings_.observer);
+   run_shard(k);
+  }
+  lock.lock();
+  pass(k + 1 < shards_ ? k + 1 : 0);
+ }
+}
+
+template <class X>
+void basic_shard_turns<X>::check_alike(const buffer_view& in) const {
+ if (in.type == first_.type && in.bytes() == first_.bytes()) return;
+ throw shape_error("sum_over_shards: " + std::string(name_of(first_.type)) +
+     to_string(shape(first_.rank, first_.extents)) + " and " + std::string(name_of(in.type)) +
+     to_string(shape(in.rank, in.extents)) + " of two shards");
+}
+
+template <class X>
+template <class T>
+void basic_shard_turns<X>::fold(std::size_t count) {
+ for (int step = 1; step < own_; step *= 2)
+  for (int s = 0; s < own_; s += 2 * step) {
+   T* const to = reinterpret_cast<T*>(slot(number_, s));
+   const T* const from = reinterpret_cast<const T*>(slot(number_, s + step));
+   for (std::size_t i = 0; i < count; ++i) to[i] += from[i];
+  }
+}
+
+template <class X>
+void basic_shard_turns<X>::add_up(const buffer_view& in) {
+ const auto count = static_cast<std::size_t>(in.elements());
+ in.type == dtype::f64 ? fold<double>(count) : fold<float>(count);
+ if (ranks_ == nullptr || count == 0) return;
+ const auto kind = in.type == dtype::f64 ? distributed::sum_of<double> : distributed::sum_of<float>;
+ if (number_ == over_ranks_.size()) {
+  over_ranks_.emplace_back();
+  kinds_.push_back(kind);
+ }
+ auto& sum = over_ranks_[number_];
+ if (!sum || sum->count() != count || kinds_[number_].bytes != kind.bytes) {
+  sum = nullptr;
+  sum = std::make_unique<distributed::tree_sum>(*ranks_, count, kind,
+             "sum over shards " + std::to_string(number_ + 1));
+  kinds_[number_] = kind;
+ }
+ try {
+  sum->start_all_reduce(slot(number_, 0));
+  sum->wait();
+ } catch (...) {
+  sum->abandon();
+  throw;
+ }
+}
+
+template <class X>
+void basic_shard_turns<X>::add(const buffer_view& in, const buffer_view& out) {
+ const int k = at_work_;
+ if (std::find(ended_.begin(), ended_.end(), 1) != ended_.end())
+  throw argument_error("sum_over_shards: shard " + std::to_string(k) + " of the step came to sum number " +
+       std::to_string(number_ + 1) + ", which another one ended without");
+ if (arrived_ == 0) {
+  first_ = in;
+  slot_bytes_ = runtime::aligned(in.bytes() + 1);
+  const std::size_t all = slot_bytes_ * static_cast<std::size_t>(own_) / sizeof(double);
+  std::vector<double>& now = slots(number_);
+  if (now.size() < all) now.resize(all);
+  std::fill_n(now.begin(), all, 0.0);
+ }
+ check_alike(in);
+ const std::size_t number = number_;
+ if (!idle_ && in.bytes() > 0) std::memcpy(slot(number, live_[static_cast<std::size_t>(k)]), in.data, in.bytes());
+ ++arrived_;
+ const runtime::device_pause others(device_);
+ if (arrived_ == shards_) {
+  add_up(in);
+  ++number_;
+  arrived_ = 0;
+  if (shards_ > 1) {
+   std::unique_lock lock(mutex_);
+   pass(0);
+   wait_for_turn(lock, k);
+  }
+ } else {
+  while (static_cast<int>(threads_.size()) < shards_ - 1) {
+   const int next = static_cast<int>(threads_.size()) + 1;
+   threads_.emplace_back([this, next] { serve(next); });
+  }
+  shared_ = true;
+  std::unique_lock lock(mutex_);
+  pass(k + 1);
+  wait_for_turn(lock, k);
+ }
+ if (error_) throw stopped();
+ if (in.bytes() > 0) std::memcpy(out.data, slot(number, 0), in.bytes());
+}
+using shard_turns = basic_shard_turns<>;
+}
 
 /// What models of both modes keep of their shards, and of the ranks that share them.
 
@@ -19425,6 +19676,17 @@ protected:
   if (ranks_ != nullptr) over_ranks_->wait_all(sums_);
  }
 
+ const std::vector<int>& live_shards(std::int64_t records) {
+  live_.clear();
+  for (int s = 0; s < own_shards(); ++s)
+   if (shard_range(records, first_shard() + s, shards_).count > 0) live_.push_back(s);
+  return live_;
+ }
+ shard_turns& turns() {
+  if (!turns_) turns_ = std::make_unique<shard_turns>(ranks_);
+  return *turns_;
+ }
+
  distributed::exchange* ranks_;
  std::optional<basic_rank_sums<>> over_ranks_;
  basic_rank_rows<> rows_over_ranks_;
@@ -19433,6 +19695,9 @@ protected:
  int shards_;
 
 private:
+ std::vector<int> live_;
+ std::unique_ptr<shard_turns> turns_;
+
  void agree_at_start(batch_columns columns, std::size_t count) const {
   std::uint64_t weights = 0, batch = 0;
   const auto bytes_of = [](const void* data, std::size_t size) {
@@ -19462,6 +19727,41 @@ private:
   distributed::agree(*ranks_, std::span<const distributed::agreed_field>(fields));
  }
 };
+
+// ---- tapegraph/nn/sharded/values.hpp ----
+
+struct folded_value {
+ int variable, sum, of;
+ std::string_view kind;
+};
+
+template <class = void>
+class basic_shard_values {
+public:
+ void make(const std::vector<folded_value>& folded, const ir::program& p) {
+  if (!of_.empty()) return;
+  for (const folded_value& f : folded) {
+   const auto& n = p.view().nodes[p.view().variables[f.variable].node];
+   std::size_t bytes = size_of(n.type);
+   for (int axis = 0; axis < n.rank; ++axis) bytes *= static_cast<std::size_t>(p.view().pool[n.dims + axis]);
+   of_.push_back(std::make_unique<ir::memory_block>());
+   of_.back()->reserve(p.device(), bytes + 1, "sum over shards");
+   pieces_.push_back({nullptr, of_.back()->data(), bytes});
+  }
+ }
+ void* at(std::size_t number) const { return of_[number]->data(); }
+ void take(const std::vector<folded_value>& folded, const shard_sums& sums, const ir::program& p) {
+  for (std::size_t i = 0; i < folded.size(); ++i) pieces_[i].to = sums.target(folded[i].sum);
+  if (p.device() != nullptr) return p.device()->bring_to_host(pieces_.data(), static_cast<int>(pieces_.size()));
+  for (const auto& each : pieces_)
+   if (each.bytes > 0) std::memcpy(each.to, each.from, each.bytes);
+ }
+
+private:
+ std::vector<std::unique_ptr<ir::memory_block>> of_;
+ std::vector<runtime::device_runtime::piece> pieces_;
+};
+using shard_values = basic_shard_values<>;
 }
 
 /// A step of shards in graph mode, of models of any type.
@@ -19482,15 +19782,12 @@ protected:
   if (!update_) update_ = std::make_unique<ir::program>(awaiting(program));
   return *update_;
  }
+ std::size_t bytes_beside() const;
  void add_metrics();
 
  step_result measured() const;
  void feed_rows(ir::program& p);
 
- struct folded_value {
-  int variable, sum, of;
-  std::string_view kind;
- };
  std::vector<folded_value> folded_;
  std::unique_ptr<ir::program> update_;
 
@@ -19509,20 +19806,30 @@ private:
   }
  }
  void connect_shard(ir::program& p);
- struct device_values {
-  std::vector<std::unique_ptr<ir::memory_block>> of;
-  std::unique_ptr<ir::memory_block> zeros;
-  std::vector<runtime::device_runtime::piece> pieces;
- };
+ void feed_shard(ir::program& p, const shard_range& range, std::int64_t records);
+ void add_shard(ir::program& p, int shard, std::int64_t records);
+ void add_shards_in_turns(ir::program& p, std::int64_t records);
+ void add_rows(const ir::program& p);
+
  void make_device_values(ir::program& p);
- void bring_home(ir::program& p);
+
+ struct lane {
+  std::unique_ptr<ir::program> program;
+  shard_values values;
+ };
+ ir::program& program_of(std::size_t number, ir::program& first);
 
  runtime::arena zeros_;
- device_values on_device_;
+ std::unique_ptr<ir::memory_block> device_zeros_;
+ shard_values on_device_;
+ std::vector<lane> lanes_;
+ buffer_view columns_[column_match::most];
+ std::size_t column_count_ = 0;
  std::unique_ptr<reordered_view> update_order_;
  std::vector<std::vector<int>> awaited_;
  const ir::program_view *folded_in_ = nullptr, *ready_in_ = nullptr;
  int share_ = -1;
+ bool in_turns_ = false;
 };
 
 template <class X>
@@ -19531,6 +19838,9 @@ void basic_sharded_trainer<X>::find_folded(const ir::program_view& view) {
  folded_in_ = &view;
  for (int i = 0; i < view.inputs.size(); ++i)
   if (view.inputs[i].scalar_parameter && view.inputs[i].name == "share") share_ = i;
+ in_turns_ = false;
+ for (const ir::step_entry& step : view.steps)
+  in_turns_ = in_turns_ || view.nodes[step.node].is(ir::descriptor_of<sum_over_shards_op>);
  if (ready_in_ != nullptr) {
   auto next = folded_.begin();
   for (int i = 0; i < view.variables.size(); ++i)
@@ -19565,32 +19875,34 @@ template <class X>
 void basic_sharded_trainer<X>::connect_shard(ir::program& p) {
  for (int i = 0; i < variables_.size() && i < p.view().variables.size() - static_cast<int>(folded_.size()); ++i) {
   const variable& v = variables_.at(i);
-  void* const nothing = p.device() == nullptr ? zeros_.data() : on_device_.zeros->data();
+  void* const nothing = p.device() == nullptr ? zeros_.data() : device_zeros_->data();
   p.set_variable(i, v.metric_state() ? nothing : v.data().view_on(p.device()).data);
  }
 }
 
 template <class X>
 void basic_sharded_trainer<X>::make_device_values(ir::program& p) {
- if (p.device() == nullptr || on_device_.zeros) return;
- on_device_.zeros = std::make_unique<ir::memory_block>();
- on_device_.zeros->reserve(p.device(), zeros_.size(), "metrics before a shard");
- p.device()->upload(on_device_.zeros->data(), zeros_.data(), zeros_.size());
- for (const folded_value& f : folded_) {
-  const auto& n = p.view().nodes[p.view().variables[f.variable].node];
-  std::size_t bytes = size_of(n.type);
-  for (int axis = 0; axis < n.rank; ++axis) bytes *= static_cast<std::size_t>(p.view().pool[n.dims + axis]);
-  on_device_.of.push_back(std::make_unique<ir::memory_block>());
-  on_device_.of.back()->reserve(p.device(), bytes + 1, "sum over shards");
-  on_device_.pieces.push_back({nullptr, on_device_.of.back()->data(), bytes});
- }
+ if (p.device() == nullptr || device_zeros_) return;
+ device_zeros_ = std::make_unique<ir::memory_block>();
+ device_zeros_->reserve(p.device(), zeros_.size(), "metrics before a shard");
+ p.device()->upload(device_zeros_->data(), zeros_.data(), zeros_.size());
+ on_device_.make(folded_, p);
 }
 
 template <class X>
-void basic_sharded_trainer<X>::bring_home(ir::program& p) {
- if (p.device() == nullptr) return;
- for (std::size_t i = 0; i < folded_.size(); ++i) on_device_.pieces[i].to = sums_.target(folded_[i].sum);
- p.device()->bring_to_host(on_device_.pieces.data(), static_cast<int>(on_device_.pieces.size()));
+void basic_sharded_trainer<X>::feed_shard(ir::program& p, const shard_range& range, std::int64_t records) {
+ buffer_view cut[column_match::most];
+ cut_columns(columns_, column_count_, range, cut);
+ int next = 0;
+ for (int i = 0; i < p.view().inputs.size(); ++i)
+  if (!p.view().inputs[i].scalar_parameter) p.set_input(i, cut[next++]);
+ p.set_parameter(share_, static_cast<double>(range.count) / static_cast<double>(records));
+}
+
+template <class X>
+void basic_sharded_trainer<X>::add_rows(const ir::program& p) {
+ for (int k = 0; k + 1 < p.view().outputs.size(); k += 2)
+  rows_.add(static_cast<std::size_t>(k / 2), p.output(k), p.output(k + 1));
 }
 
 template <class X>
@@ -19599,39 +19911,86 @@ void basic_sharded_trainer<X>::add_shards(ir::program& p, batch_columns columns)
  set_frozen(p);
  make_device_values(p);
  connect_shard(p);
- buffer_view cut[column_match::most];
- std::size_t count = 0;
- for (const ir::input_entry& input : p.view().inputs) count += input.scalar_parameter ? 0 : 1;
- const std::int64_t records = begin_step(columns, count, p.view().outputs.size() < 2);
+ column_count_ = 0;
+ for (const ir::input_entry& input : p.view().inputs) column_count_ += input.scalar_parameter ? 0 : 1;
+ const std::int64_t records = begin_step(columns, column_count_, p.view().outputs.size() < 2);
+ std::copy_n(columns, column_count_, columns_);
  sums_.begin(own_shards());
  rows_.begin();
- for (int s = first_shard(); s < first_shard() + own_shards(); ++s) {
-  const shard_range range(records, s, shards_);
-  if (range.count == 0) {
-   sums_.skip();
-   continue;
-  }
-  cut_columns(columns, count, range, cut);
-  int next = 0;
-  for (int i = 0; i < p.view().inputs.size(); ++i)
-   if (!p.view().inputs[i].scalar_parameter) p.set_input(i, cut[next++]);
-  p.set_parameter(share_, static_cast<double>(range.count) / static_cast<double>(records));
-  for (std::size_t i = 0; i < folded_.size(); ++i)
-   p.set_variable(folded_[i].variable,
-      p.device() == nullptr ? sums_.target(folded_[i].sum) : on_device_.of[i]->data());
-  const random_state random = random_of_shard(options_.seed, step_, s);
-  const bool watched =
-   ranks_ != nullptr && p.device() == nullptr && sums_.at_last_shard() && &p.view() == ready_in_;
-  if (watched)
-   run_last(p, random);
-  else
-   p.run(random, options_.check_finite);
-  bring_home(p);
-  for (int k = 0; k + 1 < p.view().outputs.size(); k += 2)
-   rows_.add(static_cast<std::size_t>(k / 2), p.output(k), p.output(k + 1));
-  watched ? sums_.folded() : sums_.next();
- }
+ if (in_turns_)
+  add_shards_in_turns(p, records);
+ else
+  for (int s = first_shard(); s < first_shard() + own_shards(); ++s) add_shard(p, s, records);
  sum_over_ranks();
+}
+
+template <class X>
+void basic_sharded_trainer<X>::add_shard(ir::program& p, int shard, std::int64_t records) {
+ const shard_range range(records, shard, shards_);
+ if (range.count == 0) return sums_.skip();
+ feed_shard(p, range, records);
+ for (std::size_t i = 0; i < folded_.size(); ++i)
+  p.set_variable(folded_[i].variable, p.device() == nullptr ? sums_.target(folded_[i].sum) : on_device_.at(i));
+ const random_state random = random_of_shard(options_.seed, step_, shard);
+ const bool watched = ranks_ != nullptr && p.device() == nullptr && sums_.at_last_shard() && &p.view() == ready_in_;
+ if (watched)
+  run_last(p, random);
+ else
+  p.run(random, options_.check_finite);
+ if (p.device() != nullptr) on_device_.take(folded_, sums_, p);
+ add_rows(p);
+ watched ? sums_.folded() : sums_.next();
+}
+
+template <class X>
+ir::program& basic_sharded_trainer<X>::program_of(std::size_t number, ir::program& first) {
+ while (lanes_.size() <= number) lanes_.emplace_back();
+ lane& mine = lanes_[number];
+ mine.values.make(folded_, first);
+ if (number == 0) return first;
+ if (!mine.program || &mine.program->view() != &first.view())
+  mine.program = std::make_unique<ir::program>(first.view(), first.device());
+ mine.program->copy_parameters(first);
+ connect_shard(*mine.program);
+ return *mine.program;
+}
+
+template <class X>
+void basic_sharded_trainer<X>::add_shards_in_turns(ir::program& p, std::int64_t records) {
+ if (ranks_ != nullptr) over_ranks_->open(sums_);
+ const std::vector<int>& live = live_shards(records);
+ if (own_shards() == 1 && !live.empty())
+  return turns().run(1, live, false, p.device(), [&](int) { add_shard(p, first_shard(), records); });
+ const bool idle = live.empty();
+ for (std::size_t k = 0; k == 0 || k < live.size(); ++k) {
+  ir::program& mine = program_of(k, p);
+  feed_shard(mine,
+    idle ? shard_range(records, 0, static_cast<int>(records))
+      : shard_range(records, first_shard() + live[k], shards_),
+    records);
+  for (std::size_t i = 0; i < folded_.size(); ++i) mine.set_variable(folded_[i].variable, lanes_[k].values.at(i));
+ }
+ int next = 0;
+ turns().run(own_shards(), live, idle, p.device(), [&](int k) {
+  const auto number = static_cast<std::size_t>(k);
+  ir::program& mine = k == 0 ? p : *lanes_[number].program;
+  const int shard = idle ? 0 : live[number];
+  mine.run(random_of_shard(options_.seed, step_, first_shard() + shard), options_.check_finite && !idle);
+  if (idle) return;
+  for (; next < shard; ++next) sums_.skip();
+  lanes_[number].values.take(folded_, sums_, mine);
+  add_rows(mine);
+  sums_.next();
+  ++next;
+ });
+ for (; next < own_shards(); ++next) sums_.skip();
+}
+
+template <class X>
+std::size_t basic_sharded_trainer<X>::bytes_beside() const {
+ std::size_t bytes = 0;
+ for (const lane& each : lanes_) bytes += each.program ? each.program->arena_bytes() : 0;
+ return bytes;
 }
 
 template <class X>
@@ -20079,7 +20438,6 @@ class compiled_model<detail::sharded_mode<eager>, Model, Spec, Loss, Optimizer>
 
 public:
  compiled_model(const sharded& how, const Loss& loss, const Optimizer& optimizer) : base(how, loss, optimizer) {
-  detail::refuse_masks<Model, Spec>();
   static_assert(!detail::keeps_slices<Optimizer>,
      "zero_redundancy: in eager mode every rank has the optimizer's state whole; take graph mode");
  }
@@ -20113,34 +20471,39 @@ private:
   const typename base::metric_guard metrics(*this);
   this->begin_shards();
   differentiated found;
-  int skipped = 0;
-  const int first = this->first_shard(), end = first + this->own_shards();
-  const auto run = [&](const detail::shard_range& range, int shard) {
+  const std::vector<int>& live = this->live_shards(records);
+  const std::size_t last = live.empty() ? 0 : live.size() - 1;
+  contexts_.resize(last);
+  int next = 0;
+  this->turns().run(this->own_shards(), live, live.empty(), runtime::current_runtime(), [&](int k) {
+   const auto number = static_cast<std::size_t>(k);
+   const int shard = live.empty() ? 0 : live[number];
+   const detail::shard_range range =
+    live.empty() ? detail::shard_range(records, 0, static_cast<int>(records))
+       : detail::shard_range(records, this->first_shard() + shard, this->shards_);
    const double share = static_cast<double>(range.count) / static_cast<double>(records);
    buffer_view cut[count];
    detail::cut_columns(columns, count, range, cut);
-   this->context_.variables = &this->variables_;
-   this->context_.begin(true, detail::random_of_shard(this->options_.seed, this->step_, shard));
-   const detail::random_scope draws(this->context_.random);
-   found = this->template differentiate<Scaled>(this->context_, cut, share);
-   return share;
-  };
-  for (int s = first; s < end; ++s) {
-   const detail::shard_range range(records, s, this->shards_);
-   if (range.count == 0) {
-    ++skipped;
-    continue;
-   }
-   const double share = run(range, s);
-   this->add_shard(this->context_, {found.result, found.gradients, found.targets.size()}, share, skipped);
-   skipped = 0;
-  }
-  if (skipped == end - first) run(detail::shard_range(records, 0, 1), first);
-  this->end_shards(skipped);
+   eager_context& context = number == last ? this->context_ : contexts_[number];
+   context.variables = &this->variables_;
+   context.begin(true, detail::random_of_shard(this->options_.seed, this->step_, this->first_shard() + shard));
+   const detail::random_scope draws(context.random);
+   differentiated mine = this->template differentiate<Scaled>(context, cut, share);
+   if (!live.empty())
+    this->add_shard(context, {mine.result, mine.gradients, mine.targets.size()}, share, shard - next);
+   next = shard + 1;
+   if (number == last)
+    found = std::move(mine);
+   else
+    context.begin(false, {});
+  });
+  this->end_shards(live.empty() ? this->own_shards() : this->own_shards() - next);
   this->take_sums(this->context_, found.gradients, found.targets.size());
   found.result = this->measured();
   return found;
  }
+
+ std::vector<eager_context> contexts_;
 };
 }
 // ---- tapegraph/nn/sharded/graph_model.hpp ----
@@ -20399,13 +20762,13 @@ class compiled_model<detail::sharded_mode<graph>, Model, Spec, Loss, Optimizer>
 
 public:
  compiled_model(const sharded& how, const Loss& loss, const Optimizer& optimizer) : base(how, loss, optimizer) {
-  detail::refuse_masks<Model, Spec>();
   static_assert(!base::placed, "shards: a step is cut by records; with_device cannot place parts of it, too");
  }
 
- /// Bytes of a shard's arena, the update's and the sums over shards; known behind the first step.
+ /// Bytes of a shard's arena (of all shards' that run side by side), the update's and the sums over shards; known behind the first
+ /// step.
  std::size_t arena_bytes() const {
-  return (this->training_ ? this->training_->arena_bytes() : 0) +
+  return (this->training_ ? this->training_->arena_bytes() : 0) + this->bytes_beside() +
    (this->update_ ? this->update_->arena_bytes() : 0) + this->shard_sum_bytes();
  }
  const ir::program_view& training_view() const { return program_of<shard>(); }

@@ -2665,6 +2665,7 @@ public:
  int groups = 0;
  int ordinals = 0;
  bool training = true;
+ bool in_shards = false;
  bool differentiated = false;
  int trainings = 0;
  std::uint64_t wanted_trainings = 0;
@@ -19145,6 +19146,109 @@ struct kernel<log_softmax_gradient_op, T> {
  static void run(const kernel_call& c) { detail::run_along_lines<cpu::softmax_detail::backward<true>, T>(c); }
 };
 }
+// ---- tapegraph/ops/shards/kernel.hpp ----
+
+// ---- tapegraph/core/shard_group.hpp ----
+
+/// What the shards of a step have in common while they run.
+
+namespace tapegraph {
+
+/// The shards of a batch, as one of them sees the others.
+class shard_group {
+public:
+ /// `out`: the sum of what all shards bring to their call of the same number. Returns when all have come.
+ virtual void add(const buffer_view& in, const buffer_view& out) = 0;
+
+protected:
+ ~shard_group() = default;
+};
+
+namespace detail {
+inline shard_group*& shards_of_thread() {
+ static constinit thread_local shard_group* current = nullptr;
+ return current;
+}
+}
+
+/// The group of the shard that this thread runs; null where nothing is cut.
+inline shard_group* current_shards() { return detail::shards_of_thread(); }
+
+/// While it lives, this thread runs a shard of a group.
+class shard_scope {
+public:
+ explicit shard_scope(shard_group* group) : before_(current_shards()) { detail::shards_of_thread() = group; }
+ shard_scope(const shard_scope&) = delete;
+ shard_scope& operator=(const shard_scope&) = delete;
+ ~shard_scope() { detail::shards_of_thread() = before_; }
+
+private:
+ shard_group* before_;
+};
+}
+// ---- tapegraph/ops/shards/sum_over_shards.hpp ----
+
+/// sum_over_shards: what a shard of a batch learns of the others.
+
+namespace tapegraph {
+
+struct sum_over_shards_op {
+ static constexpr std::string_view name = "sum_over_shards";
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_nothing;
+ static constexpr linearity linear = linearity::joint;
+ static constexpr int arity = 1;
+ using attributes = no_attributes;
+ static constexpr void infer(const attributes&, inference& io) {
+  io.type = io.in[0].type;
+  io.result = io.in[0].dims;
+  io.require(io.type == dtype::f32 || io.type == dtype::f64, "sum_over_shards: the operand must be f32 or f64");
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes&, auto dy, auto, auto) {
+  return invoke<sum_over_shards_op>({}, nullptr, std::source_location::current(), dy);
+ }
+ static double flops(const kernel_call&) { return 0; }
+};
+
+/// The sum over the shards into which a step's batch is cut (nn/sharded.hpp), of all ranks; x itself where nothing is cut: in
+/// predictions, evaluations and steps of whole batches. x: float or double, of a shape that all shards have alike, such as
+/// [channels]. Every shard comes to it equally often. The derivative by x is the sum of all shards' derivatives.
+template <tensor_like X>
+constexpr auto sum_over_shards(const X& x, std::source_location where = std::source_location::current()) {
+ return invoke<sum_over_shards_op>({}, nullptr, where, eval(x, where));
+}
+
+namespace detail {
+
+template <handle X>
+constexpr bool in_shards(const X& x) {
+ if constexpr (requires { x.owner(); })
+  return x.owner().in_shards;
+ else
+  return current_shards() != nullptr;
+}
+
+template <handle X>
+constexpr auto shard_extent(const X& values, extent size) {
+ const auto nothing = sum(zeros_like(values));
+ return eval(nothing + extent_number(nothing, size));
+}
+}
+
+namespace runtime {
+
+template <class T>
+struct kernel<sum_over_shards_op, T> {
+ static void run(const kernel_call& c) {
+  if (shard_group* const all = current_shards(); all != nullptr)
+   all->add(c.in[0], c.out[0]);
+  else if (c.in[0].bytes() > 0)
+   std::memcpy(c.out[0].data, c.in[0].data, c.in[0].bytes());
+ }
+};
+}
+}
 
 namespace tapegraph::ir {
 
@@ -19758,6 +19862,21 @@ private:
  std::unique_lock<std::recursive_mutex> lock_;
 };
 
+class device_pause {
+public:
+ explicit device_pause(device_runtime* d) : device_(d) {
+  if (device_ != nullptr) device_->turns().unlock();
+ }
+ device_pause(const device_pause&) = delete;
+ device_pause& operator=(const device_pause&) = delete;
+ ~device_pause() {
+  if (device_ != nullptr) device_->turns().lock();
+ }
+
+private:
+ device_runtime* device_;
+};
+
 inline device_runtime& runtime_of(device d) {
  check_available(d);
  return *tapegraph::detail::cuda_backend().open(d.index());
@@ -20276,6 +20395,10 @@ public:
   buffer_view number = values_[view_->inputs[index].node];
   number.data = numbers_.data() + index * static_cast<int>(runtime::alignment);
   runtime::store_scalar(number, value);
+ }
+
+ void copy_parameters(const basic_bound_program& other) {
+  std::memcpy(numbers_.data(), other.numbers_.data(), numbers_.size());
  }
 
  void set_variable(int index, void* data) {
@@ -36872,6 +36995,16 @@ struct batching_rule<matmul_op> {
  }
 };
 
+// ---- tapegraph/ops/shards/batching.hpp ----
+
+template <>
+struct batching_rule<sum_over_shards_op> {
+ template <class C, class X>
+ static constexpr auto apply(const C& c, const sum_over_shards_op::attributes& a, const X& x) {
+  return c.template run<sum_over_shards_op>(a, nullptr, c.whole(x));
+ }
+};
+
 inline constexpr int unbatched = std::numeric_limits<int>::min();
 
 template <class F, int... Axes>
@@ -43493,6 +43626,32 @@ constexpr auto gru_with_state(const Scope& scope, const X& x, const gru_layer_op
 }
 // ---- tapegraph/nn/layers/masking.hpp ----
 
+// ---- tapegraph/nn/layers/synchronized_normalization.hpp ----
+
+/// Batch normalization whose statistics are of the whole batch where a step is cut into shards. Not part of tapegraph.hpp:
+///
+///     auto h = tg::batch_normalization(scope / "norm", x, {.momentum = 0.9}, tg::synchronized);
+
+namespace tapegraph {
+
+/// Behind the options of batch normalization: mean and variance are those of all shards (Keras's synchronized=True, PyTorch's
+/// SyncBatchNorm).
+struct synchronized_t {};
+inline constexpr synchronized_t synchronized{};
+
+/// Like `batch_normalization`. The shards of a process run side by side, each with an arena of its own, and wait for each other five
+/// times a layer and step. Where nothing is cut the numbers are those of batch_normalization, bit for bit.
+template <class Scope, tensor_like X>
+constexpr auto batch_normalization(const Scope& scope, const X& x, const batch_normalization_options& o, synchronized_t,
+        std::source_location where = std::source_location::current()) {
+ return detail::normalized_batch(
+  scope, x, o, where, [&](const auto& values, const auto& input, const axes& leading) {
+   const auto count = detail::shard_extent(input, detail::reduced_size(input, leading));
+   const auto total = sum_over_shards(sum(values, leading, {}, where), where);
+   return total / sum_over_shards(count, where);
+  });
+}
+}
 // ---- tapegraph/nn/masked.hpp ----
 
 /// Values that carry a mask, formulas of them, and losses and metrics that look at it. nn/layers/masking.hpp has the layers.
@@ -43608,7 +43767,10 @@ template <handle V, handle M>
 constexpr V mean_of_counted(const V& values, const M& mask) {
  const M counts = mask_over(mask, shape_of(values).rank());
  const V total = sum(where(counts, values, 0)), steps = sum(where(counts, ones_like(values), 0));
- return eval(total / maximum(steps, 1));
+ if (!in_shards(values)) return eval(total / maximum(steps, 1));
+ const V records = shard_extent(values, shape_of(values)[0]);
+ const V all_records = sum_over_shards(records), all_steps = sum_over_shards(steps);
+ return eval(total * (all_records / records) / maximum(all_steps, 1));
 }
 
 template <class Loss>
@@ -43803,6 +43965,21 @@ constexpr auto batch_normalization(const Scope& scope, const masked<X, M>& x, co
    const auto counts = detail::mask_over(x.mask, shape_of(input).rank());
    const auto steps = sum(tapegraph::where(counts, ones_like(input), 0), leading, {}, where);
    return sum(tapegraph::where(counts, values, 0), leading, {}, where) / (steps + 1e-7);
+  }));
+}
+
+/// The same of all shards' steps that count.
+template <class Scope, class X, class M>
+constexpr auto batch_normalization(const Scope& scope, const masked<X, M>& x, const batch_normalization_options& o,
+        synchronized_t, std::source_location where = std::source_location::current()) {
+ if (!x.has_mask) return x.with(batch_normalization(scope, x.value, o, synchronized, where));
+ const auto added = [&](const auto& values) { return sum_over_shards(values, where); };
+ return x.with(detail::normalized_batch(
+  scope, x.value, o, where, [&](const auto& values, const auto& input, const axes& leading) {
+   const auto counts = detail::mask_over(x.mask, shape_of(input).rank());
+   const auto steps = added(sum(tapegraph::where(counts, ones_like(input), 0), leading, {}, where));
+   const auto total = added(sum(tapegraph::where(counts, values, 0), leading, {}, where));
+   return total / (steps + 1e-7);
   }));
 }
 

@@ -2,6 +2,7 @@
 
 #include <tapegraph/distributed/thread_exchange.hpp>
 #include <tapegraph/nn/layers/embedding.hpp>
+#include <tapegraph/nn/layers/synchronized_normalization.hpp>
 #include <tapegraph/nn/metrics/accuracy.hpp>
 #include <tapegraph/nn/sharded.hpp>
 
@@ -19,10 +20,17 @@ namespace td = tapegraph::distributed;
 
 namespace {
 
+template <bool Together>
 struct words_and_norm {
     constexpr auto operator()(auto scope, auto x) const {
         auto h = tg::flatten(tg::embedding(scope / "words", x, {.input_dim = 11, .output_dim = 4, .sparse = true}));
-        h = tg::dropout(scope / "drop", tg::batch_normalization(scope / "norm", h), {.rate = 0.2});
+        const auto normalized = [&] {
+            if constexpr (Together)
+                return tg::batch_normalization(scope / "norm", h, {}, tg::synchronized);
+            else
+                return tg::batch_normalization(scope / "norm", h);
+        };
+        h = tg::dropout(scope / "drop", normalized(), {.rate = 0.2});
         return tg::dense(scope / "score", h, {.units = 3});
     }
 };
@@ -35,10 +43,10 @@ tg::data::dataset texts() {
     set.add("words", words, {5}).add("label", labels);
     return set;
 }
-template <class Mode>
+template <class Mode, bool Together>
 std::string trained(td::exchange* ranks, int device) {
     auto model = tg::compile<Mode>(
-        words_and_norm{}, tg::spec<std::int32_t, tg::dyn, 5>{}, tg::sparse_softmax_cross_entropy{},
+        words_and_norm<Together>{}, tg::spec<std::int32_t, tg::dyn, 5>{}, tg::sparse_softmax_cross_entropy{},
         tg::adam{.learning_rate = 0.01}, tg::metrics{tg::sparse_categorical_accuracy{}},
         tg::sharded{.shards = 4, .options = {.seed = 4, .device = tg::device::cuda(device)}, .ranks = ranks});
     const tg::history h = model.fit(texts(), {.epochs = 4, .batch_size = 16, .verbose = 0});
@@ -60,7 +68,8 @@ std::string trained(td::exchange* ranks, int device) {
 
 } // namespace
 
-TEST_CASE("several devices in one process: the bits of one device, in both modes") {
+TEST_CASE_TEMPLATE("several devices in one process: the bits of one device, in both modes", Together, std::false_type,
+                   std::true_type) { // shards that wait for each other
 #ifdef TG_SIMT
     auto& machine = tg::cuda::driver::imitation::instance();
     const struct four_devices {
@@ -73,20 +82,22 @@ TEST_CASE("several devices in one process: the bits of one device, in both modes
     if (devices < 1) return;
     const auto compare = [&](auto mode) {
         using m = decltype(mode);
-        const std::string expected = trained<m>(nullptr, 0);
+        const std::string expected = trained<m, Together::value>(nullptr, 0);
         for (const int size : {1, 2, 4}) {
             CAPTURE(size);
             std::vector<std::string> found(static_cast<std::size_t>(size));
             td::run_ranks(size, [&](td::exchange& ranks) {
-                found[static_cast<std::size_t>(ranks.rank())] = trained<m>(&ranks, ranks.rank() % devices);
+                found[static_cast<std::size_t>(ranks.rank())] =
+                    trained<m, Together::value>(&ranks, ranks.rank() % devices);
             });
             for (const std::string& each : found) CHECK(each == expected);
         }
         // Ranks may share a device.
         if (devices < 2) return expected;
         std::vector<std::string> shared(2);
-        td::run_ranks(
-            2, [&](td::exchange& ranks) { shared[static_cast<std::size_t>(ranks.rank())] = trained<m>(&ranks, 1); });
+        td::run_ranks(2, [&](td::exchange& ranks) {
+            shared[static_cast<std::size_t>(ranks.rank())] = trained<m, Together::value>(&ranks, 1);
+        });
         CHECK(shared[0] == expected);
         CHECK(shared[1] == expected);
         return expected;

@@ -53,25 +53,32 @@ TEST_CASE("between threads nothing is allocated after the first steps") {
 
 namespace {
 
+template <bool Together>
 struct words {
     constexpr auto operator()(auto scope, auto x) const {
         auto h = tapegraph::flatten(
             tapegraph::embedding(scope / "words", x, {.input_dim = 11, .output_dim = 4, .sparse = true}));
-        h = tapegraph::batch_normalization(scope / "norm", tapegraph::dense(scope / "hidden", h, {.units = 300}));
+        h = tapegraph::dense(scope / "hidden", h, {.units = 300});
+        if constexpr (Together)
+            h = tapegraph::batch_normalization(scope / "norm", h, {}, tapegraph::synchronized);
+        else
+            h = tapegraph::batch_normalization(scope / "norm", h);
         return tapegraph::dense(scope / "score", h, {.units = 300});
     }
 };
 
 } // namespace
 
-TEST_CASE("a step that ranks share allocates nothing behind the first") {
+TEST_CASE_TEMPLATE("a step that ranks share allocates nothing behind the first", Together, std::false_type,
+                   std::true_type) { // shards that wait for each other
     const nn_test::thread_limit one(1);
     auto x = tapegraph::tensor<std::int32_t>::uninitialized({16, 5});
     for (int i = 0; i < 80; ++i) x.mutable_data()[i] = i * 7 % 11;
     const auto y = nn_test::classes(16, 300, 2);
     long during = -1;
     td::run_ranks(4, [&](td::exchange& mine) {
-        auto model = tapegraph::compile<tapegraph::graph>(words{}, tapegraph::spec<std::int32_t, tapegraph::dyn, 5>{},
+        auto model = tapegraph::compile<tapegraph::graph>(words<Together::value>{},
+                                                          tapegraph::spec<std::int32_t, tapegraph::dyn, 5>{},
                                                           tapegraph::sparse_softmax_cross_entropy{}, tapegraph::adam{},
                                                           tapegraph::sharded{.shards = 8, .ranks = &mine});
         for (int i = 0; i < 3; ++i) model.train_on_batch(x, y);

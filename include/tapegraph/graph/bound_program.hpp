@@ -97,6 +97,11 @@ public:
         runtime::store_scalar(number, value);
     }
 
+    /// Takes over the numbers of another program of the same view.
+    void copy_parameters(const basic_bound_program& other) {
+        std::memcpy(numbers_.data(), other.numbers_.data(), numbers_.size());
+    }
+
     /// Tells where a variable lives. Its extents are numbers of the program.
     void set_variable(int index, void* data) {
         buffer_view& target = values_[view_->variables[index].node];

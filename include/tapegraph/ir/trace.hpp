@@ -198,6 +198,7 @@ public:
     int groups = 0;
     int ordinals = 0;                   // random nodes numbered in tracing order
     bool training = true;               // what scope.training() answers
+    bool in_shards = false;             // the batch is cut: a mean over more than records is one over all shards
     bool differentiated = false;        // derivatives have been taken
     int trainings = 0;                  // steps of optimizers that a session's model has named so far
     std::uint64_t wanted_trainings = 0; // bit k: the run at hand takes step k

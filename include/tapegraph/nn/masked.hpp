@@ -6,6 +6,7 @@
 #include <tapegraph/ops/movement/fill.hpp>
 #include <tapegraph/ops/reduction/reduction.hpp>
 #include <tapegraph/ops/refusal.hpp>
+#include <tapegraph/ops/shards/sum_over_shards.hpp>
 
 /// Values that carry a mask, formulas of them, and losses and metrics that look at it. nn/layers/masking.hpp has the layers.
 
@@ -118,12 +119,16 @@ constexpr M mask_over(const M& mask, int rank) {
     return invoke<reshape_op>({}, &target, here, mask);
 }
 
-/// The mean of values [batch, time, ...] of the steps that count; 0 where none does.
+/// The mean of values [batch, time, ...] of the steps that count; 0 where none does. In a shard that is its part of the batch's mean,
+/// times how many shards of its size the batch has: what shards bring is weighted by their records.
 template <handle V, handle M>
 constexpr V mean_of_counted(const V& values, const M& mask) {
     const M counts = mask_over(mask, shape_of(values).rank());
     const V total = sum(where(counts, values, 0)), steps = sum(where(counts, ones_like(values), 0));
-    return eval(total / maximum(steps, 1));
+    if (!in_shards(values)) return eval(total / maximum(steps, 1));
+    const V records = shard_extent(values, shape_of(values)[0]);
+    const V all_records = sum_over_shards(records), all_steps = sum_over_shards(steps);
+    return eval(total * (all_records / records) / maximum(all_steps, 1));
 }
 
 /// One loss of one output with a mask: the mean over the steps that count, as in Keras. Weights of records multiply, and do not change

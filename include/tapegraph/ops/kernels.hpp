@@ -16,5 +16,6 @@
 #include <tapegraph/ops/random/kernel.hpp>
 #include <tapegraph/ops/reduction/kernel.hpp>
 #include <tapegraph/ops/reduction/softmax_kernel.hpp>
+#include <tapegraph/ops/shards/kernel.hpp>
 #include <tapegraph/runtime/kernel.hpp>
 #include <tapegraph/runtime/widened.hpp>

@@ -92,6 +92,22 @@ private:
     std::unique_lock<std::recursive_mutex> lock_;
 };
 
+/// While it lives, others may use the device of which this thread has one turn; null is the CPU.
+class device_pause {
+public:
+    explicit device_pause(device_runtime* d) : device_(d) {
+        if (device_ != nullptr) device_->turns().unlock();
+    }
+    device_pause(const device_pause&) = delete;
+    device_pause& operator=(const device_pause&) = delete;
+    ~device_pause() {
+        if (device_ != nullptr) device_->turns().lock();
+    }
+
+private:
+    device_runtime* device_;
+};
+
 /// The runtime of a GPU. Throws device_error with the reason where it cannot be used.
 inline device_runtime& runtime_of(device d) {
     check_available(d);

@@ -6,6 +6,7 @@
 #include <tapegraph/nn/layers/embedding.hpp>
 #include <tapegraph/nn/layers/layer.hpp>
 #include <tapegraph/nn/layers/normalization.hpp>
+#include <tapegraph/nn/layers/synchronized_normalization.hpp>
 #include <tapegraph/nn/masked.hpp>
 #include <tapegraph/ops/movement/slice.hpp>
 #include <tapegraph/ops/movement/view.hpp>
@@ -110,6 +111,21 @@ constexpr auto batch_normalization(const Scope& scope, const masked<X, M>& x, co
             const auto counts = detail::mask_over(x.mask, shape_of(input).rank());
             const auto steps = sum(tapegraph::where(counts, ones_like(input), 0), leading, {}, where);
             return sum(tapegraph::where(counts, values, 0), leading, {}, where) / (steps + 1e-7);
+        }));
+}
+
+/// The same of all shards' steps that count.
+template <class Scope, class X, class M>
+constexpr auto batch_normalization(const Scope& scope, const masked<X, M>& x, const batch_normalization_options& o,
+                                   synchronized_t, std::source_location where = std::source_location::current()) {
+    if (!x.has_mask) return x.with(batch_normalization(scope, x.value, o, synchronized, where));
+    const auto added = [&](const auto& values) { return sum_over_shards(values, where); };
+    return x.with(detail::normalized_batch(
+        scope, x.value, o, where, [&](const auto& values, const auto& input, const axes& leading) {
+            const auto counts = detail::mask_over(x.mask, shape_of(input).rank());
+            const auto steps = added(sum(tapegraph::where(counts, ones_like(input), 0), leading, {}, where));
+            const auto total = added(sum(tapegraph::where(counts, values, 0), leading, {}, where));
+            return total / (steps + 1e-7);
         }));
 }
 

@@ -156,7 +156,6 @@ class compiled_model<detail::sharded_mode<eager>, Model, Spec, Loss, Optimizer>
 
 public:
     compiled_model(const sharded& how, const Loss& loss, const Optimizer& optimizer) : base(how, loss, optimizer) {
-        detail::refuse_masks<Model, Spec>();
         static_assert(!detail::keeps_slices<Optimizer>,
                       "zero_redundancy: in eager mode every rank has the optimizer's state whole; take graph mode");
     }
@@ -191,34 +190,40 @@ private:
         const typename base::metric_guard metrics(*this);
         this->begin_shards();
         differentiated found;
-        int skipped = 0; // no records, no values
-        const int first = this->first_shard(), end = first + this->own_shards();
-        const auto run = [&](const detail::shard_range& range, int shard) {
+        const std::vector<int>& live = this->live_shards(records);
+        const std::size_t last = live.empty() ? 0 : live.size() - 1;
+        contexts_.resize(last);
+        int next = 0; // of this rank's shards, the first that has not been added
+        // A rank without records runs one, for what others wait for, and to see which variables there are.
+        this->turns().run(this->own_shards(), live, live.empty(), runtime::current_runtime(), [&](int k) {
+            const auto number = static_cast<std::size_t>(k);
+            const int shard = live.empty() ? 0 : live[number];
+            const detail::shard_range range =
+                live.empty() ? detail::shard_range(records, 0, static_cast<int>(records))
+                             : detail::shard_range(records, this->first_shard() + shard, this->shards_);
             const double share = static_cast<double>(range.count) / static_cast<double>(records);
             buffer_view cut[count];
             detail::cut_columns(columns, count, range, cut);
-            this->context_.variables = &this->variables_;
-            this->context_.begin(true, detail::random_of_shard(this->options_.seed, this->step_, shard));
-            const detail::random_scope draws(this->context_.random);
-            found = this->template differentiate<Scaled>(this->context_, cut, share);
-            return share;
-        };
-        for (int s = first; s < end; ++s) {
-            const detail::shard_range range(records, s, this->shards_);
-            if (range.count == 0) {
-                ++skipped;
-                continue;
-            }
-            const double share = run(range, s);
-            this->add_shard(this->context_, {found.result, found.gradients, found.targets.size()}, share, skipped);
-            skipped = 0;
-        }
-        if (skipped == end - first) run(detail::shard_range(records, 0, 1), first); // which variables it has, no more
-        this->end_shards(skipped);
+            eager_context& context = number == last ? this->context_ : contexts_[number];
+            context.variables = &this->variables_;
+            context.begin(true, detail::random_of_shard(this->options_.seed, this->step_, this->first_shard() + shard));
+            const detail::random_scope draws(context.random);
+            differentiated mine = this->template differentiate<Scaled>(context, cut, share);
+            if (!live.empty())
+                this->add_shard(context, {mine.result, mine.gradients, mine.targets.size()}, share, shard - next);
+            next = shard + 1;
+            if (number == last)
+                found = std::move(mine);
+            else
+                context.begin(false, {}); // forgets what it would have updated
+        });
+        this->end_shards(live.empty() ? this->own_shards() : this->own_shards() - next);
         this->take_sums(this->context_, found.gradients, found.targets.size());
         found.result = this->measured();
         return found;
     }
+
+    std::vector<eager_context> contexts_; // of all shards but the last
 };
 
 } // namespace tapegraph

@@ -26,13 +26,13 @@ class compiled_model<detail::sharded_mode<graph>, Model, Spec, Loss, Optimizer>
 
 public:
     compiled_model(const sharded& how, const Loss& loss, const Optimizer& optimizer) : base(how, loss, optimizer) {
-        detail::refuse_masks<Model, Spec>();
         static_assert(!base::placed, "shards: a step is cut by records; with_device cannot place parts of it, too");
     }
 
-    /// Bytes of a shard's arena, the update's and the sums over shards; known behind the first step.
+    /// Bytes of a shard's arena (of all shards' that run side by side), the update's and the sums over shards; known behind the first
+    /// step.
     std::size_t arena_bytes() const {
-        return (this->training_ ? this->training_->arena_bytes() : 0) +
+        return (this->training_ ? this->training_->arena_bytes() : 0) + this->bytes_beside() +
                (this->update_ ? this->update_->arena_bytes() : 0) + this->shard_sum_bytes();
     }
     const ir::program_view& training_view() const { return program_of<shard>(); }

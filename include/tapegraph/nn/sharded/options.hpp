@@ -30,15 +30,6 @@ namespace detail {
 template <class Mode>
 struct sharded_mode {};
 
-/// The mean over the steps that count is of the whole batch: how much a shard's mean counts is not known before all shards have run.
-template <class Model, class Spec>
-constexpr void refuse_masks() {
-    static_assert(
-        !has_masks<decltype(ir::trace_model<Model, Spec>(std::declval<ir::trace&>()))>,
-        "shards: the loss of an output with a mask is a mean over the steps that count, not over records; take "
-        "x.value, and weights of records for what does not count");
-}
-
 inline constexpr int most_shards = 32768;
 
 template <class = void>

@@ -6,6 +6,7 @@
 #include <tapegraph/nn/sharded/options.hpp>
 #include <tapegraph/nn/sharded/rows.hpp>
 #include <tapegraph/nn/sharded/sums.hpp>
+#include <tapegraph/nn/sharded/turns.hpp>
 #include <tapegraph/nn/trainer.hpp>
 
 #include <array>
@@ -128,6 +129,18 @@ protected:
         if (ranks_ != nullptr) over_ranks_->wait_all(sums_);
     }
 
+    /// Which of this rank's shards have records, counted from its first.
+    const std::vector<int>& live_shards(std::int64_t records) {
+        live_.clear();
+        for (int s = 0; s < own_shards(); ++s)
+            if (shard_range(records, first_shard() + s, shards_).count > 0) live_.push_back(s);
+        return live_;
+    }
+    shard_turns& turns() {
+        if (!turns_) turns_ = std::make_unique<shard_turns>(ranks_);
+        return *turns_;
+    }
+
     distributed::exchange* ranks_;
     std::optional<basic_rank_sums<>> over_ranks_;
     basic_rank_rows<> rows_over_ranks_;
@@ -136,6 +149,9 @@ protected:
     int shards_;
 
 private:
+    std::vector<int> live_;
+    std::unique_ptr<shard_turns> turns_; // by pointer: models move
+
     void agree_at_start(batch_columns columns, std::size_t count) const {
         std::uint64_t weights = 0, batch = 0;
         const auto bytes_of = [](const void* data, std::size_t size) {

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <tapegraph/nn/outputs.hpp>
 #include <tapegraph/nn/training.hpp>
 
 #include <string_view>
+#include <type_traits>
 
 /// A training step in two programs: one computes what a shard of the batch adds to the step, the other takes the sums over all shards
 /// and updates the variables.
@@ -30,11 +32,23 @@ constexpr graph_node shared_loss(trace& t, const graph_node& loss, const graph_n
     return eval(loss * tapegraph::detail::as_type_of(loss, share));
 }
 
+/// The model with its loss, where the mean over the steps that count is one over all shards.
+template <class Model, class Spec, class Loss>
+struct masked_shard_trace {
+    static constexpr void build(trace& t) {
+        t.in_shards = true;
+        forward_trace<Model, Spec, Loss>::build(t);
+    }
+};
+
 /// The model on a shard and the gradients of its share of the loss. Means over records are what shards are weighted for: the sum of
 /// n_v / n times the mean over n_v records is the mean over all n.
 template <class Model, class Spec, class Loss, bool Scaled>
 struct shard_gradient_trace {
-    using previous = forward_trace<Model, Spec, Loss>;
+    static constexpr bool masked =
+        tapegraph::detail::has_masks<decltype(trace_model<Model, Spec>(std::declval<trace&>()))>;
+    using previous =
+        std::conditional_t<masked, masked_shard_trace<Model, Spec, Loss>, forward_trace<Model, Spec, Loss>>;
     static constexpr void build(trace& t) {
         t.scope = 0;
         const graph_node share(&t, t.input("share", dtype::f64, {}, true));

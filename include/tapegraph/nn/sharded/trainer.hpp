@@ -4,6 +4,8 @@
 #include <tapegraph/nn/sharded/order.hpp>
 #include <tapegraph/nn/sharded/owner.hpp>
 #include <tapegraph/nn/sharded/traces.hpp>
+#include <tapegraph/nn/sharded/values.hpp>
+#include <tapegraph/ops/shards/sum_over_shards.hpp>
 
 #include <cstring>
 #include <memory>
@@ -31,16 +33,14 @@ protected:
         if (!update_) update_ = std::make_unique<ir::program>(awaiting(program));
         return *update_;
     }
+    /// Bytes of the programs of shards that run side by side, behind the first.
+    std::size_t bytes_beside() const;
     /// Metrics begin the step with what they had, and what the shards have measured.
     void add_metrics();
 
     step_result measured() const;
     void feed_rows(ir::program& p);
 
-    struct folded_value {
-        int variable, sum, of; ///< in the shard's program; in the sums; whose (-1: nobody's)
-        std::string_view kind;
-    };
     std::vector<folded_value> folded_;
     std::unique_ptr<ir::program> update_;
 
@@ -60,21 +60,31 @@ private:
         }
     }
     void connect_shard(ir::program& p);
-    // On a device what a shard adds up is written there, in the same place for each, and brought home behind it: the tree is the CPU's.
-    struct device_values {
-        std::vector<std::unique_ptr<ir::memory_block>> of;
-        std::unique_ptr<ir::memory_block> zeros;
-        std::vector<runtime::device_runtime::piece> pieces;
-    };
+    void feed_shard(ir::program& p, const shard_range& range, std::int64_t records);
+    void add_shard(ir::program& p, int shard, std::int64_t records);
+    void add_shards_in_turns(ir::program& p, std::int64_t records);
+    void add_rows(const ir::program& p);
+
     void make_device_values(ir::program& p);
-    void bring_home(ir::program& p);
+
+    // A shard beside the first, with a program of its own.
+    struct lane {
+        std::unique_ptr<ir::program> program;
+        shard_values values;
+    };
+    ir::program& program_of(std::size_t number, ir::program& first);
 
     runtime::arena zeros_; // what metrics have measured before the shard
-    device_values on_device_;
+    std::unique_ptr<ir::memory_block> device_zeros_;
+    shard_values on_device_;
+    std::vector<lane> lanes_; // by shard; the first one's program is the model's
+    buffer_view columns_[column_match::most];
+    std::size_t column_count_ = 0;
     std::unique_ptr<reordered_view> update_order_;
     std::vector<std::vector<int>> awaited_;                             // by call of the update: buckets
     const ir::program_view *folded_in_ = nullptr, *ready_in_ = nullptr; // whose numbers these are; whose order of sums
     int share_ = -1;
+    bool in_turns_ = false; // shards of this program wait for each other
 };
 
 template <class X>
@@ -83,6 +93,9 @@ void basic_sharded_trainer<X>::find_folded(const ir::program_view& view) {
     folded_in_ = &view;
     for (int i = 0; i < view.inputs.size(); ++i)
         if (view.inputs[i].scalar_parameter && view.inputs[i].name == "share") share_ = i;
+    in_turns_ = false;
+    for (const ir::step_entry& step : view.steps)
+        in_turns_ = in_turns_ || view.nodes[step.node].is(ir::descriptor_of<sum_over_shards_op>);
     if (ready_in_ != nullptr) { // without a scale of the loss, or with one: what is added up has other numbers there
         auto next = folded_.begin();
         for (int i = 0; i < view.variables.size(); ++i)
@@ -118,32 +131,34 @@ template <class X>
 void basic_sharded_trainer<X>::connect_shard(ir::program& p) {
     for (int i = 0; i < variables_.size() && i < p.view().variables.size() - static_cast<int>(folded_.size()); ++i) {
         const variable& v = variables_.at(i);
-        void* const nothing = p.device() == nullptr ? zeros_.data() : on_device_.zeros->data();
+        void* const nothing = p.device() == nullptr ? zeros_.data() : device_zeros_->data();
         p.set_variable(i, v.metric_state() ? nothing : v.data().view_on(p.device()).data);
     }
 }
 
 template <class X>
 void basic_sharded_trainer<X>::make_device_values(ir::program& p) {
-    if (p.device() == nullptr || on_device_.zeros) return;
-    on_device_.zeros = std::make_unique<ir::memory_block>();
-    on_device_.zeros->reserve(p.device(), zeros_.size(), "metrics before a shard");
-    p.device()->upload(on_device_.zeros->data(), zeros_.data(), zeros_.size());
-    for (const folded_value& f : folded_) {
-        const auto& n = p.view().nodes[p.view().variables[f.variable].node];
-        std::size_t bytes = size_of(n.type);
-        for (int axis = 0; axis < n.rank; ++axis) bytes *= static_cast<std::size_t>(p.view().pool[n.dims + axis]);
-        on_device_.of.push_back(std::make_unique<ir::memory_block>());
-        on_device_.of.back()->reserve(p.device(), bytes + 1, "sum over shards");
-        on_device_.pieces.push_back({nullptr, on_device_.of.back()->data(), bytes});
-    }
+    if (p.device() == nullptr || device_zeros_) return;
+    device_zeros_ = std::make_unique<ir::memory_block>();
+    device_zeros_->reserve(p.device(), zeros_.size(), "metrics before a shard");
+    p.device()->upload(device_zeros_->data(), zeros_.data(), zeros_.size());
+    on_device_.make(folded_, p);
 }
 
 template <class X>
-void basic_sharded_trainer<X>::bring_home(ir::program& p) {
-    if (p.device() == nullptr) return;
-    for (std::size_t i = 0; i < folded_.size(); ++i) on_device_.pieces[i].to = sums_.target(folded_[i].sum);
-    p.device()->bring_to_host(on_device_.pieces.data(), static_cast<int>(on_device_.pieces.size()));
+void basic_sharded_trainer<X>::feed_shard(ir::program& p, const shard_range& range, std::int64_t records) {
+    buffer_view cut[column_match::most];
+    cut_columns(columns_, column_count_, range, cut);
+    int next = 0;
+    for (int i = 0; i < p.view().inputs.size(); ++i)
+        if (!p.view().inputs[i].scalar_parameter) p.set_input(i, cut[next++]);
+    p.set_parameter(share_, static_cast<double>(range.count) / static_cast<double>(records));
+}
+
+template <class X>
+void basic_sharded_trainer<X>::add_rows(const ir::program& p) {
+    for (int k = 0; k + 1 < p.view().outputs.size(); k += 2)
+        rows_.add(static_cast<std::size_t>(k / 2), p.output(k), p.output(k + 1));
 }
 
 template <class X>
@@ -152,39 +167,88 @@ void basic_sharded_trainer<X>::add_shards(ir::program& p, batch_columns columns)
     set_frozen(p);
     make_device_values(p);
     connect_shard(p);
-    buffer_view cut[column_match::most];
-    std::size_t count = 0;
-    for (const ir::input_entry& input : p.view().inputs) count += input.scalar_parameter ? 0 : 1;
-    const std::int64_t records = begin_step(columns, count, p.view().outputs.size() < 2); // no rows
+    column_count_ = 0;
+    for (const ir::input_entry& input : p.view().inputs) column_count_ += input.scalar_parameter ? 0 : 1;
+    const std::int64_t records = begin_step(columns, column_count_, p.view().outputs.size() < 2); // no rows
+    std::copy_n(columns, column_count_, columns_);
     sums_.begin(own_shards());
     rows_.begin();
-    for (int s = first_shard(); s < first_shard() + own_shards(); ++s) {
-        const shard_range range(records, s, shards_);
-        if (range.count == 0) {
-            sums_.skip();
-            continue;
-        }
-        cut_columns(columns, count, range, cut);
-        int next = 0;
-        for (int i = 0; i < p.view().inputs.size(); ++i)
-            if (!p.view().inputs[i].scalar_parameter) p.set_input(i, cut[next++]);
-        p.set_parameter(share_, static_cast<double>(range.count) / static_cast<double>(records));
-        for (std::size_t i = 0; i < folded_.size(); ++i)
-            p.set_variable(folded_[i].variable,
-                           p.device() == nullptr ? sums_.target(folded_[i].sum) : on_device_.of[i]->data());
-        const random_state random = random_of_shard(options_.seed, step_, s);
-        const bool watched =
-            ranks_ != nullptr && p.device() == nullptr && sums_.at_last_shard() && &p.view() == ready_in_;
-        if (watched)
-            run_last(p, random);
-        else
-            p.run(random, options_.check_finite);
-        bring_home(p);
-        for (int k = 0; k + 1 < p.view().outputs.size(); k += 2)
-            rows_.add(static_cast<std::size_t>(k / 2), p.output(k), p.output(k + 1));
-        watched ? sums_.folded() : sums_.next();
-    }
+    if (in_turns_)
+        add_shards_in_turns(p, records);
+    else
+        for (int s = first_shard(); s < first_shard() + own_shards(); ++s) add_shard(p, s, records);
     sum_over_ranks();
+}
+
+template <class X>
+void basic_sharded_trainer<X>::add_shard(ir::program& p, int shard, std::int64_t records) {
+    const shard_range range(records, shard, shards_);
+    if (range.count == 0) return sums_.skip();
+    feed_shard(p, range, records);
+    for (std::size_t i = 0; i < folded_.size(); ++i)
+        p.set_variable(folded_[i].variable, p.device() == nullptr ? sums_.target(folded_[i].sum) : on_device_.at(i));
+    const random_state random = random_of_shard(options_.seed, step_, shard);
+    const bool watched = ranks_ != nullptr && p.device() == nullptr && sums_.at_last_shard() && &p.view() == ready_in_;
+    if (watched)
+        run_last(p, random);
+    else
+        p.run(random, options_.check_finite);
+    if (p.device() != nullptr) on_device_.take(folded_, sums_, p);
+    add_rows(p);
+    watched ? sums_.folded() : sums_.next();
+}
+
+// The program of a shard beside the first, with the first one's numbers.
+template <class X>
+ir::program& basic_sharded_trainer<X>::program_of(std::size_t number, ir::program& first) {
+    while (lanes_.size() <= number) lanes_.emplace_back();
+    lane& mine = lanes_[number];
+    mine.values.make(folded_, first);
+    if (number == 0) return first;
+    if (!mine.program || &mine.program->view() != &first.view())
+        mine.program = std::make_unique<ir::program>(first.view(), first.device());
+    mine.program->copy_parameters(first);
+    connect_shard(*mine.program);
+    return *mine.program;
+}
+
+// Shards that wait for each other: each has a program, and memory for what it adds up, and they end in their order.
+template <class X>
+void basic_sharded_trainer<X>::add_shards_in_turns(ir::program& p, std::int64_t records) {
+    if (ranks_ != nullptr) over_ranks_->open(sums_); // channels open in the same order on a rank without records
+    const std::vector<int>& live = live_shards(records);
+    if (own_shards() == 1 && !live.empty())
+        return turns().run(1, live, false, p.device(), [&](int) { add_shard(p, first_shard(), records); });
+    const bool idle = live.empty();
+    for (std::size_t k = 0; k == 0 || k < live.size(); ++k) {
+        ir::program& mine = program_of(k, p);
+        feed_shard(mine,
+                   idle ? shard_range(records, 0, static_cast<int>(records))
+                        : shard_range(records, first_shard() + live[k], shards_),
+                   records);
+        for (std::size_t i = 0; i < folded_.size(); ++i) mine.set_variable(folded_[i].variable, lanes_[k].values.at(i));
+    }
+    int next = 0;
+    turns().run(own_shards(), live, idle, p.device(), [&](int k) {
+        const auto number = static_cast<std::size_t>(k);
+        ir::program& mine = k == 0 ? p : *lanes_[number].program;
+        const int shard = idle ? 0 : live[number];
+        mine.run(random_of_shard(options_.seed, step_, first_shard() + shard), options_.check_finite && !idle);
+        if (idle) return;
+        for (; next < shard; ++next) sums_.skip();
+        lanes_[number].values.take(folded_, sums_, mine);
+        add_rows(mine);
+        sums_.next();
+        ++next;
+    });
+    for (; next < own_shards(); ++next) sums_.skip();
+}
+
+template <class X>
+std::size_t basic_sharded_trainer<X>::bytes_beside() const {
+    std::size_t bytes = 0;
+    for (const lane& each : lanes_) bytes += each.program ? each.program->arena_bytes() : 0;
+    return bytes;
 }
 
 // The last shard: what it completes starts behind the call that does.

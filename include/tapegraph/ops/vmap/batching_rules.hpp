@@ -6,4 +6,5 @@
 #include <tapegraph/ops/gather/batching.hpp>
 #include <tapegraph/ops/movement/batching.hpp>
 #include <tapegraph/ops/product/batching.hpp>
+#include <tapegraph/ops/shards/batching.hpp>
 #include <tapegraph/ops/vmap/batching.hpp>

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <tapegraph/core/call.hpp>
+
+/// What the shards of a step have in common while they run.
+
+namespace tapegraph {
+
+/// The shards of a batch, as one of them sees the others.
+class shard_group {
+public:
+    /// `out`: the sum of what all shards bring to their call of the same number. Returns when all have come.
+    virtual void add(const buffer_view& in, const buffer_view& out) = 0;
+
+protected:
+    ~shard_group() = default;
+};
+
+namespace detail {
+inline shard_group*& shards_of_thread() {
+    static constinit thread_local shard_group* current = nullptr;
+    return current;
+}
+} // namespace detail
+
+/// The group of the shard that this thread runs; null where nothing is cut.
+inline shard_group* current_shards() { return detail::shards_of_thread(); }
+
+/// While it lives, this thread runs a shard of a group.
+class shard_scope {
+public:
+    explicit shard_scope(shard_group* group) : before_(current_shards()) { detail::shards_of_thread() = group; }
+    shard_scope(const shard_scope&) = delete;
+    shard_scope& operator=(const shard_scope&) = delete;
+    ~shard_scope() { detail::shards_of_thread() = before_; }
+
+private:
+    shard_group* before_;
+};
+
+} // namespace tapegraph

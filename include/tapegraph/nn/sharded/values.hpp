@@ -1,0 +1,51 @@
+#pragma once
+
+#include <tapegraph/graph/program.hpp>
+#include <tapegraph/nn/sharded/sums.hpp>
+
+#include <cstring>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+namespace tapegraph::detail {
+
+/// A value that shards add up.
+struct folded_value {
+    int variable, sum, of; ///< in the shard's program; in the sums; whose (-1: nobody's)
+    std::string_view kind;
+};
+
+/// What a shard adds up, where it cannot be written where it is added: on a device, from which values are brought home behind the shard
+/// (the tree is the CPU's), and of shards that run side by side.
+template <class = void>
+class basic_shard_values {
+public:
+    /// Memory where the program runs, the first time.
+    void make(const std::vector<folded_value>& folded, const ir::program& p) {
+        if (!of_.empty()) return;
+        for (const folded_value& f : folded) {
+            const auto& n = p.view().nodes[p.view().variables[f.variable].node];
+            std::size_t bytes = size_of(n.type);
+            for (int axis = 0; axis < n.rank; ++axis) bytes *= static_cast<std::size_t>(p.view().pool[n.dims + axis]);
+            of_.push_back(std::make_unique<ir::memory_block>());
+            of_.back()->reserve(p.device(), bytes + 1, "sum over shards");
+            pieces_.push_back({nullptr, of_.back()->data(), bytes});
+        }
+    }
+    void* at(std::size_t number) const { return of_[number]->data(); }
+    /// To where the shard at work is added.
+    void take(const std::vector<folded_value>& folded, const shard_sums& sums, const ir::program& p) {
+        for (std::size_t i = 0; i < folded.size(); ++i) pieces_[i].to = sums.target(folded[i].sum);
+        if (p.device() != nullptr) return p.device()->bring_to_host(pieces_.data(), static_cast<int>(pieces_.size()));
+        for (const auto& each : pieces_)
+            if (each.bytes > 0) std::memcpy(each.to, each.from, each.bytes);
+    }
+
+private:
+    std::vector<std::unique_ptr<ir::memory_block>> of_;
+    std::vector<runtime::device_runtime::piece> pieces_;
+};
+using shard_values = basic_shard_values<>;
+
+} // namespace tapegraph::detail
