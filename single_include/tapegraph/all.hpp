@@ -18157,7 +18157,7 @@ private:
 
 namespace tapegraph::detail {
 
-enum class parameter_request : std::int64_t { pull = 1, push = 2, leave = 3 };
+enum class parameter_request : std::int64_t { pull = 1, push = 2, leave = 3, state = 4 };
 
 struct parameter_header {
  parameter_request what = parameter_request::pull;
@@ -18173,13 +18173,18 @@ public:
   bool synchronous = true;
   std::int64_t max_staleness = -1;
  };
+ struct functions {
+  std::function<void(std::span<const std::byte>, std::span<std::byte>)> apply;
+  std::function<void(std::span<std::byte>)> state;
+  std::size_t state_bytes = 0;
+ };
  basic_parameter_service(distributed::exchange& ranks, std::vector<int> workers, std::vector<std::byte> weights,
-       rules how, std::function<void(std::span<const std::byte>, std::span<std::byte>)> apply)
-  : ranks_(&ranks), how_(how), weights_(std::move(weights)), apply_(std::move(apply)), clients_(workers.size()) {
+       rules how, functions calls)
+  : ranks_(&ranks), how_(how), weights_(std::move(weights)), calls_(std::move(calls)), clients_(workers.size()) {
   for (std::size_t w = 0; w < workers.size(); ++w) {
    clients_[w].rank = workers[w];
    clients_[w].pushed.resize(weights_.size());
-   clients_[w].given.resize(weights_.size());
+   clients_[w].given.resize(std::max(weights_.size(), calls_.state_bytes));
   }
  }
  basic_parameter_service(const basic_parameter_service&) = delete;
@@ -18195,6 +18200,8 @@ public:
   await([this] { return all_replied(); });
   for (client& each : clients_) give(each);
   await([this] { return all_replied(); });
+  for (client& each : clients_) give_state(each);
+  await([this] { return all_replied(); });
  }
  std::int64_t updates() const { return updates_; }
 
@@ -18205,7 +18212,7 @@ private:
   distributed::request heard, block, reply;
   std::vector<std::byte> pushed, given;
   std::int64_t steps = 0;
-  bool waits = false, left = false;
+  bool waits = false, wants_state = false, left = false;
  };
  template <class Done>
  void await(const Done& done) {
@@ -18229,7 +18236,14 @@ private:
  void give(client& c) {
   std::memcpy(c.given.data(), weights_.data(), weights_.size());
   c.waits = false;
-  c.reply = ranks_->start(c.rank, c.given, {}, parameter_pull_channel, "parameter server, weights");
+  c.reply = ranks_->start(c.rank, {c.given.data(), weights_.size()}, {}, parameter_pull_channel,
+        "parameter server, weights");
+ }
+ void give_state(client& c) {
+  const std::span<std::byte> state(c.given.data(), calls_.state_bytes);
+  calls_.state(state);
+  c.waits = c.wants_state = false;
+  c.reply = ranks_->start(c.rank, state, {}, parameter_pull_channel, "parameter server, the optimizer's state");
  }
  bool all_left() const {
   for (const client& each : clients_)
@@ -18250,7 +18264,7 @@ private:
   return c.header.step - slowest <= how_.max_staleness;
  }
  void update(client& c) {
-  apply_(c.pushed, weights_);
+  calls_.apply(c.pushed, weights_);
   ++updates_;
   ++c.steps;
   ranks_->set_step(updates_);
@@ -18270,7 +18284,7 @@ private:
     something = true;
    }
    if (c.waits && !c.reply.valid() && may_have(c)) {
-    give(c);
+    c.wants_state ? give_state(c) : give(c);
     listen(c);
     something = true;
    }
@@ -18281,6 +18295,7 @@ private:
  void hear(client& c) {
   switch (c.header.what) {
   case parameter_request::pull: c.waits = true; break;
+  case parameter_request::state: c.waits = c.wants_state = true; break;
   case parameter_request::push:
    c.block = ranks_->start(c.rank, {}, c.pushed, parameter_push_channel, "parameter server, gradients");
    break;
@@ -18295,7 +18310,7 @@ private:
  distributed::exchange* ranks_;
  rules how_;
  std::vector<std::byte> weights_;
- std::function<void(std::span<const std::byte>, std::span<std::byte>)> apply_;
+ functions calls_;
  std::vector<client> clients_;
  std::int64_t updates_ = 0;
  std::size_t first_ = 0;
@@ -18327,12 +18342,21 @@ namespace detail {
 struct held_variable {
  int variable;
  std::size_t offset, bytes;
+ bool assigned = false;
 };
 
 struct parameter_plan {
- std::vector<std::vector<held_variable>> held;
- std::vector<std::size_t> bytes;
- std::string text;               ///< "hidden/kernel=0;..."
+ struct block {
+  std::vector<held_variable> held;
+  std::size_t bytes = 0;
+  void add(int variable, std::size_t size, bool assigned = false) {
+   held.push_back({variable, bytes, size, assigned});
+   bytes += (size + 7) / 8 * 8;
+  }
+ };
+ std::vector<block> variables;
+ std::vector<block> states;
+ std::string text;             ///< "hidden/kernel=0;..."
 };
 
 template <class = void>
@@ -18364,9 +18388,6 @@ parameter_plan plan_parameters(const variable_list& variables, const server& whe
  for (std::size_t i = 0; i < place.size(); ++i) {
   const variable& v = variables.at(static_cast<int>(i));
   if (v.optimizer_state() || v.metric_state() || v.frozen()) continue;
-  if (!v.trainable())
-   throw argument_error("parameter_servers: '" + v.path() +
-        "' is assigned by steps, not by an optimizer; workers push gradients alone");
   std::string named = v.task();
   for (std::size_t k = 0; k < options.placed.size(); ++k) {
    if (!path_matches(options.placed[k].first, v.path())) continue;
@@ -18390,13 +18411,22 @@ parameter_plan plan_parameters(const variable_list& variables, const server& whe
   place[i] = static_cast<int>(least - load.begin());
   *least += bytes_of(i);
  }
- parameter_plan plan{std::vector<std::vector<held_variable>>(servers), std::vector<std::size_t>(servers), {}};
+ parameter_plan plan{std::vector<parameter_plan::block>(servers), std::vector<parameter_plan::block>(servers), {}};
  for (std::size_t i = 0; i < place.size(); ++i) {
   if (place[i] < 0) continue;
-  const auto to = static_cast<std::size_t>(place[i]);
-  plan.held[to].push_back({static_cast<int>(i), plan.bytes[to], bytes_of(i)});
-  plan.bytes[to] += (bytes_of(i) + 7) / 8 * 8;
-  plan.text += variables.at(static_cast<int>(i)).path() + "=" + std::to_string(place[i]) + ";";
+  const variable& v = variables.at(static_cast<int>(i));
+  plan.variables[static_cast<std::size_t>(place[i])].add(static_cast<int>(i), bytes_of(i), !v.trainable());
+  plan.text += v.path() + "=" + std::to_string(place[i]) + ";";
+ }
+ for (std::size_t i = 0; i < place.size();
+  ++i) {
+  const variable& v = variables.at(static_cast<int>(i));
+  if (!v.optimizer_state()) continue;
+  int at = servers == 1 ? 0 : -1;
+  for (std::size_t k = 0; k < place.size(); ++k)
+   if (place[k] >= 0 && v.path().substr(0, v.path().rfind('/')) == variables.at(static_cast<int>(k)).path())
+    at = place[k];
+  if (at >= 0) plan.states[static_cast<std::size_t>(at)].add(static_cast<int>(i), bytes_of(i));
  }
  return plan;
 }
@@ -18440,18 +18470,20 @@ public:
   if (of.worker_ranks().empty()) throw argument_error("parameter_servers: the cluster has no task that computes");
   check_shared();
   std::uint64_t weights = 0;
-  for (const auto& held : plan_.held)
-   for (const detail::held_variable& v : held)
-    weights = distributed::hash_values(
-     {static_cast<const std::byte*>(variable_of(v).data().read()), v.bytes}, weights);
+  for (const auto* const blocks : {&plan_.variables, &plan_.states})
+   for (const detail::parameter_plan::block& each : *blocks)
+    for (const detail::held_variable& v : each.held)
+     weights = distributed::hash_values(
+      {static_cast<const std::byte*>(variable_of(v).data().read()), v.bytes}, weights);
   distributed::agree(of.ranks(), {distributed::agreed_value("parameter servers", plan_.text),
           distributed::agreed_value("synchronous", options.synchronous ? "yes" : "no"),
           distributed::agreed_value("staleness", std::to_string(options.max_staleness)),
+          distributed::agreed_value("step", std::to_string(model.step())),
           distributed::agreed_field{"weights", weights}});
   if (of.task().job == "ps")
    of.serve([this, optimizer] { serve(optimizer); });
   else
-   for (const std::size_t bytes : plan_.bytes) blocks_.emplace_back(bytes);
+   for (const auto& each : plan_.variables) blocks_.emplace_back(each.bytes);
  }
  parameter_servers(const parameter_servers&) = delete;
  parameter_servers& operator=(const parameter_servers&) = delete;
@@ -18479,14 +18511,26 @@ public:
   for (std::size_t p = 0; p < blocks_.size(); ++p) say(p, detail::parameter_request::pull);
   read_weights();
  }
- /// Gives gradients to the servers, which update; the model has made a step.
+ /// The model's optimizer state becomes the servers', where its optimizer is theirs: before it is saved with
+ /// `{.everything = true}`. In synchronous steps that after all steps so far. finish() does it, too.
+ void pull_state() {
+  check_worker("pull_state");
+  for (std::size_t p = 0; p < blocks_.size(); ++p) say(p, detail::parameter_request::state);
+  read_state();
+ }
+ /// Gives gradients to the servers, which update, and what the step would assign; the model has made a step.
  void push(const gradient_list& gradients) {
   check_worker("push");
   ++pushed_;
   if (!options_.synchronous || server_->workers()->rank() == 0)
    for (std::size_t p = 0; p < blocks_.size(); ++p) {
-    for (const detail::held_variable& v : plan_.held[p])
-     std::memcpy(blocks_[p].data() + v.offset, gradients[variable_of(v).path()].read(), v.bytes);
+    for (const detail::held_variable& v : plan_.variables[p].held) {
+     std::byte* const to = blocks_[p].data() + v.offset;
+     if (v.assigned)
+      put_assigned(v, gradients, to);
+     else
+      std::memcpy(to, gradients[variable_of(v).path()].read(), v.bytes);
+    }
     say(p, detail::parameter_request::push);
     distributed::request sent =
      ranks().start(server_->server_ranks()[p], blocks_[p], {}, detail::parameter_push_channel,
@@ -18496,12 +18540,13 @@ public:
   model_->set_step(model_->step() + 1);
   ranks().set_step(model_->step());
  }
- /// The end of this worker's steps. Waits for the others, then the model has the last weights, the same on every worker.
+ /// The end of this worker's steps. Waits for the others, then the model has the last weights and state, the same on every worker.
  void finish() {
   check_worker("finish");
   finished_ = true;
   for (std::size_t p = 0; p < blocks_.size(); ++p) say(p, detail::parameter_request::leave);
   read_weights();
+  read_state();
  }
  /// Who holds what: "hidden/kernel=0;out/kernel=1;", numbers of tasks of job "ps".
  const std::string& text() const { return plan_.text; }
@@ -18534,45 +18579,99 @@ private:
  }
  void read_weights() {
   for (std::size_t p = 0; p < blocks_.size(); ++p) {
-   distributed::request come = ranks().start(server_->server_ranks()[p], {}, blocks_[p],
-             detail::parameter_pull_channel, "weights of a parameter server");
-   ranks().wait(come);
-   put(p, blocks_[p]);
+   hear(p, blocks_[p], "weights of a parameter server");
+   put(plan_.variables[p], blocks_[p]);
   }
  }
- void put(std::size_t p, std::span<const std::byte> block) const {
-  for (const detail::held_variable& v : plan_.held[p])
+ void read_state() {
+  for (std::size_t p = 0; p < blocks_.size(); ++p) {
+   state_.resize(plan_.states[p].bytes);
+   hear(p, state_, "the optimizer's state of a parameter server");
+   put(plan_.states[p], state_);
+  }
+ }
+ void hear(std::size_t p, std::span<std::byte> block, const char* what) {
+  distributed::request come =
+   ranks().start(server_->server_ranks()[p], {}, block, detail::parameter_pull_channel, what);
+  ranks().wait(come);
+ }
+ void put(const detail::parameter_plan::block& of, std::span<const std::byte> block) const {
+  for (const detail::held_variable& v : of.held)
    std::memcpy(variable_of(v).own_data(), block.data() + v.offset, v.bytes);
+ }
+ void put_assigned(const detail::held_variable& v, const gradient_list& gradients, std::byte* to) const {
+  const any_tensor& before = variable_of(v).data();
+  const any_tensor* after = &before;
+  for (const assigned_value& each : gradients.assigned())
+   if (each.path == variable_of(v).path()) after = &each.value;
+  if (options_.synchronous || !is_floating(before.type())) {
+   std::memcpy(to, after->read(), v.bytes);
+   return;
+  }
+  const auto change = [&]<class T>(T) {
+   const T *const a = static_cast<const T*>(before.read()), *const b = static_cast<const T*>(after->read());
+   for (std::size_t i = 0; i < v.bytes / sizeof(T); ++i) reinterpret_cast<T*>(to)[i] = b[i] - a[i];
+  };
+  before.type() == dtype::f64 ? change(0.0) : change(0.0f);
+ }
+ void assign(variable& v, const std::byte* pushed, std::size_t bytes) const {
+  if (options_.synchronous || !is_floating(v.type())) {
+   std::memcpy(v.own_data(), pushed, bytes);
+   return;
+  }
+  const auto change = [&]<class T>(T) {
+   for (std::size_t i = 0; i < bytes / sizeof(T); ++i)
+    static_cast<T*>(v.own_data())[i] += reinterpret_cast<const T*>(pushed)[i];
+  };
+  v.type() == dtype::f64 ? change(0.0) : change(0.0f);
  }
 
  void serve(const Optimizer& optimizer) {
   std::size_t own = 0;
   while (server_->server_ranks()[own] != ranks().rank()) ++own;
-  const auto& held = plan_.held[own];
+  const auto &held = plan_.variables[own].held, &states = plan_.states[own].held;
+  const auto copy_of = [&](const detail::held_variable& v) {
+   any_tensor copy = variable_of(v).data();
+   copy.unshare();
+   return copy;
+  };
   variable_list variables;
-  std::vector<std::byte> weights(plan_.bytes[own]);
+  std::vector<std::byte> weights(plan_.variables[own].bytes);
   for (const detail::held_variable& v : held) {
    const variable& from = variable_of(v);
-   any_tensor copy = from.data();
-   copy.unshare();
    std::memcpy(weights.data() + v.offset, from.data().read(), v.bytes);
-   variables.add(from.path(), std::move(copy), true, false).set_rules(from.regularizer(), from.constraint());
+   variables.add(from.path(), copy_of(v), !v.assigned, false).set_rules(from.regularizer(), from.constraint());
   }
   applied<Optimizer> updates(optimizer, variables);
+  updates.set_step(model_->step());
+  for (const detail::held_variable& v : states)
+   updates.state().add(variable_of(v).path(), copy_of(v), false, true);
   std::vector<any_tensor> gradients;
   for (const detail::held_variable& v : held)
-   gradients.emplace_back(variable_of(v).type(), variable_of(v).shape());
-  detail::parameter_service service(
-   ranks(), server_->worker_ranks(), std::move(weights), {options_.synchronous, options_.max_staleness},
-   [&](std::span<const std::byte> pushed, std::span<std::byte> block) {
-    for (std::size_t i = 0; i < held.size(); ++i)
-     std::memcpy(gradients[i].write(), pushed.data() + held[i].offset, held[i].bytes);
-    updates.apply_gradients(gradients);
-    for (std::size_t i = 0; i < held.size(); ++i)
-     std::memcpy(block.data() + held[i].offset, variables.at(static_cast<int>(i)).data().read(),
-        held[i].bytes);
-    put(own, block);
-   });
+   if (!v.assigned) gradients.emplace_back(variable_of(v).type(), variable_of(v).shape());
+  const auto apply = [&](std::span<const std::byte> pushed, std::span<std::byte> block) {
+   std::size_t next = 0;
+   for (std::size_t i = 0; i < held.size(); ++i) {
+    const std::byte* const from = pushed.data() + held[i].offset;
+    if (held[i].assigned)
+     assign(variables.at(static_cast<int>(i)), from, held[i].bytes);
+    else
+     std::memcpy(gradients[next++].write(), from, held[i].bytes);
+   }
+   updates.apply_gradients(gradients);
+   for (std::size_t i = 0; i < held.size(); ++i)
+    std::memcpy(block.data() + held[i].offset, variables.at(static_cast<int>(i)).data().read(),
+       held[i].bytes);
+   put(plan_.variables[own], block);
+  };
+  const auto state = [&](std::span<std::byte> block) {
+   for (const detail::held_variable& v : states)
+    std::memcpy(block.data() + v.offset, updates.state()[variable_of(v).path()].data().read(), v.bytes);
+   put(plan_.states[own], block);
+  };
+  detail::parameter_service service(ranks(), server_->worker_ranks(), std::move(weights),
+          {options_.synchronous, options_.max_staleness},
+          {apply, state, plan_.states[own].bytes});
   service.run();
   model_->set_step(model_->step() + service.updates());
  }
@@ -18582,6 +18681,7 @@ private:
  parameter_options options_;
  detail::parameter_plan plan_;
  std::vector<std::vector<std::byte>> blocks_;
+ std::vector<std::byte> state_;
  std::int64_t pushed_ = 0;
  bool finished_ = false;
 };
@@ -18640,13 +18740,6 @@ struct shard_gradient_trace {
   gradient_trace<Model, Spec, Loss, Scaled>::differentiate(t, loss.id());
  }
 };
-
-constexpr bool is_metric_state(const trace& t, int variable) {
- const std::string_view above = tapegraph::detail::metrics_scope;
- for (int s = t.variables[variable].scope; s > 0; s = t.scopes[s].parent)
-  if (t.scopes[s].parent == 0 && t.scopes[s].name == above) return true;
- return false;
-}
 
 template <class Model, class Spec, class Loss, bool Scaled>
 struct shard_trace {
@@ -20124,6 +20217,12 @@ gradient_list basic_sharded_trainer<X>::summed_gradients(const ir::program& p) {
    if (p.view().outputs[k].number == i) flow = rows_.whole(static_cast<std::size_t>(k / 2), v);
   list.add(v.path(), std::move(flow), v.type(), v.shape());
  }
+ for (const folded_value& f : folded_)
+  if (f.kind == ir::folded::state && !variables_.at(f.of).frozen()) {
+   any_tensor value(variables_.at(f.of).type(), variables_.at(f.of).shape());
+   std::memcpy(value.write(), sums_.sum(f.sum), value.outline_view().bytes());
+   list.add_assigned(variables_.at(f.of).path(), std::move(value));
+  }
  return list;
 }
 }

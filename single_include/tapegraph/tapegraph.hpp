@@ -28839,10 +28839,18 @@ struct gradient_trace {
  }
 };
 
+constexpr bool is_metric_state(const trace& t, int variable) {
+ const std::string_view above = tapegraph::detail::metrics_scope;
+ for (int s = t.variables[variable].scope; s > 0; s = t.scopes[s].parent)
+  if (t.scopes[s].parent == 0 && t.scopes[s].name == above) return true;
+ return false;
+}
+
 template <class Model, class Spec, class Loss>
 struct gradient_output_trace {
  using previous = gradient_trace<Model, Spec, Loss>;
  static constexpr void build(trace& t) {
+  const list<assignment_entry> assigned = t.assignments;
   t.assignments.clear();
   int next = 0;
   graph_gradients(&t, t.gradients).each([&](const auto& slots, const graph_node&, const graph_node& g) {
@@ -28850,6 +28858,9 @@ struct gradient_output_trace {
    if constexpr (requires { slots.sparse; }) flow = slots.whole(g).id();
    t.outputs.push_back({"gradient", flow, output_role::result, 1 + t.gradients[next++].variable});
   });
+  for (const assignment_entry& a : assigned)
+   if (!is_metric_state(t, a.variable))
+    t.outputs.push_back({"assigned", a.node, output_role::result, 1 + a.variable});
   t.gradients.clear();
  }
 };
@@ -30699,6 +30710,12 @@ struct named_gradient {
  any_tensor value;
 };
 
+/// What a step would assign to a variable that no optimizer updates, such as a moving average.
+struct assigned_value {
+ std::string path;
+ any_tensor value;
+};
+
 /// What model.gradients gives: the derivatives of a batch's loss by each trainable variable, in the order of the variables; zeros where
 /// the loss does not depend on one.
 class gradient_list {
@@ -30715,6 +30732,9 @@ public:
  int size() const { return static_cast<int>(all_.size()); }
  auto begin() const { return all_.begin(); }
  auto end() const { return all_.end(); }
+ /// What a step on the same batch would assign: the batch's part of moving averages. gradients() itself assigns nothing.
+ const std::vector<assigned_value>& assigned() const { return assigned_; }
+ void add_assigned(std::string path, any_tensor value) { assigned_.push_back({std::move(path), std::move(value)}); }
  /// A value without memory stands for zeros.
  template <class = void>
  void add(std::string path, any_tensor value, dtype type, const shape& dims) {
@@ -30740,6 +30760,7 @@ private:
  }
 
  std::vector<named_gradient> all_;
+ std::vector<assigned_value> assigned_;
 };
 }
 // ---- tapegraph/nn/predict_set.hpp ----
@@ -31245,8 +31266,10 @@ protected:
    else
     flows.emplace_back(slots.target(), g);
   });
-  context.begin(false, {});
   gradient_list list;
+  for (const auto& u : context.updates)
+   if (!u.target->metric_state() && !u.target->frozen()) list.add_assigned(u.target->path(), u.value);
+  context.begin(false, {});
   list.loss = found.result.loss;
   list.accuracy = found.result.accuracy;
   for (variable& v : this->variables_) {
@@ -31862,6 +31885,9 @@ gradient_list basic_graph_trainer<X>::gradients_with(ir::program& p, batch_colum
   while (k > 0 && outputs[k].number != i + 1) --k;
   list.add(v.path(), k > 0 ? output_copy(p, k) : any_tensor(), v.type(), v.shape());
  }
+ for (int k = 1; k < outputs.size(); ++k)
+  if (const int of = outputs[k].number - 1; outputs[k].name == "assigned" && !variables_.at(of).frozen())
+   list.add_assigned(variables_.at(of).path(), output_copy(p, k));
  return list;
 }
 
@@ -37372,6 +37398,8 @@ public:
  Optimizer& optimizer() { return optimizer_; }
  /// Steps applied so far.
  std::int64_t step() const { return step_; }
+ /// For a run that goes on.
+ void set_step(std::int64_t step) { step_ = step; }
  /// Momentum and the like: "PATH/NAME".
  variable_list& state() { return states_; }
 

@@ -5,6 +5,7 @@
 #include <nn/models.hpp>
 
 #include <atomic>
+#include <cstring>
 #include <string>
 
 /// Parameter servers, synchronous and not, between threads.
@@ -19,12 +20,21 @@ namespace {
 
 const tg::adam optimizer{.learning_rate = 0.01};
 
+// With moving averages, which steps assign.
+struct network {
+    constexpr auto operator()(auto scope, auto x) const {
+        auto h =
+            tg::batch_normalization(scope / "norm", tg::dense(scope / "hidden", x, {.units = 7}), {.momentum = 0.9});
+        return tg::dense(scope / "out", tanh(h), {.units = 3});
+    }
+};
+
 auto sharded_model(td::exchange* workers, int shards = 8) {
-    return tg::compile<tg::graph>(small_mlp{}, mlp_spec<float>{}, tg::sparse_softmax_cross_entropy{}, optimizer,
+    return tg::compile<tg::graph>(network{}, mlp_spec<float>{}, tg::sparse_softmax_cross_entropy{}, optimizer,
                                   tg::sharded{.shards = shards, .options = {.seed = 4}, .ranks = workers});
 }
 auto single_model() {
-    return tg::compile<tg::eager>(small_mlp{}, mlp_spec<float>{}, tg::sparse_softmax_cross_entropy{}, optimizer,
+    return tg::compile<tg::eager>(network{}, mlp_spec<float>{}, tg::sparse_softmax_cross_entropy{}, optimizer,
                                   tg::compile_options{.seed = 4});
 }
 tg::tensor<float> points(int64_t step) { return noise<float>({24, 6}, static_cast<std::uint64_t>(step)); }
@@ -66,9 +76,7 @@ TEST_CASE("synchronous servers: the bits of one process with the same shards, fo
                 for (int64_t s = 0; s < steps; ++s)
                     CHECK(of.train_on_batch(points(s), labels(s)).loss == losses[static_cast<std::size_t>(s)]);
                 of.finish();
-                for (const tg::variable& v : model.variables())
-                    if (v.trainable())
-                        CHECK(v.value<float>().to_vector() == alone.variables()[v.path()].value<float>().to_vector());
+                CHECK(first_difference(model, alone) == ""); // moving averages and the optimizer's state, too
             }
             CHECK(model.step() == steps);
         });
@@ -110,13 +118,81 @@ TEST_CASE("asynchronous servers: every worker's steps count, all end with the sa
             }
             std::string& bytes = last[static_cast<std::size_t>(ranks.rank())];
             for (const tg::variable& v : model.variables())
-                if (v.trainable() && server.task().job != "ps")
+                if (!v.metric_state() && server.task().job != "ps")
                     bytes.append(static_cast<const char*>(v.data().read()), v.data().outline_view().bytes());
         });
         CHECK(last[2] == last[3]);
         CHECK(last[2] == last[4]);
         if (staleness >= 0) CHECK(furthest <= staleness);
     }
+}
+
+namespace {
+template <class Model>
+void copy_variables(Model& to, const Model& from) {
+    for (tg::variable& v : to.variables()) {
+        const tg::any_tensor& data = from.variables()[v.path()].data();
+        std::memcpy(v.own_data(), data.read(), data.outline_view().bytes());
+    }
+}
+} // namespace
+
+TEST_CASE("synchronous servers go on with the weights, state and step that their models have") {
+    const thread_limit one(1);
+    auto alone = sharded_model(nullptr);
+    for (int64_t s = 0; s < 9; ++s) alone.train_on_batch(points(s), labels(s));
+    const auto run = [&](int servers, int workers, int64_t first, int64_t last, auto& kept) {
+        td::run_ranks(servers + workers, [&](td::exchange& ranks) {
+            tg::server server(ranks, cluster(servers, workers));
+            auto model = sharded_model(server.workers());
+            if (first > 0) {
+                copy_variables(model, kept);
+                model.set_step(first);
+            }
+            tg::parameter_servers of(server, model, optimizer);
+            if (server.task().job == "ps") return server.join();
+            for (int64_t s = first; s < last; ++s) of.train_on_batch(points(s), labels(s));
+            of.pull();
+            of.pull_state();
+            td::barrier(*server.workers(), "compare");
+            if (first == 0 && server.workers()->rank() == 0) {
+                copy_variables(kept, model);
+                kept.set_step(last);
+            }
+            if (first > 0) CHECK(first_difference(model, alone) == "");
+            of.finish();
+            if (first > 0) CHECK(first_difference(model, alone) == "");
+        });
+    };
+    auto kept = sharded_model(nullptr);
+    run(2, 2, 0, 4, kept);
+    CHECK(first_difference(kept, alone) != "");
+    run(1, 4, 4, 9, kept);
+}
+
+TEST_CASE("asynchronous servers: moving averages take each worker's change") {
+    // One step of each of two workers on the same first weights: the changes of both count.
+    const thread_limit one(1);
+    auto first = single_model(), second = single_model();
+    const std::vector<float> begun = first.variables()["norm/moving_mean"].value<float>().to_vector();
+    first.train_on_batch(points(0), labels(0));
+    second.train_on_batch(points(1), labels(1));
+    const auto a = first.variables()["norm/moving_mean"].value<float>().to_vector(),
+               b = second.variables()["norm/moving_mean"].value<float>().to_vector();
+    td::run_ranks(3, [&](td::exchange& ranks) {
+        tg::server server(ranks, cluster(1, 2));
+        auto model = single_model();
+        tg::parameter_servers of(server, model, optimizer, {.synchronous = false});
+        if (server.task().job == "ps") return server.join();
+        const int own = server.workers()->rank();
+        of.pull();
+        td::barrier(*server.workers(), "both have pulled");
+        of.push(model.gradients(points(own), labels(own)));
+        of.finish();
+        const auto found = model.variables()["norm/moving_mean"].value<float>().to_vector();
+        for (std::size_t i = 0; i < a.size(); ++i)
+            CHECK(found[i] == doctest::Approx(a[i] + b[i] - begun[i]).epsilon(1e-5));
+    });
 }
 
 TEST_CASE("who holds what, and what is refused") {
@@ -131,7 +207,8 @@ TEST_CASE("who holds what, and what is refused") {
         else
             text = of.text();
     });
-    CHECK(text == "hidden/kernel=0;hidden/bias=1;out/kernel=1;out/bias=1;");
+    CHECK(text == "hidden/kernel=0;hidden/bias=1;norm/gamma=1;norm/beta=1;norm/moving_mean=0;norm/moving_variance=1;"
+                  "out/kernel=1;out/bias=1;");
     const auto told = [](const tg::parameter_options& options) {
         return refusal(3, [&](td::exchange& ranks) {
             tg::server server(ranks, cluster(2, 1));

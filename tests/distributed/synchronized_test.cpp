@@ -159,6 +159,16 @@ TEST_CASE("shards that wait for each other: both modes have the same bits, on an
             auto g = made<tg::graph>(normalized{}, mlp_spec<float>{}, how);
             auto e = made<tg::eager>(normalized{}, mlp_spec<float>{}, how);
             train_alike(g, e, {8, 5, 13, 32}, float_records);
+            const auto [x, y] = float_records(13, 9);
+            const auto in_graph = g.gradients(x, y).assigned(), in_eager = e.gradients(x, y).assigned();
+            g.train_on_batch(x, y);
+            REQUIRE(in_graph.size() == 4);
+            REQUIRE(in_eager.size() == 4);
+            for (std::size_t i = 0; i < 4; ++i) {
+                CHECK(in_graph[i].path == in_eager[i].path);
+                CHECK(same_bits(in_graph[i].value, in_eager[i].value));
+                CHECK(same_bits(in_graph[i].value, g.variables()[in_graph[i].path].data()));
+            }
             auto gt = made_tagger<tg::graph>(how);
             auto et = made_tagger<tg::eager>(how);
             train_alike(gt, et, {8, 5, 13, 32}, texts);

@@ -62,9 +62,18 @@ TEST_CASE("gradients by each variable are those of the next step, alike in both 
 
         std::vector<tg::tensor<double>> before;
         for (const tg::named_gradient& each : found) before.push_back(a.variables()[each.path].value<double>());
+        const auto assigned = found.assigned(), beside = b.gradients(x, y).assigned();
+        REQUIRE(assigned.size() == 2); // moving averages
+        REQUIRE(beside.size() == 2);
         CHECK(a.train_on_batch(x, y).loss == found.loss);
         b.train_on_batch(x, y);
         REQUIRE(first_difference(a, b) == "");
+        for (std::size_t k = 0; k < 2; ++k) {
+            CHECK(assigned[k].path == (k == 0 ? "norm/moving_mean" : "norm/moving_variance"));
+            CHECK(beside[k].path == assigned[k].path);
+            CHECK(same_bits(assigned[k].value, a.variables()[assigned[k].path].data()));
+            CHECK(same_bits(beside[k].value, assigned[k].value));
+        }
         std::size_t at = 0;
         for (const tg::named_gradient& each : found) {
             CAPTURE(each.path);

@@ -12,7 +12,7 @@
 
 namespace tapegraph::detail {
 
-enum class parameter_request : std::int64_t { pull = 1, push = 2, leave = 3 };
+enum class parameter_request : std::int64_t { pull = 1, push = 2, leave = 3, state = 4 };
 
 struct parameter_header {
     parameter_request what = parameter_request::pull;
@@ -30,14 +30,21 @@ public:
         bool synchronous = true;
         std::int64_t max_staleness = -1;
     };
-    /// `apply(block of gradients, block of weights after it)` makes an update. `weights`: what the first pull gets.
+    struct functions {
+        /// Makes an update: what was pushed; the block of weights after it.
+        std::function<void(std::span<const std::byte>, std::span<std::byte>)> apply;
+        /// Fills a block with the optimizer's state.
+        std::function<void(std::span<std::byte>)> state;
+        std::size_t state_bytes = 0;
+    };
+    /// `weights`: what the first pull gets.
     basic_parameter_service(distributed::exchange& ranks, std::vector<int> workers, std::vector<std::byte> weights,
-                            rules how, std::function<void(std::span<const std::byte>, std::span<std::byte>)> apply)
-        : ranks_(&ranks), how_(how), weights_(std::move(weights)), apply_(std::move(apply)), clients_(workers.size()) {
+                            rules how, functions calls)
+        : ranks_(&ranks), how_(how), weights_(std::move(weights)), calls_(std::move(calls)), clients_(workers.size()) {
         for (std::size_t w = 0; w < workers.size(); ++w) {
             clients_[w].rank = workers[w];
             clients_[w].pushed.resize(weights_.size());
-            clients_[w].given.resize(weights_.size());
+            clients_[w].given.resize(std::max(weights_.size(), calls_.state_bytes));
         }
     }
     basic_parameter_service(const basic_parameter_service&) = delete;
@@ -47,13 +54,15 @@ public:
             for (distributed::request* r : {&each.heard, &each.block, &each.reply}) ranks_->cancel(*r);
     }
 
-    /// Until every worker has left; then all get the last weights. Throws exchange_error where nothing has come for the exchange's
+    /// Until every worker has left; then all get the last weights and the state. Throws exchange_error where nothing has come for the exchange's
     /// deadline.
     void run() {
         for (client& each : clients_) listen(each);
         while (!all_left()) await([this] { return look(); });
         await([this] { return all_replied(); });
         for (client& each : clients_) give(each);
+        await([this] { return all_replied(); });
+        for (client& each : clients_) give_state(each);
         await([this] { return all_replied(); });
     }
     std::int64_t updates() const { return updates_; }
@@ -65,7 +74,7 @@ private:
         distributed::request heard, block, reply;
         std::vector<std::byte> pushed, given;
         std::int64_t steps = 0; ///< pushed so far
-        bool waits = false, left = false;
+        bool waits = false, wants_state = false, left = false;
     };
     // What the wait at the deadline is told of: the first worker that is still expected to say something.
     template <class Done>
@@ -90,7 +99,14 @@ private:
     void give(client& c) {
         std::memcpy(c.given.data(), weights_.data(), weights_.size());
         c.waits = false;
-        c.reply = ranks_->start(c.rank, c.given, {}, parameter_pull_channel, "parameter server, weights");
+        c.reply = ranks_->start(c.rank, {c.given.data(), weights_.size()}, {}, parameter_pull_channel,
+                                "parameter server, weights");
+    }
+    void give_state(client& c) {
+        const std::span<std::byte> state(c.given.data(), calls_.state_bytes);
+        calls_.state(state);
+        c.waits = c.wants_state = false;
+        c.reply = ranks_->start(c.rank, state, {}, parameter_pull_channel, "parameter server, the optimizer's state");
     }
     bool all_left() const {
         for (const client& each : clients_)
@@ -112,7 +128,7 @@ private:
         return c.header.step - slowest <= how_.max_staleness;
     }
     void update(client& c) {
-        apply_(c.pushed, weights_);
+        calls_.apply(c.pushed, weights_);
         ++updates_;
         ++c.steps;
         ranks_->set_step(updates_);
@@ -133,7 +149,7 @@ private:
                 something = true;
             }
             if (c.waits && !c.reply.valid() && may_have(c)) {
-                give(c);
+                c.wants_state ? give_state(c) : give(c);
                 listen(c);
                 something = true;
             }
@@ -144,6 +160,7 @@ private:
     void hear(client& c) {
         switch (c.header.what) {
         case parameter_request::pull: c.waits = true; break;
+        case parameter_request::state: c.waits = c.wants_state = true; break;
         case parameter_request::push:
             c.block = ranks_->start(c.rank, {}, c.pushed, parameter_push_channel, "parameter server, gradients");
             break;
@@ -158,7 +175,7 @@ private:
     distributed::exchange* ranks_;
     rules how_;
     std::vector<std::byte> weights_;
-    std::function<void(std::span<const std::byte>, std::span<std::byte>)> apply_;
+    functions calls_;
     std::vector<client> clients_;
     std::int64_t updates_ = 0;
     std::size_t first_ = 0;

@@ -136,8 +136,10 @@ protected:
             else
                 flows.emplace_back(slots.target(), g);
         });
-        context.begin(false, {}); // forgets what it would have updated
         gradient_list list;
+        for (const auto& u : context.updates)
+            if (!u.target->metric_state() && !u.target->frozen()) list.add_assigned(u.target->path(), u.value);
+        context.begin(false, {}); // forgets what it would have updated
         list.loss = found.result.loss;
         list.accuracy = found.result.accuracy;
         for (variable& v : this->variables_) {

@@ -17,6 +17,12 @@ struct named_gradient {
     any_tensor value;
 };
 
+/// What a step would assign to a variable that no optimizer updates, such as a moving average.
+struct assigned_value {
+    std::string path;
+    any_tensor value;
+};
+
 /// What model.gradients gives: the derivatives of a batch's loss by each trainable variable, in the order of the variables; zeros where
 /// the loss does not depend on one.
 class gradient_list {
@@ -33,6 +39,9 @@ public:
     int size() const { return static_cast<int>(all_.size()); }
     auto begin() const { return all_.begin(); }
     auto end() const { return all_.end(); }
+    /// What a step on the same batch would assign: the batch's part of moving averages. gradients() itself assigns nothing.
+    const std::vector<assigned_value>& assigned() const { return assigned_; }
+    void add_assigned(std::string path, any_tensor value) { assigned_.push_back({std::move(path), std::move(value)}); }
     /// A value without memory stands for zeros.
     template <class = void>
     void add(std::string path, any_tensor value, dtype type, const shape& dims) {
@@ -58,6 +67,7 @@ private:
     }
 
     std::vector<named_gradient> all_;
+    std::vector<assigned_value> assigned_;
 };
 
 } // namespace tapegraph

@@ -101,7 +101,7 @@ void basic_graph_trainer<X>::set_frozen(ir::program& p) {
             p.set_parameter(input - 1, variables_.at(i).frozen() ? 1 : 0);
 }
 
-// Behind loss and accuracy the program's outputs are gradients, each with its variable's number, counted from 1.
+// Behind loss and accuracy the program's outputs are gradients and what would be assigned, with their variables' numbers, counted from 1.
 template <class X>
 gradient_list basic_graph_trainer<X>::gradients_with(ir::program& p, batch_columns columns) {
     set_frozen(p);
@@ -117,6 +117,9 @@ gradient_list basic_graph_trainer<X>::gradients_with(ir::program& p, batch_colum
         while (k > 0 && outputs[k].number != i + 1) --k;
         list.add(v.path(), k > 0 ? output_copy(p, k) : any_tensor(), v.type(), v.shape());
     }
+    for (int k = 1; k < outputs.size(); ++k)
+        if (const int of = outputs[k].number - 1; outputs[k].name == "assigned" && !variables_.at(of).frozen())
+            list.add_assigned(variables_.at(of).path(), output_copy(p, k));
     return list;
 }
 

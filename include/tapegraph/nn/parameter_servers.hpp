@@ -51,18 +51,20 @@ public:
         if (of.worker_ranks().empty()) throw argument_error("parameter_servers: the cluster has no task that computes");
         check_shared();
         std::uint64_t weights = 0;
-        for (const auto& held : plan_.held)
-            for (const detail::held_variable& v : held)
-                weights = distributed::hash_values(
-                    {static_cast<const std::byte*>(variable_of(v).data().read()), v.bytes}, weights);
+        for (const auto* const blocks : {&plan_.variables, &plan_.states})
+            for (const detail::parameter_plan::block& each : *blocks)
+                for (const detail::held_variable& v : each.held)
+                    weights = distributed::hash_values(
+                        {static_cast<const std::byte*>(variable_of(v).data().read()), v.bytes}, weights);
         distributed::agree(of.ranks(), {distributed::agreed_value("parameter servers", plan_.text),
                                         distributed::agreed_value("synchronous", options.synchronous ? "yes" : "no"),
                                         distributed::agreed_value("staleness", std::to_string(options.max_staleness)),
+                                        distributed::agreed_value("step", std::to_string(model.step())),
                                         distributed::agreed_field{"weights", weights}});
         if (of.task().job == "ps")
             of.serve([this, optimizer] { serve(optimizer); });
         else
-            for (const std::size_t bytes : plan_.bytes) blocks_.emplace_back(bytes);
+            for (const auto& each : plan_.variables) blocks_.emplace_back(each.bytes);
     }
     parameter_servers(const parameter_servers&) = delete;
     parameter_servers& operator=(const parameter_servers&) = delete;
@@ -90,14 +92,26 @@ public:
         for (std::size_t p = 0; p < blocks_.size(); ++p) say(p, detail::parameter_request::pull);
         read_weights();
     }
-    /// Gives gradients to the servers, which update; the model has made a step.
+    /// The model's optimizer state becomes the servers', where its optimizer is theirs: before it is saved with
+    /// `{.everything = true}`. In synchronous steps that after all steps so far. finish() does it, too.
+    void pull_state() {
+        check_worker("pull_state");
+        for (std::size_t p = 0; p < blocks_.size(); ++p) say(p, detail::parameter_request::state);
+        read_state();
+    }
+    /// Gives gradients to the servers, which update, and what the step would assign; the model has made a step.
     void push(const gradient_list& gradients) {
         check_worker("push");
         ++pushed_;
         if (!options_.synchronous || server_->workers()->rank() == 0)
             for (std::size_t p = 0; p < blocks_.size(); ++p) {
-                for (const detail::held_variable& v : plan_.held[p])
-                    std::memcpy(blocks_[p].data() + v.offset, gradients[variable_of(v).path()].read(), v.bytes);
+                for (const detail::held_variable& v : plan_.variables[p].held) {
+                    std::byte* const to = blocks_[p].data() + v.offset;
+                    if (v.assigned)
+                        put_assigned(v, gradients, to);
+                    else
+                        std::memcpy(to, gradients[variable_of(v).path()].read(), v.bytes);
+                }
                 say(p, detail::parameter_request::push);
                 distributed::request sent =
                     ranks().start(server_->server_ranks()[p], blocks_[p], {}, detail::parameter_push_channel,
@@ -107,12 +121,13 @@ public:
         model_->set_step(model_->step() + 1);
         ranks().set_step(model_->step());
     }
-    /// The end of this worker's steps. Waits for the others, then the model has the last weights, the same on every worker.
+    /// The end of this worker's steps. Waits for the others, then the model has the last weights and state, the same on every worker.
     void finish() {
         check_worker("finish");
         finished_ = true;
         for (std::size_t p = 0; p < blocks_.size(); ++p) say(p, detail::parameter_request::leave);
         read_weights();
+        read_state();
     }
     /// Who holds what: "hidden/kernel=0;out/kernel=1;", numbers of tasks of job "ps".
     const std::string& text() const { return plan_.text; }
@@ -145,46 +160,101 @@ private:
     }
     void read_weights() {
         for (std::size_t p = 0; p < blocks_.size(); ++p) {
-            distributed::request come = ranks().start(server_->server_ranks()[p], {}, blocks_[p],
-                                                      detail::parameter_pull_channel, "weights of a parameter server");
-            ranks().wait(come);
-            put(p, blocks_[p]);
+            hear(p, blocks_[p], "weights of a parameter server");
+            put(plan_.variables[p], blocks_[p]);
         }
     }
-    void put(std::size_t p, std::span<const std::byte> block) const {
-        for (const detail::held_variable& v : plan_.held[p])
+    void read_state() {
+        for (std::size_t p = 0; p < blocks_.size(); ++p) {
+            state_.resize(plan_.states[p].bytes);
+            hear(p, state_, "the optimizer's state of a parameter server");
+            put(plan_.states[p], state_);
+        }
+    }
+    void hear(std::size_t p, std::span<std::byte> block, const char* what) {
+        distributed::request come =
+            ranks().start(server_->server_ranks()[p], {}, block, detail::parameter_pull_channel, what);
+        ranks().wait(come);
+    }
+    void put(const detail::parameter_plan::block& of, std::span<const std::byte> block) const {
+        for (const detail::held_variable& v : of.held)
             std::memcpy(variable_of(v).own_data(), block.data() + v.offset, v.bytes);
     }
+    // What a step assigns. Workers that do not wait for each other bring by how much it changes, as TensorFlow's moving averages do.
+    void put_assigned(const detail::held_variable& v, const gradient_list& gradients, std::byte* to) const {
+        const any_tensor& before = variable_of(v).data();
+        const any_tensor* after = &before;
+        for (const assigned_value& each : gradients.assigned())
+            if (each.path == variable_of(v).path()) after = &each.value;
+        if (options_.synchronous || !is_floating(before.type())) {
+            std::memcpy(to, after->read(), v.bytes);
+            return;
+        }
+        const auto change = [&]<class T>(T) {
+            const T *const a = static_cast<const T*>(before.read()), *const b = static_cast<const T*>(after->read());
+            for (std::size_t i = 0; i < v.bytes / sizeof(T); ++i) reinterpret_cast<T*>(to)[i] = b[i] - a[i];
+        };
+        before.type() == dtype::f64 ? change(0.0) : change(0.0f);
+    }
+    void assign(variable& v, const std::byte* pushed, std::size_t bytes) const {
+        if (options_.synchronous || !is_floating(v.type())) {
+            std::memcpy(v.own_data(), pushed, bytes);
+            return;
+        }
+        const auto change = [&]<class T>(T) {
+            for (std::size_t i = 0; i < bytes / sizeof(T); ++i)
+                static_cast<T*>(v.own_data())[i] += reinterpret_cast<const T*>(pushed)[i];
+        };
+        v.type() == dtype::f64 ? change(0.0) : change(0.0f);
+    }
 
-    // On a server: variables of its own, which the optimizer updates.
+    // On a server: variables of its own, which the optimizer updates, and state, both as the model has them now.
     void serve(const Optimizer& optimizer) {
         std::size_t own = 0;
         while (server_->server_ranks()[own] != ranks().rank()) ++own;
-        const auto& held = plan_.held[own];
+        const auto &held = plan_.variables[own].held, &states = plan_.states[own].held;
+        const auto copy_of = [&](const detail::held_variable& v) {
+            any_tensor copy = variable_of(v).data();
+            copy.unshare();
+            return copy;
+        };
         variable_list variables;
-        std::vector<std::byte> weights(plan_.bytes[own]);
+        std::vector<std::byte> weights(plan_.variables[own].bytes);
         for (const detail::held_variable& v : held) {
             const variable& from = variable_of(v);
-            any_tensor copy = from.data();
-            copy.unshare();
             std::memcpy(weights.data() + v.offset, from.data().read(), v.bytes);
-            variables.add(from.path(), std::move(copy), true, false).set_rules(from.regularizer(), from.constraint());
+            variables.add(from.path(), copy_of(v), !v.assigned, false).set_rules(from.regularizer(), from.constraint());
         }
         applied<Optimizer> updates(optimizer, variables);
+        updates.set_step(model_->step());
+        for (const detail::held_variable& v : states)
+            updates.state().add(variable_of(v).path(), copy_of(v), false, true);
         std::vector<any_tensor> gradients;
         for (const detail::held_variable& v : held)
-            gradients.emplace_back(variable_of(v).type(), variable_of(v).shape());
-        detail::parameter_service service(
-            ranks(), server_->worker_ranks(), std::move(weights), {options_.synchronous, options_.max_staleness},
-            [&](std::span<const std::byte> pushed, std::span<std::byte> block) {
-                for (std::size_t i = 0; i < held.size(); ++i)
-                    std::memcpy(gradients[i].write(), pushed.data() + held[i].offset, held[i].bytes);
-                updates.apply_gradients(gradients);
-                for (std::size_t i = 0; i < held.size(); ++i)
-                    std::memcpy(block.data() + held[i].offset, variables.at(static_cast<int>(i)).data().read(),
-                                held[i].bytes);
-                put(own, block);
-            });
+            if (!v.assigned) gradients.emplace_back(variable_of(v).type(), variable_of(v).shape());
+        const auto apply = [&](std::span<const std::byte> pushed, std::span<std::byte> block) {
+            std::size_t next = 0;
+            for (std::size_t i = 0; i < held.size(); ++i) {
+                const std::byte* const from = pushed.data() + held[i].offset;
+                if (held[i].assigned)
+                    assign(variables.at(static_cast<int>(i)), from, held[i].bytes);
+                else
+                    std::memcpy(gradients[next++].write(), from, held[i].bytes);
+            }
+            updates.apply_gradients(gradients);
+            for (std::size_t i = 0; i < held.size(); ++i)
+                std::memcpy(block.data() + held[i].offset, variables.at(static_cast<int>(i)).data().read(),
+                            held[i].bytes);
+            put(plan_.variables[own], block);
+        };
+        const auto state = [&](std::span<std::byte> block) {
+            for (const detail::held_variable& v : states)
+                std::memcpy(block.data() + v.offset, updates.state()[variable_of(v).path()].data().read(), v.bytes);
+            put(plan_.states[own], block);
+        };
+        detail::parameter_service service(ranks(), server_->worker_ranks(), std::move(weights),
+                                          {options_.synchronous, options_.max_staleness},
+                                          {apply, state, plan_.states[own].bytes});
         service.run();
         model_->set_step(model_->step() + service.updates());
     }
@@ -194,6 +264,7 @@ private:
     parameter_options options_;
     detail::parameter_plan plan_;
     std::vector<std::vector<std::byte>> blocks_;
+    std::vector<std::byte> state_;
     std::int64_t pushed_ = 0;
     bool finished_ = false;
 };

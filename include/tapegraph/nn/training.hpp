@@ -210,11 +210,20 @@ struct gradient_trace {
     }
 };
 
-/// The loss, output 0, accuracy where there is one, and the gradients; nothing is updated.
+/// Whether metrics accumulate in a variable.
+constexpr bool is_metric_state(const trace& t, int variable) {
+    const std::string_view above = tapegraph::detail::metrics_scope;
+    for (int s = t.variables[variable].scope; s > 0; s = t.scopes[s].parent)
+        if (t.scopes[s].parent == 0 && t.scopes[s].name == above) return true;
+    return false;
+}
+
+/// The loss, output 0, accuracy where there is one, the gradients, and what a step would assign; nothing is updated.
 template <class Model, class Spec, class Loss>
 struct gradient_output_trace {
     using previous = gradient_trace<Model, Spec, Loss>;
     static constexpr void build(trace& t) {
+        const list<assignment_entry> assigned = t.assignments;
         t.assignments.clear();
         int next = 0;
         graph_gradients(&t, t.gradients).each([&](const auto& slots, const graph_node&, const graph_node& g) {
@@ -222,6 +231,9 @@ struct gradient_output_trace {
             if constexpr (requires { slots.sparse; }) flow = slots.whole(g).id();
             t.outputs.push_back({"gradient", flow, output_role::result, 1 + t.gradients[next++].variable});
         });
+        for (const assignment_entry& a : assigned)
+            if (!is_metric_state(t, a.variable))
+                t.outputs.push_back({"assigned", a.node, output_role::result, 1 + a.variable});
         t.gradients.clear();
     }
 };

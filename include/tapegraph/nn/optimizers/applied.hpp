@@ -128,6 +128,8 @@ public:
     Optimizer& optimizer() { return optimizer_; }
     /// Steps applied so far.
     std::int64_t step() const { return step_; }
+    /// For a run that goes on.
+    void set_step(std::int64_t step) { step_ = step; }
     /// Momentum and the like: "PATH/NAME".
     variable_list& state() { return states_; }
 

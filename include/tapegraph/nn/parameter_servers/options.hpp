@@ -37,13 +37,22 @@ namespace detail {
 struct held_variable {
     int variable;              ///< its number in the model's list
     std::size_t offset, bytes; ///< in the block of its server
+    bool assigned = false;     ///< by steps, as moving averages are: pushed as a value, no gradient
 };
 
 /// What each server holds, in the order of the model's variables.
 struct parameter_plan {
-    std::vector<std::vector<held_variable>> held;
-    std::vector<std::size_t> bytes; ///< of a server's block
-    std::string text;               ///< "hidden/kernel=0;..."
+    struct block {
+        std::vector<held_variable> held;
+        std::size_t bytes = 0;
+        void add(int variable, std::size_t size, bool assigned = false) {
+            held.push_back({variable, bytes, size, assigned});
+            bytes += (size + 7) / 8 * 8;
+        }
+    };
+    std::vector<block> variables; ///< by server
+    std::vector<block> states;    ///< of its optimizer, as the model has them, too
+    std::string text;             ///< "hidden/kernel=0;..."
 };
 
 /// The number of the server that is to hold a variable. Throws argument_error for a task that is none, or that the cluster does not
@@ -64,8 +73,7 @@ int task_of_variable(const std::string& path, const std::string& named, const cl
     return task.task;
 }
 
-/// Throws argument_error for a variable that steps assign (a moving average), for a task that holds none, and for a pattern that
-/// nothing matches.
+/// Throws argument_error for a task that holds no variables, and for a pattern that nothing matches.
 template <class = void>
 parameter_plan plan_parameters(const variable_list& variables, const server& where, const parameter_options& options) {
     const auto servers = where.server_ranks().size();
@@ -79,9 +87,6 @@ parameter_plan plan_parameters(const variable_list& variables, const server& whe
     for (std::size_t i = 0; i < place.size(); ++i) {
         const variable& v = variables.at(static_cast<int>(i));
         if (v.optimizer_state() || v.metric_state() || v.frozen()) continue;
-        if (!v.trainable())
-            throw argument_error("parameter_servers: '" + v.path() +
-                                 "' is assigned by steps, not by an optimizer; workers push gradients alone");
         std::string named = v.task();
         for (std::size_t k = 0; k < options.placed.size(); ++k) {
             if (!path_matches(options.placed[k].first, v.path())) continue;
@@ -105,13 +110,22 @@ parameter_plan plan_parameters(const variable_list& variables, const server& whe
         place[i] = static_cast<int>(least - load.begin());
         *least += bytes_of(i);
     }
-    parameter_plan plan{std::vector<std::vector<held_variable>>(servers), std::vector<std::size_t>(servers), {}};
+    parameter_plan plan{std::vector<parameter_plan::block>(servers), std::vector<parameter_plan::block>(servers), {}};
     for (std::size_t i = 0; i < place.size(); ++i) {
         if (place[i] < 0) continue;
-        const auto to = static_cast<std::size_t>(place[i]);
-        plan.held[to].push_back({static_cast<int>(i), plan.bytes[to], bytes_of(i)});
-        plan.bytes[to] += (bytes_of(i) + 7) / 8 * 8;
-        plan.text += variables.at(static_cast<int>(i)).path() + "=" + std::to_string(place[i]) + ";";
+        const variable& v = variables.at(static_cast<int>(i));
+        plan.variables[static_cast<std::size_t>(place[i])].add(static_cast<int>(i), bytes_of(i), !v.trainable());
+        plan.text += v.path() + "=" + std::to_string(place[i]) + ";";
+    }
+    for (std::size_t i = 0; i < place.size();
+         ++i) { // state is where its variable is; what all have in common, on a single server
+        const variable& v = variables.at(static_cast<int>(i));
+        if (!v.optimizer_state()) continue;
+        int at = servers == 1 ? 0 : -1;
+        for (std::size_t k = 0; k < place.size(); ++k)
+            if (place[k] >= 0 && v.path().substr(0, v.path().rfind('/')) == variables.at(static_cast<int>(k)).path())
+                at = place[k];
+        if (at >= 0) plan.states[static_cast<std::size_t>(at)].add(static_cast<int>(i), bytes_of(i));
     }
     return plan;
 }

@@ -57,13 +57,6 @@ struct shard_gradient_trace {
     }
 };
 
-constexpr bool is_metric_state(const trace& t, int variable) {
-    const std::string_view above = tapegraph::detail::metrics_scope;
-    for (int s = t.variables[variable].scope; s > 0; s = t.scopes[s].parent)
-        if (t.scopes[s].parent == 0 && t.scopes[s].name == above) return true;
-    return false;
-}
-
 /// The shard's program.
 template <class Model, class Spec, class Loss, bool Scaled>
 struct shard_trace {

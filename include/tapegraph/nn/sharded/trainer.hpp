@@ -384,6 +384,12 @@ gradient_list basic_sharded_trainer<X>::summed_gradients(const ir::program& p) {
             if (p.view().outputs[k].number == i) flow = rows_.whole(static_cast<std::size_t>(k / 2), v);
         list.add(v.path(), std::move(flow), v.type(), v.shape());
     }
+    for (const folded_value& f : folded_)
+        if (f.kind == ir::folded::state && !variables_.at(f.of).frozen()) {
+            any_tensor value(variables_.at(f.of).type(), variables_.at(f.of).shape());
+            std::memcpy(value.write(), sums_.sum(f.sum), value.outline_view().bytes());
+            list.add_assigned(variables_.at(f.of).path(), std::move(value));
+        }
     return list;
 }
 
