@@ -1,6 +1,5 @@
 #pragma once
 
-#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/math_mode.hpp>
 #include <tapegraph/core/shard_group.hpp>
 #include <tapegraph/distributed/tree_sum.hpp>
@@ -280,7 +279,5 @@ void basic_shard_turns<X>::add(const buffer_view& in, const buffer_view& out) {
     if (in.bytes() > 0) std::memcpy(out.data, slot(number, 0), in.bytes());
 }
 using shard_turns = basic_shard_turns<>;
-
-TG_COMPILED(nn, class basic_shard_turns<void>)
 
 } // namespace tapegraph::detail
