@@ -3,6 +3,7 @@
 #include <tapegraph/nn/layers/synchronized_normalization.hpp>
 #include <tapegraph/nn/regularizer.hpp>
 #include <tapegraph/nn/sharded.hpp>
+#include <tapegraph/profile.hpp>
 
 #include <nn/models.hpp>
 
@@ -294,6 +295,28 @@ TEST_CASE("turns: sums in the order of a tree, and errors that end all shards") 
           }) == "sum_over_shards: shard 1 of the step came to sum number 1, which another one ended without");
     CHECK(thrown([&](int k) { added(1, k == 3 ? 2 : 1); }) == "sum_over_shards: f64[1] and f64[2] of two shards");
     turns.run(4, all, false, nullptr, [&](int) { CHECK(added(1) == 4); }); // none of that stays
+}
+
+TEST_CASE("a profile of shards that wait for each other counts no time twice") {
+    each_mode([](auto mode) {
+        auto model = made<decltype(mode)>(normalized{}, mlp_spec<float>{}, tg::sharded{.shards = 4});
+        const auto [x, y] = float_records(64, 7);
+        const auto found = tg::profile(model, x, y, {.steps = 3});
+        double steps = 0, calls = 0;
+        for (const auto& step : found.steps) steps += step.seconds;
+        int sums = 0;
+        for (const auto& each : found.calls) {
+            sums += each.operation == "sum_over_shards" ? static_cast<int>(each.samples.size()) : 0;
+            for (const auto& sample : each.samples) {
+                calls += sample.seconds;
+                CHECK(sample.seconds >= 0);
+            }
+        }
+        CHECK(calls <= steps);
+        CHECK(sums % (4 * 3) == 0); // as often in each shard
+        CHECK(sums >=
+              5 * 4 * 3); // of two layers: counts (in graph mode one), sums, squares and two derivatives of each
+    });
 }
 
 TEST_CASE("shards that wait for each other have one process's bits on any number of ranks") {

@@ -54,13 +54,14 @@ private:
         void (*call)(const void* of, int k) = nullptr;
         const void* of = nullptr;
     };
+    static constexpr runtime::call_label taken{"sum_over_shards, taken"};
     struct stopped {}; // thrown in shards that others' errors end
     // What the caller's thread has of its own, for the shards' threads.
     struct settings {
         runtime::device_runtime* device;
         std::optional<math_mode> mode;
         runtime::call_observer* observer;
-        bool check;
+        bool check, layers;
     };
 
     void begin(int own, const std::vector<int>& live, bool idle, runtime::device_runtime* device, const job& work);
@@ -69,6 +70,7 @@ private:
     void wait_for_turn(std::unique_lock<std::mutex>& lock, int k);
     void serve(int k);
     void check_alike(const buffer_view& in) const;
+    void wait_for_others(const buffer_view& in, int k, runtime::call_observer* told);
     // Of two turns one: the first shard comes to the next sum before the last one has taken this.
     std::vector<double>& slots(std::size_t number) { return slots_[number % 2]; }
     std::byte* slot(std::size_t number, int shard) {
@@ -123,7 +125,8 @@ void basic_shard_turns<X>::begin(int own, const std::vector<int>& live, bool idl
     shards_ = idle ? 1 : static_cast<int>(live.size());
     device_ = device;
     job_ = work;
-    settings_ = {runtime::current_runtime(), scoped_math_mode(), runtime::observer(), numeric_check::active()};
+    settings_ = {runtime::current_runtime(), scoped_math_mode(), runtime::observer(), numeric_check::active(),
+                 numeric_check::layers_wanted()};
     error_ = nullptr;
     ended_.assign(static_cast<std::size_t>(shards_), 0);
     number_ = 0;
@@ -184,6 +187,7 @@ void basic_shard_turns<X>::serve(int k) {
             const numeric_check check(settings_.check);
             std::optional<runtime::observer_scope> told;
             if (settings_.observer != nullptr) told.emplace(*settings_.observer);
+            numeric_check::layers_wanted() = settings_.layers;
             run_shard(k);
         }
         lock.lock();
@@ -255,28 +259,36 @@ void basic_shard_turns<X>::add(const buffer_view& in, const buffer_view& out) {
     const std::size_t number = number_;
     if (!idle_ && in.bytes() > 0) std::memcpy(slot(number, live_[static_cast<std::size_t>(k)]), in.data, in.bytes());
     ++arrived_;
+    // The call of a shard that waits is over: others' calls come before this one's end.
+    runtime::call_observer* const told = shards_ > 1 ? runtime::observer() : nullptr;
+    wait_for_others(in, k, told);
+    if (error_) throw stopped();
+    const kernel_call none;
+    if (told != nullptr) told->begin({runtime::call_part::exchange, &none, this, static_cast<int>(number), taken});
+    if (in.bytes() > 0) std::memcpy(out.data, slot(number, 0), in.bytes());
+}
+
+// Behind the last shard's values the turn comes back to the first.
+template <class X>
+void basic_shard_turns<X>::wait_for_others(const buffer_view& in, int k, runtime::call_observer* told) {
     const runtime::device_pause others(device_);
-    if (arrived_ == shards_) {
+    const bool last = arrived_ == shards_;
+    if (last) {
         add_up(in);
         ++number_;
         arrived_ = 0;
-        if (shards_ > 1) {
-            std::unique_lock lock(mutex_);
-            pass(0);
-            wait_for_turn(lock, k);
-        }
+        if (shards_ == 1) return;
     } else {
         while (static_cast<int>(threads_.size()) < shards_ - 1) {
             const int next = static_cast<int>(threads_.size()) + 1;
             threads_.emplace_back([this, next] { serve(next); });
         }
         shared_ = true;
-        std::unique_lock lock(mutex_);
-        pass(k + 1);
-        wait_for_turn(lock, k);
     }
-    if (error_) throw stopped();
-    if (in.bytes() > 0) std::memcpy(out.data, slot(number, 0), in.bytes());
+    if (told != nullptr) told->end();
+    std::unique_lock lock(mutex_);
+    pass(last ? 0 : k + 1);
+    wait_for_turn(lock, k);
 }
 using shard_turns = basic_shard_turns<>;
 
