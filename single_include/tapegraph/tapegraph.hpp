@@ -1459,6 +1459,10 @@ std::string to_string(const E& e) {
 
 // ---- tapegraph/core/call.hpp ----
 
+namespace runtime {
+class kept_memory;
+}
+
 struct buffer_view {
  void* data = nullptr;
  dtype type = dtype::f32;
@@ -1495,6 +1499,7 @@ struct kernel_call {
  void* fault = nullptr;
  void* stream = nullptr;
  const std::int64_t* symbols = nullptr;
+ runtime::kept_memory* kept = nullptr;
 };
 
 using kernel_function = void (*)(const kernel_call&);
@@ -10663,24 +10668,34 @@ struct fast_tile {
 
 namespace tapegraph::cpu {
 
+struct transformed_filters {
+ std::int64_t floats;
+ std::array<std::int64_t, 4> key;
+};
+
 struct convolution_algorithm_passes {
- std::size_t (*workspace)(const convolution_geometry& g, convolution_pass pass, int threads);
+ std::size_t (*workspace)(const convolution_geometry& g, convolution_pass pass, int threads, bool keeps);
  void (*forward)(const convolution_geometry& g, const float* x, const float* w, float* y, void* workspace,
-     const convolution_epilogue<float>& epilogue, bool pooled);
+     const convolution_epilogue<float>& epilogue, bool pooled, const float* filters);
+ void (*filters)(const convolution_geometry& g, const float* w, float* to);
+ transformed_filters (*layout)(const convolution_geometry& g);
  void (*input_gradient)(const convolution_geometry& g, const float* dy, const float* w, float* dx, void* workspace);
  void (*filter_gradient)(const convolution_geometry& g, const float* x, const float* dy, float* dw, void* workspace);
 };
 
 namespace detail {
 void fast_forward(const convolution_geometry& g, const float* x, const float* w, float* y, void* workspace,
-    const convolution_epilogue<float>& epilogue, bool pooled);
+    const convolution_epilogue<float>& epilogue, bool pooled, const float* filters);
+void fast_filters(const convolution_geometry& g, const float* w, float* to);
+transformed_filters fast_filter_layout(const convolution_geometry& g);
 void fast_input_gradient(const convolution_geometry& g, const float* dy, const float* w, float* dx, void* workspace);
 void fast_filter_gradient(const convolution_geometry& g, const float* x, const float* dy, float* dw, void* workspace);
-std::size_t fast_workspace(const convolution_geometry& g, convolution_pass pass, int threads);
+std::size_t fast_workspace(const convolution_geometry& g, convolution_pass pass, int threads, bool keeps);
 }
 
 inline constexpr convolution_algorithm_passes fast_convolution{
- &detail::fast_workspace, &detail::fast_forward, &detail::fast_input_gradient, &detail::fast_filter_gradient};
+ &detail::fast_workspace, &detail::fast_forward, &detail::fast_filters,
+ &detail::fast_filter_layout, &detail::fast_input_gradient, &detail::fast_filter_gradient};
 
 namespace detail {
 struct convolution_choice {
@@ -11516,8 +11531,9 @@ struct fast_forward_scratch {
  float *filters, *channels, *results;
  std::int64_t block;
 
- fast_forward_scratch(workspace_cutter& cut, const fast_plan& plan, int threads, bool turned)
-  : filters(cut.take<float>(plan.products * (turned ? plan.turned_stride() : plan.filter_stride()))),
+ fast_forward_scratch(workspace_cutter& cut, const fast_plan& plan, int threads, bool turned, bool keeps = false)
+  : filters(keeps ? nullptr
+      : cut.take<float>(plan.products * (turned ? plan.turned_stride() : plan.filter_stride()))),
   channels(nullptr),
   results(cut.take<float>(threads * plan.result_block())),
   block(plan.channel_block(turned ? plan.out_row : plan.in_row)) {
@@ -11550,18 +11566,34 @@ inline std::int64_t panel_shares(std::int64_t tasks, std::int64_t panels) {
  return std::clamp<std::int64_t>(divide_up(2 * thread_count(), tasks), 1, panels);
 }
 
+inline void transform_filters(const fast_plan& plan, const float* w, float* to) {
+ for_channels(plan.g.in_channels, [&](std::int64_t first, std::int64_t last) {
+  transform<filter_transform>(plan, filter_job{plan.g, &plan, w, to, plan.filter_stride(), first, last, false});
+ });
+}
+
+TG_DEFINITION void fast_filters(const convolution_geometry& given, const float* w, float* to) {
+ transform_filters(fast_plan(given, active_tile_kernels<float>().lanes), w, to);
+}
+
+TG_DEFINITION transformed_filters fast_filter_layout(const convolution_geometry& given) {
+ const int lanes = active_tile_kernels<float>().lanes;
+ const fast_plan plan(given, lanes);
+ return {plan.products * plan.filter_stride(), {plan.taps, plan.transform, plan.filter_stride(), lanes}};
+}
+
 TG_DEFINITION void fast_forward(const convolution_geometry& given, const float* x, const float* w, float* y,
-        void* workspace, const convolution_epilogue<float>& epilogue, bool pooled) {
+        void* workspace, const convolution_epilogue<float>& epilogue, bool pooled,
+        const float* filters) {
  if (given.batch <= 0) return;
  const auto& kernels = active_tile_kernels<float>();
  const fast_plan plan(given, kernels.lanes);
  const convolution_geometry& g = plan.g;
  workspace_cutter cut(workspace);
- const fast_forward_scratch scratch(cut, plan, thread_count(), false);
+ const fast_forward_scratch scratch(cut, plan, thread_count(), false, filters != nullptr);
  const std::int64_t stride = plan.filter_stride(), panels = plan.filters.count();
- for_channels(g.in_channels, [&](std::int64_t first, std::int64_t last) {
-  transform<filter_transform>(plan, filter_job{g, &plan, w, scratch.filters, stride, first, last, false});
- });
+ if (filters == nullptr) transform_filters(plan, w, scratch.filters);
+ const float* const u = filters == nullptr ? scratch.filters : filters;
  const std::int64_t shares = panel_shares(plan.blocks, panels);
  for_tasks(plan.blocks * shares, true, [&](std::int64_t task, int thread) {
   const std::int64_t share = task % shares, first = task / shares * fast_plan::block_tiles;
@@ -11570,8 +11602,8 @@ TG_DEFINITION void fast_forward(const convolution_geometry& given, const float* 
   float* const results = scratch.results + thread * plan.result_block();
   transform<input_transform>(plan, input_job{g, &plan, x, v, first, last, plan.block * plan.in_row});
   for (std::int64_t panel = panels * share / shares; panel < panels * (share + 1) / shares; ++panel) {
-   multiply_panel(plan, kernels, v, plan.in_row, scratch.filters, stride, plan.filters, g.in_channels, panel,
-      last - first, results);
+   multiply_panel(plan, kernels, v, plan.in_row, u, stride, plan.filters, g.in_channels, panel, last - first,
+      results);
    transform<output_transform>(plan, output_job{g, &plan, results, y, epilogue, first, last, panel, pooled});
   }
  });
@@ -11674,14 +11706,15 @@ TG_DEFINITION void fast_filter_gradient(const convolution_geometry& given, const
  });
 }
 
-TG_DEFINITION std::size_t fast_workspace(const convolution_geometry& g, convolution_pass pass, int threads) {
+TG_DEFINITION std::size_t fast_workspace(const convolution_geometry& g, convolution_pass pass, int threads,
+          bool keeps) {
  constexpr int lanes = tile_kernels<float>::most_lanes;
  const fast_plan plan(g, lanes);
  workspace_cutter cut(nullptr);
  if (pass == convolution_pass::filter_gradient)
   fast_filter_scratch(cut, plan);
  else
-  fast_forward_scratch(cut, plan, threads, pass == convolution_pass::input_gradient);
+  fast_forward_scratch(cut, plan, threads, pass == convolution_pass::input_gradient, keeps);
  return cut.used();
 }
 }
@@ -12408,6 +12441,316 @@ std::size_t convolution_workspace_bytes(const convolution_geometry& g, convoluti
  }
  }
  return cut.used();
+}
+}
+// ---- tapegraph/ops/convolution/kept_filters_kernel.hpp ----
+
+// ---- tapegraph/runtime/kept_memory.hpp ----
+
+// ---- tapegraph/runtime/memory.hpp ----
+
+// ---- tapegraph/core/device.hpp ----
+
+#include <charconv>
+#include <compare>
+
+/// Where tensors live and kernels run. Knows nothing of CUDA: the backend, if a program has it, says what there is.
+
+namespace tapegraph {
+
+/// The CPU, or a GPU by its index.
+class device {
+public:
+ constexpr device() = default;
+ static constexpr device cpu() { return {}; }
+ /// Throws argument_error for a negative index; whether there is such a GPU shows when it is used.
+ static constexpr device cuda(int index = 0) {
+  if (index < 0) throw argument_error("device::cuda: the index is " + std::to_string(index));
+  device d;
+  d.index_ = index;
+  return d;
+ }
+ /// "cpu"; "gpu" or "cuda" for the first GPU, "gpu:1" or "cuda:1" for others. Throws argument_error that names the text.
+ static device parse(std::string_view text);
+
+ constexpr bool is_cpu() const { return index_ < 0; }
+ constexpr bool is_cuda() const { return index_ >= 0; }
+ /// The number of the GPU among those that CUDA shows; -1 for the CPU.
+ constexpr int index() const { return index_; }
+ /// "cpu", "cuda:0"; parse() reads it.
+ std::string name() const { return is_cpu() ? "cpu" : "cuda:" + std::to_string(index_); }
+
+ friend constexpr bool operator==(device a, device b) { return a.index_ == b.index_; }
+ /// The CPU comes first.
+ friend constexpr auto operator<=>(device a, device b) { return a.index_ <=> b.index_; }
+
+private:
+ int index_ = -1;
+};
+
+inline device device::parse(std::string_view text) {
+ if (text == "cpu") return cpu();
+ std::string_view rest = text;
+ for (std::string_view kind : {"gpu", "cuda"})
+  if (text.substr(0, kind.size()) == kind) rest = text.substr(kind.size());
+ if (rest.empty() && !text.empty()) return cuda();
+ int index = -1;
+ if (rest.size() > 1 && rest.size() < text.size() && rest[0] == ':') {
+  const auto [end, status] = std::from_chars(rest.data() + 1, rest.data() + rest.size(), index);
+  if (status == std::errc{} && end == rest.data() + rest.size() && index >= 0) return cuda(index);
+ }
+ throw argument_error("device '" + std::string(text) +
+      "': expected cpu, gpu, cuda, or cuda:N with the GPU's number");
+}
+
+/// What a device is; a number that is not known is 0.
+struct device_report {
+ device id;
+ std::string name; ///< the maker's
+ std::size_t memory = 0; ///< bytes
+ int major = 0, minor = 0; ///< compute capability, of GPUs
+ int multiprocessors = 0; ///< of a GPU; hardware threads of the CPU
+};
+
+namespace runtime {
+class device_runtime;
+}
+
+namespace detail {
+
+struct device_backend {
+ int (*count)() = nullptr;
+ std::string (*why_none)() = nullptr;
+ device_report (*report)(int) = nullptr;
+ runtime::device_runtime* (*open)(int) = nullptr;
+};
+inline device_backend& cuda_backend() {
+ static device_backend backend;
+ return backend;
+}
+
+inline std::string readable_bytes(std::size_t bytes) {
+ const char* const units[]{"bytes", "KiB", "MiB", "GiB"};
+ double value = static_cast<double>(bytes);
+ int unit = 0;
+ while (value >= 1024 && unit < 3) value /= 1024, ++unit;
+ char text[48];
+ std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.2f %s", value, units[unit]);
+ return text;
+}
+
+template <class = void>
+device_report cpu_report() {
+ device_report r{device::cpu(), "processor"};
+ const auto each_line = [](const char* file, const auto& f) {
+  std::FILE* const lines = std::fopen(file, "r");
+  if (lines == nullptr) return;
+  for (char line[512]; std::fgets(line, sizeof line, lines) != nullptr;) f(std::string_view(line));
+  std::fclose(lines);
+ };
+ each_line("/proc/cpuinfo", [&](std::string_view line) {
+  if (line.substr(0, 9) == "processor") ++r.multiprocessors;
+  const std::size_t colon = line.find(": ");
+  if (line.substr(0, 10) == "model name" && colon != line.npos)
+   r.name = line.substr(colon + 2, line.find('\n') - colon - 2);
+ });
+ each_line("/proc/meminfo", [&](std::string_view line) {
+  if (line.substr(0, 9) != "MemTotal:") return;
+  const std::size_t digits = std::min(line.find_first_of("0123456789"), line.size());
+  std::from_chars(line.data() + digits, line.data() + line.size(), r.memory);
+  r.memory *= 1024;
+ });
+ return r;
+}
+
+inline std::string why_unavailable(device d) {
+ if (d.is_cpu()) return {};
+ const device_backend& backend = cuda_backend();
+ if (backend.count == nullptr)
+  return d.name() +
+   " cannot be used: this program was built without CUDA (compile it with nvcc and link tapegraph::cuda)";
+ const int count = backend.count();
+ if (count == 0) return d.name() + " cannot be used: " + backend.why_none();
+ if (d.index() >= count)
+  return d.name() + " does not exist: this machine has " +
+   (count == 1 ? "cuda:0 alone" : "cuda:0 to cuda:" + std::to_string(count - 1));
+ return {};
+}
+}
+
+/// The CPU and then the GPUs that CUDA shows; the CPU alone in a program without CUDA.
+template <class = void>
+std::vector<device_report> list_devices() {
+ std::vector<device_report> devices{detail::cpu_report()};
+ const detail::device_backend& backend = detail::cuda_backend();
+ const int count = backend.count == nullptr ? 0 : backend.count();
+ for (int i = 0; i < count; ++i) devices.push_back(backend.report(i));
+ return devices;
+}
+
+/// A table with one line per device.
+template <class = void>
+std::string device_table(const std::vector<device_report>& devices = list_devices()) {
+ std::vector<std::vector<std::string>> rows{{"device", "memory", "capability", "processors", "name"}};
+ for (const device_report& r : devices) {
+  const auto known = [](bool is, std::string text) { return is ? text : std::string("-"); };
+  rows.push_back({r.id.name(), known(r.memory > 0, detail::readable_bytes(r.memory)),
+      known(r.major > 0, std::to_string(r.major) + "." + std::to_string(r.minor)),
+      known(r.multiprocessors > 0, std::to_string(r.multiprocessors)), r.name});
+ }
+ std::string text;
+ for (const auto& row : rows) {
+  for (std::size_t column = 0; column + 1 < row.size(); ++column) {
+   std::size_t width = 0;
+   for (const auto& other : rows) width = std::max(width, other[column].size());
+   text += row[column] + std::string(width + 2 - row[column].size(), ' ');
+  }
+  text += row.back() + "\n";
+ }
+ return text;
+}
+
+/// Throws device_error with the reason if the device cannot be used.
+inline void check_available(device d) {
+ if (const std::string why = detail::why_unavailable(d); !why.empty()) throw device_error(why);
+}
+
+/// The device if it can be used, else the CPU; the first time, the reason goes to stderr.
+inline device available_or_cpu(device wanted) {
+ const std::string why = detail::why_unavailable(wanted);
+ if (why.empty()) return wanted;
+ static const bool said = [&] {
+  return std::fprintf(stderr, "tapegraph: %s; continuing on the CPU\n", why.c_str()) > 0;
+ }();
+ static_cast<void>(said);
+ return device::cpu();
+}
+}
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
+namespace tapegraph {
+
+namespace runtime {
+
+inline constexpr std::size_t alignment = 64;
+
+constexpr std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+
+struct arena_counters {
+ std::atomic<std::size_t> in_use{0}, limit{SIZE_MAX};
+
+ static arena_counters& instance() {
+  static arena_counters counters;
+  return counters;
+ }
+};
+
+template <class = void>
+[[noreturn]] void refuse_arena(std::size_t asked, std::size_t in_use, std::size_t limit) {
+ throw out_of_memory("out of memory on the CPU: " + tapegraph::detail::readable_bytes(asked) + " asked, " +
+       tapegraph::detail::readable_bytes(in_use) + " in use" +
+       (limit == SIZE_MAX ? "" : ", limit " + tapegraph::detail::readable_bytes(limit)),
+      asked, in_use);
+}
+
+class arena {
+public:
+ arena() = default;
+ explicit arena(std::size_t bytes) : size_(bytes) {
+  if (bytes == 0) return;
+  constexpr std::size_t huge = std::size_t{1} << 21;
+  const std::size_t boundary = bytes >= 2 * huge ? huge : alignment;
+  const std::size_t whole = (bytes + boundary - 1) / boundary * boundary;
+  arena_counters& all = arena_counters::instance();
+  const std::size_t before = all.in_use.fetch_add(bytes, std::memory_order_relaxed);
+  const std::size_t limit = all.limit.load(std::memory_order_relaxed);
+  if (before <= limit && bytes <= limit - before) data_ = std::aligned_alloc(boundary, whole);
+  if (data_ == nullptr) {
+   all.in_use.fetch_sub(bytes, std::memory_order_relaxed);
+   refuse_arena(bytes, before, limit);
+  }
+#if defined(__linux__)
+  if (boundary == huge) madvise(data_, whole, MADV_HUGEPAGE);
+#endif
+ }
+ arena(arena&& other) noexcept : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+ arena& operator=(arena&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+ }
+ ~arena() {
+  if (data_ == nullptr) return;
+  arena_counters::instance().in_use.fetch_sub(size_, std::memory_order_relaxed);
+  std::free(data_);
+ }
+
+ std::byte* data() const { return static_cast<std::byte*>(data_); }
+ std::size_t size() const { return size_; }
+
+private:
+ void* data_ = nullptr;
+ std::size_t size_ = 0;
+};
+}
+
+inline void set_memory_limit(std::size_t bytes) { runtime::arena_counters::instance().limit.store(bytes); }
+}
+
+namespace tapegraph::runtime {
+
+class kept_memory {
+public:
+ using key_type = std::array<std::int64_t, 4>;
+
+ template <class Make>
+ const void* made_of(const buffer_view& operand, const key_type& key, std::size_t bytes, const Make& make) {
+  const std::size_t size = operand.bytes();
+  if (key == key_ && size == copied_ && equal(operand.data, size)) return made_.data();
+  key_ = {};
+  if (copy_.size() < size) copy_ = arena(size);
+  if (made_.size() < bytes) made_ = arena(bytes);
+  make(made_.data());
+  if (size > 0) std::memcpy(copy_.data(), operand.data, size);
+  copied_ = size;
+  key_ = key;
+  return made_.data();
+ }
+ std::size_t bytes() const { return copy_.size() + made_.size(); }
+
+private:
+ bool equal(const void* data, std::size_t size) const {
+  constexpr std::size_t piece = std::size_t{1} << 18;
+  std::atomic<bool> same{true};
+  const auto pieces = static_cast<std::int64_t>((size + piece - 1) / piece);
+  cpu::parallel_for(pieces, pieces > 1, [&](std::int64_t i) {
+   if (!same.load(std::memory_order_relaxed)) return;
+   const std::size_t first = static_cast<std::size_t>(i) * piece;
+   if (std::memcmp(copy_.data() + first, static_cast<const std::byte*>(data) + first,
+       std::min(piece, size - first)) != 0)
+    same.store(false, std::memory_order_relaxed);
+  });
+  return same.load(std::memory_order_relaxed);
+ }
+
+ arena copy_, made_;
+ std::size_t copied_ = 0;
+ key_type key_{};
+};
+}
+
+namespace tapegraph::runtime::detail {
+
+inline const float* kept_filters(const kernel_call& c, const convolution_geometry& g,
+        const cpu::convolution_algorithm_passes& algorithm) {
+ if (c.kept == nullptr || g.batch <= 0) return nullptr;
+ const cpu::transformed_filters layout = algorithm.layout(g);
+ return static_cast<const float*>(
+  c.kept->made_of(c.in[1], layout.key, static_cast<std::size_t>(layout.floats) * sizeof(float),
+      [&](void* to) { algorithm.filters(g, c.in[1].as<const float>(), static_cast<float*>(to)); }));
 }
 }
 // ---- tapegraph/runtime/kernel.hpp ----
@@ -14022,9 +14365,9 @@ namespace tapegraph::runtime {
 
 namespace detail {
 template <class T>
-std::size_t convolution_workspace(const convolution_geometry& given, cpu::convolution_pass pass) {
+std::size_t convolution_workspace(const convolution_geometry& given, cpu::convolution_pass pass, bool keeps = false) {
  convolution_geometry g = given;
- if (const auto* algorithm = cpu::algorithm_for<T>(g)) return algorithm->workspace(g, pass, thread_count());
+ if (const auto* algorithm = cpu::algorithm_for<T>(g)) return algorithm->workspace(g, pass, thread_count(), keeps);
  return cpu::convolution_workspace_bytes<T>(g, pass, thread_count());
 }
 }
@@ -14033,7 +14376,7 @@ template <class T>
 struct kernel<convolution_op, T> {
  static convolution_geometry shape_of(const kernel_call& c) { return geometry_of<convolution_op>(c); }
  static std::size_t workspace(const kernel_call& c) {
-  return detail::convolution_workspace<T>(shape_of(c), cpu::convolution_pass::forward);
+  return detail::convolution_workspace<T>(shape_of(c), cpu::convolution_pass::forward, c.kept != nullptr);
  }
  static void run(const kernel_call& c) { run(c, {}); }
  static void run(const kernel_call& c, const cpu::convolution_epilogue<T>& epilogue) {
@@ -14041,7 +14384,7 @@ struct kernel<convolution_op, T> {
   if (const auto* algorithm = cpu::algorithm_for<T>(g)) {
    if constexpr (std::is_same_v<T, float>)
     algorithm->forward(g, c.in[0].as<const T>(), c.in[1].as<const T>(), c.out[0].as<T>(), c.workspace,
-        epilogue, false);
+        epilogue, false, detail::kept_filters(c, g, *algorithm));
   } else {
    cpu::convolution_forward<T>(g, c.in[0].as<const T>(), c.in[1].as<const T>(), c.out[0].as<T>(), c.workspace,
           epilogue);
@@ -14291,8 +14634,6 @@ struct kernel<cumulative_product_op, T> {
 // ---- tapegraph/ops/effect/kernel.hpp ----
 
 // ---- tapegraph/core/print.hpp ----
-
-#include <charconv>
 
 /// Values as text.
 
@@ -17662,7 +18003,7 @@ struct kernel<convolution_bias_pool_op<Relu>, T> {
  static std::size_t workspace(const kernel_call& c) {
   convolution_geometry g = pooled_geometry(c);
   if (const auto* algorithm = cpu::algorithm_for<T>(g))
-   return algorithm->workspace(g, cpu::convolution_pass::forward, thread_count());
+   return algorithm->workspace(g, cpu::convolution_pass::forward, thread_count(), c.kept != nullptr);
   return cpu::convolution_pool_workspace_bytes<T>(g, thread_count());
  }
  static void run(const kernel_call& c) {
@@ -17671,7 +18012,8 @@ struct kernel<convolution_bias_pool_op<Relu>, T> {
   const cpu::convolution_epilogue<T> epilogue{c.in[2].as<const T>(), Relu};
   if (const auto* algorithm = cpu::algorithm_for<T>(g)) {
    if constexpr (std::is_same_v<T, float>)
-    algorithm->forward(g, x, w, c.out[0].as<T>(), c.workspace, epilogue, true);
+    algorithm->forward(g, x, w, c.out[0].as<T>(), c.workspace, epilogue, true,
+        detail::kept_filters(c, g, *algorithm));
   } else {
    cpu::convolution_pool_forward<T>(g, x, w, c.out[0].as<T>(), c.workspace, epilogue);
   }
@@ -19452,260 +19794,6 @@ constexpr std::int64_t plan_buffers(list<buffer_request>& requests) {
  list<int> order, placed;
  return plan_buffers(requests, order, placed);
 }
-}
-// ---- tapegraph/runtime/memory.hpp ----
-
-// ---- tapegraph/core/device.hpp ----
-
-#include <compare>
-
-/// Where tensors live and kernels run. Knows nothing of CUDA: the backend, if a program has it, says what there is.
-
-namespace tapegraph {
-
-/// The CPU, or a GPU by its index.
-class device {
-public:
- constexpr device() = default;
- static constexpr device cpu() { return {}; }
- /// Throws argument_error for a negative index; whether there is such a GPU shows when it is used.
- static constexpr device cuda(int index = 0) {
-  if (index < 0) throw argument_error("device::cuda: the index is " + std::to_string(index));
-  device d;
-  d.index_ = index;
-  return d;
- }
- /// "cpu"; "gpu" or "cuda" for the first GPU, "gpu:1" or "cuda:1" for others. Throws argument_error that names the text.
- static device parse(std::string_view text);
-
- constexpr bool is_cpu() const { return index_ < 0; }
- constexpr bool is_cuda() const { return index_ >= 0; }
- /// The number of the GPU among those that CUDA shows; -1 for the CPU.
- constexpr int index() const { return index_; }
- /// "cpu", "cuda:0"; parse() reads it.
- std::string name() const { return is_cpu() ? "cpu" : "cuda:" + std::to_string(index_); }
-
- friend constexpr bool operator==(device a, device b) { return a.index_ == b.index_; }
- /// The CPU comes first.
- friend constexpr auto operator<=>(device a, device b) { return a.index_ <=> b.index_; }
-
-private:
- int index_ = -1;
-};
-
-inline device device::parse(std::string_view text) {
- if (text == "cpu") return cpu();
- std::string_view rest = text;
- for (std::string_view kind : {"gpu", "cuda"})
-  if (text.substr(0, kind.size()) == kind) rest = text.substr(kind.size());
- if (rest.empty() && !text.empty()) return cuda();
- int index = -1;
- if (rest.size() > 1 && rest.size() < text.size() && rest[0] == ':') {
-  const auto [end, status] = std::from_chars(rest.data() + 1, rest.data() + rest.size(), index);
-  if (status == std::errc{} && end == rest.data() + rest.size() && index >= 0) return cuda(index);
- }
- throw argument_error("device '" + std::string(text) +
-      "': expected cpu, gpu, cuda, or cuda:N with the GPU's number");
-}
-
-/// What a device is; a number that is not known is 0.
-struct device_report {
- device id;
- std::string name; ///< the maker's
- std::size_t memory = 0; ///< bytes
- int major = 0, minor = 0; ///< compute capability, of GPUs
- int multiprocessors = 0; ///< of a GPU; hardware threads of the CPU
-};
-
-namespace runtime {
-class device_runtime;
-}
-
-namespace detail {
-
-struct device_backend {
- int (*count)() = nullptr;
- std::string (*why_none)() = nullptr;
- device_report (*report)(int) = nullptr;
- runtime::device_runtime* (*open)(int) = nullptr;
-};
-inline device_backend& cuda_backend() {
- static device_backend backend;
- return backend;
-}
-
-inline std::string readable_bytes(std::size_t bytes) {
- const char* const units[]{"bytes", "KiB", "MiB", "GiB"};
- double value = static_cast<double>(bytes);
- int unit = 0;
- while (value >= 1024 && unit < 3) value /= 1024, ++unit;
- char text[48];
- std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.2f %s", value, units[unit]);
- return text;
-}
-
-template <class = void>
-device_report cpu_report() {
- device_report r{device::cpu(), "processor"};
- const auto each_line = [](const char* file, const auto& f) {
-  std::FILE* const lines = std::fopen(file, "r");
-  if (lines == nullptr) return;
-  for (char line[512]; std::fgets(line, sizeof line, lines) != nullptr;) f(std::string_view(line));
-  std::fclose(lines);
- };
- each_line("/proc/cpuinfo", [&](std::string_view line) {
-  if (line.substr(0, 9) == "processor") ++r.multiprocessors;
-  const std::size_t colon = line.find(": ");
-  if (line.substr(0, 10) == "model name" && colon != line.npos)
-   r.name = line.substr(colon + 2, line.find('\n') - colon - 2);
- });
- each_line("/proc/meminfo", [&](std::string_view line) {
-  if (line.substr(0, 9) != "MemTotal:") return;
-  const std::size_t digits = std::min(line.find_first_of("0123456789"), line.size());
-  std::from_chars(line.data() + digits, line.data() + line.size(), r.memory);
-  r.memory *= 1024;
- });
- return r;
-}
-
-inline std::string why_unavailable(device d) {
- if (d.is_cpu()) return {};
- const device_backend& backend = cuda_backend();
- if (backend.count == nullptr)
-  return d.name() +
-   " cannot be used: this program was built without CUDA (compile it with nvcc and link tapegraph::cuda)";
- const int count = backend.count();
- if (count == 0) return d.name() + " cannot be used: " + backend.why_none();
- if (d.index() >= count)
-  return d.name() + " does not exist: this machine has " +
-   (count == 1 ? "cuda:0 alone" : "cuda:0 to cuda:" + std::to_string(count - 1));
- return {};
-}
-}
-
-/// The CPU and then the GPUs that CUDA shows; the CPU alone in a program without CUDA.
-template <class = void>
-std::vector<device_report> list_devices() {
- std::vector<device_report> devices{detail::cpu_report()};
- const detail::device_backend& backend = detail::cuda_backend();
- const int count = backend.count == nullptr ? 0 : backend.count();
- for (int i = 0; i < count; ++i) devices.push_back(backend.report(i));
- return devices;
-}
-
-/// A table with one line per device.
-template <class = void>
-std::string device_table(const std::vector<device_report>& devices = list_devices()) {
- std::vector<std::vector<std::string>> rows{{"device", "memory", "capability", "processors", "name"}};
- for (const device_report& r : devices) {
-  const auto known = [](bool is, std::string text) { return is ? text : std::string("-"); };
-  rows.push_back({r.id.name(), known(r.memory > 0, detail::readable_bytes(r.memory)),
-      known(r.major > 0, std::to_string(r.major) + "." + std::to_string(r.minor)),
-      known(r.multiprocessors > 0, std::to_string(r.multiprocessors)), r.name});
- }
- std::string text;
- for (const auto& row : rows) {
-  for (std::size_t column = 0; column + 1 < row.size(); ++column) {
-   std::size_t width = 0;
-   for (const auto& other : rows) width = std::max(width, other[column].size());
-   text += row[column] + std::string(width + 2 - row[column].size(), ' ');
-  }
-  text += row.back() + "\n";
- }
- return text;
-}
-
-/// Throws device_error with the reason if the device cannot be used.
-inline void check_available(device d) {
- if (const std::string why = detail::why_unavailable(d); !why.empty()) throw device_error(why);
-}
-
-/// The device if it can be used, else the CPU; the first time, the reason goes to stderr.
-inline device available_or_cpu(device wanted) {
- const std::string why = detail::why_unavailable(wanted);
- if (why.empty()) return wanted;
- static const bool said = [&] {
-  return std::fprintf(stderr, "tapegraph: %s; continuing on the CPU\n", why.c_str()) > 0;
- }();
- static_cast<void>(said);
- return device::cpu();
-}
-}
-
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
-
-namespace tapegraph {
-
-namespace runtime {
-
-inline constexpr std::size_t alignment = 64;
-
-constexpr std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
-
-struct arena_counters {
- std::atomic<std::size_t> in_use{0}, limit{SIZE_MAX};
-
- static arena_counters& instance() {
-  static arena_counters counters;
-  return counters;
- }
-};
-
-template <class = void>
-[[noreturn]] void refuse_arena(std::size_t asked, std::size_t in_use, std::size_t limit) {
- throw out_of_memory("out of memory on the CPU: " + tapegraph::detail::readable_bytes(asked) + " asked, " +
-       tapegraph::detail::readable_bytes(in_use) + " in use" +
-       (limit == SIZE_MAX ? "" : ", limit " + tapegraph::detail::readable_bytes(limit)),
-      asked, in_use);
-}
-
-class arena {
-public:
- arena() = default;
- explicit arena(std::size_t bytes) : size_(bytes) {
-  if (bytes == 0) return;
-  constexpr std::size_t huge = std::size_t{1} << 21;
-  const std::size_t boundary = bytes >= 2 * huge ? huge : alignment;
-  const std::size_t whole = (bytes + boundary - 1) / boundary * boundary;
-  arena_counters& all = arena_counters::instance();
-  const std::size_t before = all.in_use.fetch_add(bytes, std::memory_order_relaxed);
-  const std::size_t limit = all.limit.load(std::memory_order_relaxed);
-  if (before <= limit && bytes <= limit - before) data_ = std::aligned_alloc(boundary, whole);
-  if (data_ == nullptr) {
-   all.in_use.fetch_sub(bytes, std::memory_order_relaxed);
-   refuse_arena(bytes, before, limit);
-  }
-#if defined(__linux__)
-  if (boundary == huge) madvise(data_, whole, MADV_HUGEPAGE);
-#endif
- }
- arena(arena&& other) noexcept : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
- arena& operator=(arena&& other) noexcept {
-  std::swap(data_, other.data_);
-  std::swap(size_, other.size_);
-  return *this;
- }
- ~arena() {
-  if (data_ == nullptr) return;
-  arena_counters::instance().in_use.fetch_sub(size_, std::memory_order_relaxed);
-  std::free(data_);
- }
-
- std::byte* data() const { return static_cast<std::byte*>(data_); }
- std::size_t size() const { return size_; }
-
-private:
- void* data_ = nullptr;
- std::size_t size_ = 0;
-};
-}
-
-inline void set_memory_limit(std::size_t bytes) { runtime::arena_counters::instance().limit.store(bytes); }
-}
-
-namespace tapegraph::ir {
 
 template <class = void>
 class basic_buffer_placement {
@@ -20329,6 +20417,8 @@ void load_scalars(device_runtime* d, const buffer_view* sources, int count, doub
 }
 }
 
+#include <memory>
+
 namespace tapegraph::ir {
 
 template <class = void>
@@ -20371,6 +20461,11 @@ public:
  runtime::device_runtime* device() const { return runs_on_; }
  std::optional<tapegraph::math_mode> math_mode() const { return math_mode_; }
  std::size_t arena_bytes() const { return arena_.size(); }
+ std::size_t kept_bytes() const {
+  std::size_t bytes = 0;
+  for (const auto& each : kept_) bytes += each ? each->bytes() : 0;
+  return bytes;
+ }
 
  void set_input(int index, const buffer_view& value) {
   check_input_kind(*view_, index, value);
@@ -20556,10 +20651,23 @@ protected:
    target.call.domain = values_[step.domain];
    target.call.random = random_;
    target.call.symbols = symbols_.data();
+   if (keeps(step)) {
+    kept_.resize(static_cast<std::size_t>(steps));
+    auto& mine = kept_[static_cast<std::size_t>(s)];
+    if (!mine) mine = std::make_unique<runtime::kept_memory>();
+    target.call.kept = mine.get();
+   }
    if (runs_on_ == nullptr) continue;
    target.call.stream = runs_on_->stream();
    target.call.fault = runs_on_->fault();
   }
+ }
+
+ bool keeps(const step_entry& step) const {
+  if (runs_on_ != nullptr || view_->assignments.size() > 0) return false;
+  for (int k = 0; k < step.inputs; ++k)
+   if (view_->nodes[root(view_->values[step.first_value + k])].is(descriptor_of<variable_op>)) return true;
+  return false;
  }
 
  void connect() {
@@ -20628,6 +20736,7 @@ protected:
  memory_block numbers_, device_numbers_, device_constants_, arena_;
  numbered<fed_input> fed_;
  captured_steps captured_;
+ std::vector<std::unique_ptr<runtime::kept_memory>> kept_;
  random_state* random_ = nullptr;
  int on_host_ = 0;
  const variable_entry* missing_variable_ = nullptr;
@@ -20892,8 +21001,6 @@ inline void perform(const kernel_pair& kernel, kernel_call& call, const call_lab
  kernel.run(call);
 }
 }
-
-#include <memory>
 
 namespace tapegraph::ir {
 

@@ -4,6 +4,7 @@
 #include <tapegraph/graph/explain.hpp>
 #include <tapegraph/nn/layers/transposed_convolution.hpp>
 #include <tapegraph/profile.hpp>
+#include <tapegraph/runtime/kept_memory.hpp>
 
 #include <doctest/doctest.h>
 
@@ -12,6 +13,7 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace nn_fast_convolution_test {
@@ -180,6 +182,87 @@ TEST_CASE("convolutions: an algorithm of a layer's own, in both modes, and where
     int by_winograd = 0;
     for (const auto& call : profiled.calls) by_winograd += call.operation == "convolution by winograd" ? 1 : 0;
     CHECK(by_winograd == 3); // forward passes of "chosen" and "few", and a gradient of "back"
+}
+
+namespace {
+
+/// A line by Fourier transforms, whose length depends on that of the input.
+struct line {
+    constexpr auto operator()(auto scope, auto x) const {
+        return tg::conv1d(scope / "long", x, {.filters = 33, .kernel_size = 40, .stride = 2});
+    }
+};
+
+} // namespace
+
+TEST_CASE("filters that predictions keep are those of the variables, whoever changes them") {
+    auto graph = compiled<tg::graph, float>();
+    auto eager = compiled<tg::eager, float>();
+    const auto same = [&](std::int64_t count) {
+        const auto x = images<float>(count);
+        return graph.predict(x).to_vector() == eager.predict(x).to_vector();
+    };
+    CHECK(same(1));
+    CHECK(same(1));
+    CHECK(same(3)); // another batch, the same filters
+    graph.train_on_batch(images<float>(5), labels());
+    eager.train_on_batch(images<float>(5), labels());
+    CHECK(same(1));
+    CHECK(graph.evaluate(images<float>(5), labels()).loss == eager.evaluate(images<float>(5), labels()).loss);
+    for (const char* const path : {"first/kernel", "pooled/kernel"}) { // one number, the last
+        auto changed = graph.variables()[path].value<float>();
+        changed.mutable_data()[changed.size() - 1] += 1;
+        const auto before = graph.predict(images<float>(1)).to_vector();
+        graph.variables()[path].assign(changed);
+        eager.variables()[path].assign(changed);
+        CHECK(same(1));
+        CHECK(graph.predict(images<float>(1)).to_vector() != before);
+    }
+
+    auto lines = tg::compile<tg::graph>(line{}, tg::spec<float, tg::dyn, tg::dyn, 40>{}, {.seed = 1});
+    auto beside = tg::compile<tg::eager>(line{}, tg::spec<float, tg::dyn, tg::dyn, 40>{}, {.seed = 1});
+    for (const std::int64_t length : {200, 900, 200, 45}) { // transforms of other lengths, and direct sums
+        const auto x = tg::random::normal<float>({2, length, 40}, {.seed = 5});
+        for (int again = 0; again < 2; ++again) CHECK(lines.predict(x).to_vector() == beside.predict(x).to_vector());
+    }
+}
+
+TEST_CASE("kept memory: made again when the operand or the key has changed, and not before") {
+    std::vector<float> values(200'000, 1.0f);
+    tg::buffer_view operand{};
+    operand.rank = 1;
+    operand.data = values.data();
+    operand.extents[0] = static_cast<std::int64_t>(values.size());
+    tg::runtime::kept_memory memory;
+    int made = 0;
+    const auto first_and_last = [&](std::int64_t key) {
+        const auto* const found = static_cast<const float*>(memory.made_of(operand, {key, 0, 0, 0}, 8, [&](void* to) {
+            ++made;
+            static_cast<float*>(to)[0] = values[0];
+            static_cast<float*>(to)[1] =
+                operand.extents[0] > 0 ? values[static_cast<std::size_t>(operand.extents[0]) - 1] : 0;
+        }));
+        return std::pair(found[0], found[1]);
+    };
+    CHECK(first_and_last(1) == std::pair(1.0f, 1.0f));
+    CHECK(first_and_last(1) == std::pair(1.0f, 1.0f));
+    CHECK(made == 1);
+    values.back() = 2;
+    CHECK(first_and_last(1) == std::pair(1.0f, 2.0f));
+    CHECK(made == 2);
+    first_and_last(2);
+    CHECK(made == 3);
+    operand.extents[0] = 7;
+    CHECK(first_and_last(2) == std::pair(1.0f, 1.0f));
+    CHECK(made == 4);
+    CHECK_THROWS(memory.made_of(operand, {3, 0, 0, 0}, 8, [](void*) { throw 1; }));
+    first_and_last(2); // what failed is not there
+    CHECK(made == 5);
+    operand.extents[0] = 0;
+    first_and_last(2);
+    CHECK(made == 6);
+    first_and_last(2);
+    CHECK(made == 6);
 }
 
 } // namespace nn_fast_convolution_test

@@ -8,6 +8,10 @@
 
 namespace tapegraph {
 
+namespace runtime {
+class kept_memory;
+}
+
 /// A tensor as kernels see it: contiguous elements, row-major, extents known.
 struct buffer_view {
     void* data = nullptr;
@@ -50,6 +54,9 @@ struct kernel_call {
     void* stream = nullptr;
     /// What the symbols in extents stand for in the program that makes the call, in the CPU's memory; null in eager mode.
     const std::int64_t* symbols = nullptr;
+    /// Where a kernel may keep what it makes of a variable until the next run (runtime/kept_memory.hpp); null where the program updates
+    /// variables, on a device and in eager mode.
+    runtime::kept_memory* kept = nullptr;
 };
 
 using kernel_function = void (*)(const kernel_call&);

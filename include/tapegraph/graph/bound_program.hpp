@@ -9,11 +9,13 @@
 #include <tapegraph/graph/lifetimes.hpp>
 #include <tapegraph/graph/lower.hpp>
 #include <tapegraph/ir/text.hpp>
+#include <tapegraph/runtime/kept_memory.hpp>
 #include <tapegraph/runtime/memory.hpp>
 #include <tapegraph/runtime/scalar.hpp>
 
 #include <bit>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -69,6 +71,12 @@ public:
     /// In which float products of a GPU are computed where it was made under a math_mode_scope; otherwise as the thread that runs it says.
     std::optional<tapegraph::math_mode> math_mode() const { return math_mode_; }
     std::size_t arena_bytes() const { return arena_.size(); }
+    /// What steps have made of variables and keep for the next run.
+    std::size_t kept_bytes() const {
+        std::size_t bytes = 0;
+        for (const auto& each : kept_) bytes += each ? each->bytes() : 0;
+        return bytes;
+    }
 
     /// Feeds input `index`. The memory must stay valid while the program runs. Throws shape_error or dtype_error.
     void set_input(int index, const buffer_view& value) {
@@ -268,10 +276,24 @@ protected:
             target.call.domain = values_[step.domain];
             target.call.random = random_;
             target.call.symbols = symbols_.data();
+            if (keeps(step)) {
+                kept_.resize(static_cast<std::size_t>(steps));
+                auto& mine = kept_[static_cast<std::size_t>(s)];
+                if (!mine) mine = std::make_unique<runtime::kept_memory>();
+                target.call.kept = mine.get();
+            }
             if (runs_on_ == nullptr) continue;
             target.call.stream = runs_on_->stream();
             target.call.fault = runs_on_->fault();
         }
+    }
+
+    // Steps that read a variable, in a program that updates none: a prediction.
+    bool keeps(const step_entry& step) const {
+        if (runs_on_ != nullptr || view_->assignments.size() > 0) return false;
+        for (int k = 0; k < step.inputs; ++k)
+            if (view_->nodes[root(view_->values[step.first_value + k])].is(descriptor_of<variable_op>)) return true;
+        return false;
     }
 
     // Writes today's addresses into every call.
@@ -343,6 +365,7 @@ protected:
     memory_block numbers_, device_numbers_, device_constants_, arena_;
     numbered<fed_input> fed_;
     captured_steps captured_;
+    std::vector<std::unique_ptr<runtime::kept_memory>> kept_; // by step
     random_state* random_ = nullptr;
     int on_host_ = 0; // steps a device has no kernel for
     const variable_entry* missing_variable_ = nullptr;

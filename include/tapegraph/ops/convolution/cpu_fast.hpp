@@ -43,8 +43,10 @@ struct fast_forward_scratch {
     float *filters, *channels, *results;
     std::int64_t block; ///< floats of a thread's transformed channels
 
-    fast_forward_scratch(workspace_cutter& cut, const fast_plan& plan, int threads, bool turned)
-        : filters(cut.take<float>(plan.products * (turned ? plan.turned_stride() : plan.filter_stride()))),
+    /// `keeps`: the filters are elsewhere.
+    fast_forward_scratch(workspace_cutter& cut, const fast_plan& plan, int threads, bool turned, bool keeps = false)
+        : filters(keeps ? nullptr
+                        : cut.take<float>(plan.products * (turned ? plan.turned_stride() : plan.filter_stride()))),
           channels(nullptr),
           results(cut.take<float>(threads * plan.result_block())),
           block(plan.channel_block(turned ? plan.out_row : plan.in_row)) {
@@ -79,18 +81,34 @@ inline std::int64_t panel_shares(std::int64_t tasks, std::int64_t panels) {
     return std::clamp<std::int64_t>(divide_up(2 * thread_count(), tasks), 1, panels);
 }
 
+inline void transform_filters(const fast_plan& plan, const float* w, float* to) {
+    for_channels(plan.g.in_channels, [&](std::int64_t first, std::int64_t last) {
+        transform<filter_transform>(plan, filter_job{plan.g, &plan, w, to, plan.filter_stride(), first, last, false});
+    });
+}
+
+TG_DEFINITION void fast_filters(const convolution_geometry& given, const float* w, float* to) {
+    transform_filters(fast_plan(given, active_tile_kernels<float>().lanes), w, to);
+}
+
+TG_DEFINITION transformed_filters fast_filter_layout(const convolution_geometry& given) {
+    const int lanes = active_tile_kernels<float>().lanes;
+    const fast_plan plan(given, lanes);
+    return {plan.products * plan.filter_stride(), {plan.taps, plan.transform, plan.filter_stride(), lanes}};
+}
+
 TG_DEFINITION void fast_forward(const convolution_geometry& given, const float* x, const float* w, float* y,
-                                void* workspace, const convolution_epilogue<float>& epilogue, bool pooled) {
+                                void* workspace, const convolution_epilogue<float>& epilogue, bool pooled,
+                                const float* filters) {
     if (given.batch <= 0) return;
     const auto& kernels = active_tile_kernels<float>();
     const fast_plan plan(given, kernels.lanes);
     const convolution_geometry& g = plan.g;
     workspace_cutter cut(workspace);
-    const fast_forward_scratch scratch(cut, plan, thread_count(), false);
+    const fast_forward_scratch scratch(cut, plan, thread_count(), false, filters != nullptr);
     const std::int64_t stride = plan.filter_stride(), panels = plan.filters.count();
-    for_channels(g.in_channels, [&](std::int64_t first, std::int64_t last) {
-        transform<filter_transform>(plan, filter_job{g, &plan, w, scratch.filters, stride, first, last, false});
-    });
+    if (filters == nullptr) transform_filters(plan, w, scratch.filters);
+    const float* const u = filters == nullptr ? scratch.filters : filters;
     const std::int64_t shares = panel_shares(plan.blocks, panels);
     for_tasks(plan.blocks * shares, true, [&](std::int64_t task, int thread) {
         const std::int64_t share = task % shares, first = task / shares * fast_plan::block_tiles;
@@ -99,8 +117,8 @@ TG_DEFINITION void fast_forward(const convolution_geometry& given, const float* 
         float* const results = scratch.results + thread * plan.result_block();
         transform<input_transform>(plan, input_job{g, &plan, x, v, first, last, plan.block * plan.in_row});
         for (std::int64_t panel = panels * share / shares; panel < panels * (share + 1) / shares; ++panel) {
-            multiply_panel(plan, kernels, v, plan.in_row, scratch.filters, stride, plan.filters, g.in_channels, panel,
-                           last - first, results);
+            multiply_panel(plan, kernels, v, plan.in_row, u, stride, plan.filters, g.in_channels, panel, last - first,
+                           results);
             transform<output_transform>(plan, output_job{g, &plan, results, y, epilogue, first, last, panel, pooled});
         }
     });
@@ -205,14 +223,15 @@ TG_DEFINITION void fast_filter_gradient(const convolution_geometry& given, const
     });
 }
 
-TG_DEFINITION std::size_t fast_workspace(const convolution_geometry& g, convolution_pass pass, int threads) {
+TG_DEFINITION std::size_t fast_workspace(const convolution_geometry& g, convolution_pass pass, int threads,
+                                         bool keeps) {
     constexpr int lanes = tile_kernels<float>::most_lanes;
     const fast_plan plan(g, lanes);
     workspace_cutter cut(nullptr);
     if (pass == convolution_pass::filter_gradient)
         fast_filter_scratch(cut, plan);
     else
-        fast_forward_scratch(cut, plan, threads, pass == convolution_pass::input_gradient);
+        fast_forward_scratch(cut, plan, threads, pass == convolution_pass::input_gradient, keeps);
     return cut.used();
 }
 

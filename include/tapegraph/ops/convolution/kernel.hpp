@@ -3,6 +3,7 @@
 #include <tapegraph/core/math_mode.hpp>
 #include <tapegraph/ops/convolution/call_geometry.hpp>
 #include <tapegraph/ops/convolution/cpu.hpp>
+#include <tapegraph/ops/convolution/kept_filters_kernel.hpp>
 #include <tapegraph/runtime/kernel.hpp>
 #include <tapegraph/runtime/widened.hpp>
 
@@ -40,9 +41,9 @@ namespace tapegraph::runtime {
 
 namespace detail {
 template <class T>
-std::size_t convolution_workspace(const convolution_geometry& given, cpu::convolution_pass pass) {
+std::size_t convolution_workspace(const convolution_geometry& given, cpu::convolution_pass pass, bool keeps = false) {
     convolution_geometry g = given;
-    if (const auto* algorithm = cpu::algorithm_for<T>(g)) return algorithm->workspace(g, pass, thread_count());
+    if (const auto* algorithm = cpu::algorithm_for<T>(g)) return algorithm->workspace(g, pass, thread_count(), keeps);
     return cpu::convolution_workspace_bytes<T>(g, pass, thread_count());
 }
 } // namespace detail
@@ -51,7 +52,7 @@ template <class T>
 struct kernel<convolution_op, T> {
     static convolution_geometry shape_of(const kernel_call& c) { return geometry_of<convolution_op>(c); }
     static std::size_t workspace(const kernel_call& c) {
-        return detail::convolution_workspace<T>(shape_of(c), cpu::convolution_pass::forward);
+        return detail::convolution_workspace<T>(shape_of(c), cpu::convolution_pass::forward, c.kept != nullptr);
     }
     static void run(const kernel_call& c) { run(c, {}); }
     static void run(const kernel_call& c, const cpu::convolution_epilogue<T>& epilogue) {
@@ -59,7 +60,7 @@ struct kernel<convolution_op, T> {
         if (const auto* algorithm = cpu::algorithm_for<T>(g)) {
             if constexpr (std::is_same_v<T, float>)
                 algorithm->forward(g, c.in[0].as<const T>(), c.in[1].as<const T>(), c.out[0].as<T>(), c.workspace,
-                                   epilogue, false);
+                                   epilogue, false, detail::kept_filters(c, g, *algorithm));
         } else {
             cpu::convolution_forward<T>(g, c.in[0].as<const T>(), c.in[1].as<const T>(), c.out[0].as<T>(), c.workspace,
                                         epilogue);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/ops/convolution/call_geometry.hpp>
+#include <tapegraph/ops/convolution/kept_filters_kernel.hpp>
 #include <tapegraph/ops/pooling/cpu_of_convolution.hpp>
 #include <tapegraph/ops/pooling/pooling.hpp>
 #include <tapegraph/runtime/kernel.hpp>
@@ -21,7 +22,7 @@ struct kernel<convolution_bias_pool_op<Relu>, T> {
     static std::size_t workspace(const kernel_call& c) {
         convolution_geometry g = pooled_geometry(c);
         if (const auto* algorithm = cpu::algorithm_for<T>(g))
-            return algorithm->workspace(g, cpu::convolution_pass::forward, thread_count());
+            return algorithm->workspace(g, cpu::convolution_pass::forward, thread_count(), c.kept != nullptr);
         return cpu::convolution_pool_workspace_bytes<T>(g, thread_count());
     }
     static void run(const kernel_call& c) {
@@ -30,7 +31,8 @@ struct kernel<convolution_bias_pool_op<Relu>, T> {
         const cpu::convolution_epilogue<T> epilogue{c.in[2].as<const T>(), Relu};
         if (const auto* algorithm = cpu::algorithm_for<T>(g)) {
             if constexpr (std::is_same_v<T, float>)
-                algorithm->forward(g, x, w, c.out[0].as<T>(), c.workspace, epilogue, true);
+                algorithm->forward(g, x, w, c.out[0].as<T>(), c.workspace, epilogue, true,
+                                   detail::kept_filters(c, g, *algorithm));
         } else {
             cpu::convolution_pool_forward<T>(g, x, w, c.out[0].as<T>(), c.workspace, epilogue);
         }
