@@ -117,12 +117,13 @@ void convolution(const char* name, cpu::convolution_geometry g) {
     if (cpu::algorithm_for<float>(fewer) == nullptr) return;
     // GF/s of these count the products that direct sums take.
     const auto bytes = [&](cpu::convolution_pass pass) {
-        return cpu::fast_convolution.workspace(fewer, pass, threads);
+        return cpu::fast_convolution.workspace(fewer, pass, threads, false);
     };
     {
         buffer<char> work(bytes(cpu::convolution_pass::forward));
-        report(label + " forward, fast", flops,
-               [&] { cpu::fast_convolution.forward(fewer, x.get(), w.get(), y.get(), work.get(), {}, false); });
+        report(label + " forward, fast", flops, [&] {
+            cpu::fast_convolution.forward(fewer, x.get(), w.get(), y.get(), work.get(), {}, false, nullptr);
+        });
     }
     {
         buffer<char> work(bytes(cpu::convolution_pass::input_gradient));

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -81,10 +82,11 @@ struct passes {
         : y(dy.size(), unset), dx(x.size(), unset), dw(w.size(), unset) {
         const geometry g = resolved(given);
         const auto bytes = [&](convolution_pass pass) {
-            return cpu::fast_convolution.workspace(g, pass, tapegraph::thread_count());
+            return cpu::fast_convolution.workspace(g, pass, tapegraph::thread_count(), false);
         };
         poisoned forward(bytes(convolution_pass::forward));
-        cpu::fast_convolution.forward(g, x.data(), w.data(), y.data(), forward.get(), epilogue, false);
+        cpu::fast_convolution.forward(g, x.data(), w.data(), y.data(), forward.get(), epilogue, false, nullptr);
+        check_kept_filters(g, x, w, epilogue);
         poisoned input(bytes(convolution_pass::input_gradient));
         cpu::fast_convolution.input_gradient(g, dy.data(), w.data(), dx.data(), input.get());
         poisoned filter(bytes(convolution_pass::filter_gradient));
@@ -94,6 +96,19 @@ struct passes {
 
 private:
     static constexpr float unset = std::numeric_limits<float>::quiet_NaN();
+
+    // The same bits with filters that were transformed before, and memory for no others.
+    void check_kept_filters(const geometry& g, const std::vector<float>& x, const std::vector<float>& w,
+                            const cpu::convolution_epilogue<float>& epilogue) const {
+        poisoned kept(static_cast<std::size_t>(cpu::fast_convolution.layout(g).floats) * sizeof(float));
+        cpu::fast_convolution.filters(g, w.data(), static_cast<float*>(kept.get()));
+        poisoned workspace(
+            cpu::fast_convolution.workspace(g, convolution_pass::forward, tapegraph::thread_count(), true));
+        std::vector<float> found(y.size(), unset);
+        cpu::fast_convolution.forward(g, x.data(), nullptr, found.data(), workspace.get(), epilogue, false,
+                                      static_cast<const float*>(kept.get()));
+        CHECK((found.empty() || std::memcmp(found.data(), y.data(), y.size() * sizeof(float)) == 0));
+    }
 };
 
 /// Every instruction set the processor has, on one thread and on three: within the bound, and the same bits on any number of threads.
@@ -204,8 +219,9 @@ TEST_CASE("fast convolution: bias, relu and the maximum of 2 by 2 pixels are tho
     p.window_height = p.window_width = p.stride_height = p.stride_width = 2;
     std::vector<float> pooled(wanted.size() / 4), got(wanted.size() / 4);
     cpu::max_pool_forward(p, wanted.data(), pooled.data());
-    poisoned workspace(cpu::fast_convolution.workspace(g, convolution_pass::forward, tapegraph::thread_count()));
-    cpu::fast_convolution.forward(g, x.data(), w.data(), got.data(), workspace.get(), {bias.data(), true}, true);
+    poisoned workspace(cpu::fast_convolution.workspace(g, convolution_pass::forward, tapegraph::thread_count(), false));
+    cpu::fast_convolution.forward(g, x.data(), w.data(), got.data(), workspace.get(), {bias.data(), true}, true,
+                                  nullptr);
     CHECK(got == pooled);
 }
 
@@ -231,7 +247,7 @@ TEST_CASE("fast convolution: no images, a NaN, and shapes that stay direct") {
     geometry g = resolved(same(0, 16, 16, 32, 3, 32));
     const std::vector<float> nothing;
     std::vector<float> dw(static_cast<std::size_t>(elements_of_w(g)), 7.0f);
-    poisoned workspace(cpu::fast_convolution.workspace(g, convolution_pass::filter_gradient, 2) + 64);
+    poisoned workspace(cpu::fast_convolution.workspace(g, convolution_pass::filter_gradient, 2, false) + 64);
     cpu::fast_convolution.filter_gradient(g, nothing.data(), nothing.data(), dw.data(), workspace.get());
     CHECK(dw == std::vector<float>(dw.size(), 0.0f));
 
