@@ -271,6 +271,28 @@ TEST_CASE("convolution kernels: no barrier is there for nothing") {
     check(multiply_adds<small_tile, 2>{}, 1);
     check(tensor_cores<warps_tile, 2>{}, 1);
 }
+
+TEST_CASE("convolution kernels: every register of a fragment is where it belongs, and an operand ends where it ends") {
+    // 54 terms a sum: whole numbers, so that sums are exact; a last step of the loop with fewer terms than a fragment holds.
+    const auto g = geometry(2, 9, 9, 6, 3, 3, 40, 1, 1, 1, 1, 1, 1);
+    const auto check = [&]<class Way, class Element>(Way, Element, std::size_t calls) {
+        const expected<float> e(g);
+        const std::vector<Element> x(e.x.begin(), e.x.end()), w(e.w.begin(), e.w.end());
+        const kernels::forward_problem<Element> p(g, false, x.data(), w.data(), nullptr, false, nullptr);
+        const auto count = static_cast<std::int64_t>(e.y.size());
+        const auto right = result_of<Way>(p, count, 1); // other tests hold it to the CPU's
+        std::size_t found = 0;
+        CHECK(simt::unnoticed_swaps([&] { return result_of<Way>(p, count, 1) == right; }, found) ==
+              std::vector<std::string>{});
+        CHECK(found == calls);
+        CHECK(simt::unnoticed_ends([&] { return result_of<Way>(p, count, 1) == right; }, found) ==
+              std::vector<std::string>{});
+        CHECK(found > 0);
+    };
+    check(tensor_cores<warps_tile, 2>{}, 0.0f, 1);
+    check(tensor_cores<warps_tile, 2>{}, tg::bfloat16{}, 1);
+    check(tensor_cores<warps_tile, 2>{}, tg::half{}, 1);
+}
 #endif
 
 #ifdef TG_SIMT // which runs the device's functions

@@ -13,13 +13,21 @@
 /// Twins of the instructions in cuda/kernels/instructions.cuh. An asynchronous copy happens as late as it may: when its
 /// group is waited for, so that a kernel that does not wait computes with what lay there before.
 
+/// As a default argument: who calls.
+#define SIMT_CALLER (::simt::site{__builtin_FILE(), static_cast<int>(__builtin_LINE())})
+
 namespace tapegraph::cuda::kernels {
 
 template <int Bytes>
-inline void copy_async(void* shared, const void* global, bool there) {
+inline void copy_async(void* shared, const void* global, bool there, simt::site where = SIMT_CALLER) {
     if (reinterpret_cast<std::uintptr_t>(shared) % Bytes != 0 ||
         (there && reinterpret_cast<std::uintptr_t>(global) % Bytes != 0))
         throw simt::error("an asynchronous copy of " + std::to_string(Bytes) + " bytes between unaligned addresses");
+    if (!there) {
+        const simt::settings& s = simt::current_settings();
+        if (s.filled != nullptr) s.filled->insert(where);
+        if (s.unfilled.line != 0 && s.unfilled == where) return;
+    }
     simt::executor::running()->copies.push_back({shared, there ? global : nullptr, Bytes, false});
 }
 inline void commit_copies() {
@@ -89,6 +97,20 @@ inline float truncated_sum(float first, const double* products, int count) {
     const auto nearest = static_cast<float>(sum);
     return std::abs(static_cast<double>(nearest)) > std::abs(sum) ? std::nextafter(nearest, 0.0f) : nearest;
 }
+/// The registers of a fragment as the call at `where` takes them: in their order, unless a test has them swapped.
+template <int Count>
+struct taken {
+    std::uint32_t registers[Count];
+    taken(const std::uint32_t* from, const simt::site& where, bool second) {
+        const simt::settings& s = simt::current_settings();
+        const bool swaps = s.swap != 0 && (s.swap >> 2 & 1) == static_cast<int>(second) && s.swapped == where;
+        for (int i = 0; i < Count; ++i) registers[i] = from[swaps ? (i ^ (s.swap & 3)) % Count : i];
+    }
+};
+inline void note_call(const simt::site& where) {
+    if (auto* const all = simt::current_settings().multiplied; all != nullptr) all->insert(where);
+}
+
 /// d += a b, 16 by `depth` by 8: row_a(fragments, row >= 8, k) and column_b(fragments, k) take an element from those of the lane
 /// that holds it: lane_of(row or column, k).
 template <class LaneOf, class RowA, class ColumnB>
@@ -113,9 +135,13 @@ void multiply(const char* what, int depth, float (&d)[4], const std::uint32_t* a
 
 } // namespace simt_detail
 
-inline void multiply_tf32(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
+inline void multiply_tf32(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
+                          simt::site where = SIMT_CALLER) {
+    simt_detail::note_call(where);
+    const simt_detail::taken<4> of_a(a, where, false);
+    const simt_detail::taken<2> of_b(b, where, true);
     simt_detail::multiply(
-        "multiply_tf32", 8, d, a, b, [](int line, int k) { return line * 4 + k % 4; },
+        "multiply_tf32", 8, d, of_a.registers, of_b.registers, [](int line, int k) { return line * 4 + k % 4; },
         [](const simt_detail::fragments& f, bool lower, int k) {
             return std::bit_cast<float>(f.a[lower + (k >= 4) * 2] & tf32_bits);
         },
@@ -123,12 +149,16 @@ inline void multiply_tf32(float (&d)[4], const std::uint32_t (&a)[4], const std:
 }
 
 template <class T>
-void multiply_pairs(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
+void multiply_pairs(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
+                    simt::site where = SIMT_CALLER) {
+    simt_detail::note_call(where);
+    const simt_detail::taken<4> of_a(a, where, false);
+    const simt_detail::taken<2> of_b(b, where, true);
     const auto half_of = [](std::uint32_t pair, int k) {
         return static_cast<float>(std::bit_cast<T>(static_cast<std::uint16_t>(pair >> k % 2 * 16)));
     };
     simt_detail::multiply(
-        "multiply_pairs", 16, d, a, b, [](int line, int k) { return line * 4 + k % 8 / 2; },
+        "multiply_pairs", 16, d, of_a.registers, of_b.registers, [](int line, int k) { return line * 4 + k % 8 / 2; },
         [&](const simt_detail::fragments& f, bool lower, int k) { return half_of(f.a[lower + (k >= 8) * 2], k); },
         [&](const simt_detail::fragments& f, int k) { return half_of(f.b[k >= 8], k); });
 }

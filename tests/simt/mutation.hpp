@@ -9,7 +9,8 @@
 #include <string>
 #include <vector>
 
-/// Shows that a kernel's checks bite: every barrier it comes to is left out in turn, and the result must go wrong.
+/// Shows that a kernel's checks bite: every barrier it comes to is left out in turn, every fragment's registers are exchanged, zeros
+/// behind an operand's end are not written, and the result must go wrong.
 
 namespace simt {
 
@@ -69,6 +70,48 @@ std::vector<std::string> unnoticed_barriers(const F& right, std::size_t& found,
             }
         }
         if (!caught) unnoticed.push_back(where.text());
+    }
+    return unnoticed;
+}
+
+/// `right()` launches kernels that multiply on tensor cores and says whether their results are right, which they must be. Then, of one
+/// call after the other, each register of an operand's fragment changes places with its neighbour, and with the one behind that.
+/// Returns the exchanges that were not noticed, and in `found` how many calls there are.
+template <class F>
+std::vector<std::string> unnoticed_swaps(const F& right, std::size_t& found) {
+    std::set<site> calls;
+    {
+        const with_settings set(order::forward);
+        current_settings().multiplied = &calls;
+        if (!right()) return {"wrong before anything was swapped"};
+    }
+    found = calls.size();
+    std::vector<std::string> unnoticed;
+    for (const site& where : calls)
+        for (const int swap : {1, 2, 3, 5}) { // of four registers of a, of two of b
+            const with_settings set(order::forward);
+            current_settings().swapped = where;
+            current_settings().swap = swap;
+            if (right()) unnoticed.push_back(where.text() + " swap " + std::to_string(swap));
+        }
+    return unnoticed;
+}
+
+/// The same of asynchronous copies behind the end of an operand, which write zeros: each in turn leaves what lay there.
+template <class F>
+std::vector<std::string> unnoticed_ends(const F& right, std::size_t& found) {
+    std::set<site> copies;
+    {
+        const with_settings set(order::forward);
+        current_settings().filled = &copies;
+        if (!right()) return {"wrong before anything was left"};
+    }
+    found = copies.size();
+    std::vector<std::string> unnoticed;
+    for (const site& where : copies) {
+        const with_settings set(order::forward);
+        current_settings().unfilled = where;
+        if (right()) unnoticed.push_back(where.text());
     }
     return unnoticed;
 }

@@ -62,6 +62,13 @@ struct settings {
     bool truncating = false;           ///< tensor cores drop what is below 24 bits of the largest number they add
     site skipped{};                    ///< a barrier that is left out, to show that its absence is noticed
     std::set<site>* visited = nullptr; ///< collects the barriers that threads came to
+    /// The fragments of these calls are put into other registers: bit 0 of `swap` exchanges a register with its neighbour, bit 1 with
+    /// the one behind that; bit 2: of the second operand.
+    site swapped{};
+    int swap = 0;
+    std::set<site>* multiplied = nullptr; ///< collects the calls that take fragments
+    site unfilled{};                  ///< an asynchronous copy that leaves what lay there where it should write zeros
+    std::set<site>* filled = nullptr; ///< collects the copies that write zeros
 };
 inline settings& current_settings() {
     static thread_local settings s;
