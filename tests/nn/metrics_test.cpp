@@ -241,6 +241,18 @@ TEST_CASE("what metrics are by default, and at a threshold") {
     CHECK(result(tg::binary_accuracy{}, {0, 0}, {0.5, 0.5}) == 1);
     CHECK(result(tg::precision{}, {0.5, 0.75}, {0, 1}) == 1);
     CHECK(result(tg::recall{}, {0.25, 0.75}, {0.5, 1}) == 1);
+    // So does the area: of 1/4 and 7/8, which are negative, 3/4 is above one.
+    CHECK(result(tg::auc{}, {0.25, 0.75, 0.875}, {0, 1, 0.5}) == 0.5);
+}
+
+TEST_CASE("r2_score of labels that are all equal is 1 or 0") {
+    const auto result = [](const tg::tensor<double>& x) {
+        tg::metric_accumulator<tg::r2_score> m;
+        m.update(x, tg::tensor<double>{{2}, {2}, {2}});
+        return m.result();
+    };
+    CHECK(result({{2}, {2}, {2}}) == 1);
+    CHECK(result({{2}, {2}, {3}}) == 0);
 }
 
 TEST_CASE("what metrics refuse") {
