@@ -112,6 +112,8 @@ TEST_CASE("triplets are those that loops over all of them choose") {
     // No pair, no negative, one record, equal embeddings: finite, and 0 where there is nothing to choose.
     CHECK(tg::triplet_semi_hard{}(x, labels{0, 1, 2, 3, 4}).item() == 0);
     CHECK(tg::triplet_semi_hard{}(x, labels{1, 1, 1, 1, 1}).item() == 0);
+    // Of 0 and 1 against -1 and 3: to 0, -1 is as far as 1 and does not count as farther. Pairs' losses are 0, 0, 3 and 2.
+    CHECK(tg::triplet_semi_hard{}(tg::tensor<double>{{0}, {1}, {-1}, {3}}, labels{0, 0, 1, 1}).item() == 1.25);
     CHECK(tg::triplet_hard{}(x, labels{1, 1, 1, 1, 1}).item() == 0);
     CHECK(tg::triplet_hard{}(tg::zeros<double>({1, 2}), labels{3}).item() == 0);
     const auto [loss, slope] = value_and_gradient(tg::triplet_hard{}, tg::zeros<double>({4, 2}), labels{0, 0, 1, 1});
