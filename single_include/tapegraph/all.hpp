@@ -15006,27 +15006,9 @@ void sum_over_ranks(exchange& ranks, std::span<T> values, const std::string& lab
 
 namespace tapegraph::distributed {
 
-/// FNV-1a over bytes, 64 bits; `before` goes on from an earlier hash.
-inline std::uint64_t hash_bytes(std::span<const std::byte> bytes, std::uint64_t before = 0xCBF29CE484222325u) {
- for (const std::byte each : bytes) before = (before ^ static_cast<std::uint64_t>(each)) * 0x100000001B3u;
- return before;
-}
-inline std::uint64_t hash_text(std::string_view text, std::uint64_t before = 0xCBF29CE484222325u) {
- return hash_bytes(std::as_bytes(std::span(text.data(), text.size())), before);
-}
-/// Of numbers: four lines of eight bytes at a time, about as fast as memory. Not the hash of the bytes above.
-inline std::uint64_t hash_values(std::span<const std::byte> bytes, std::uint64_t before = 0x9E3779B97F4A7C15u) {
- std::uint64_t lane[4] = {before, before + 1, before + 2, before + 3};
- std::size_t i = 0;
- for (; i + 32 <= bytes.size(); i += 32)
-  for (std::size_t k = 0; k < 4; ++k) {
-   std::uint64_t word = 0;
-   std::memcpy(&word, bytes.data() + i + 8 * k, 8);
-   lane[k] = (lane[k] ^ word) * 0xD6E8FEB86659FD93u;
-   lane[k] ^= lane[k] >> 32;
-  }
- return hash_bytes(bytes.subspan(i), hash_bytes(std::as_bytes(std::span(lane))));
-}
+using tapegraph::detail::hash_bytes;
+using tapegraph::detail::hash_text;
+using tapegraph::detail::hash_values;
 
 /// Something that all ranks must have alike. `shown`, where it is not empty, stands in the error instead of the hash.
 struct agreed_field {
@@ -17095,6 +17077,7 @@ public:
   wait();
   if (options_.save.optimizer_state || options_.save.everything)
    if constexpr (requires { model.gather_optimizer_state(); }) model.gather_optimizer_state();
+  if constexpr (requires { model.gather_variables(); }) model.gather_variables();
   if (!options_.parts) {
    if constexpr (requires { model.writes_files(); })
     if (!model.writes_files()) return;
@@ -17839,6 +17822,94 @@ private:
 };
 using rank_group = basic_rank_group<>;
 }
+// ---- tapegraph/distributed/task_exchange.hpp ----
+
+/// Values between the tasks of a cluster as messages between ranks.
+
+namespace tapegraph::distributed {
+
+/// A task_group over an exchange between those tasks of a cluster that compute; `members`: what number each has in the cluster. All of
+/// these must outlive it. Made by tg::server.
+template <class = void>
+class basic_task_exchange final : public task_group {
+public:
+ basic_task_exchange(exchange& ranks, const cluster_spec& cluster, const std::vector<int>& members)
+  : ranks_(&ranks), cluster_(&cluster), members_(&members) {}
+ basic_task_exchange(const basic_task_exchange&) = delete;
+ basic_task_exchange& operator=(const basic_task_exchange&) = delete;
+ ~basic_task_exchange() override {
+  for (request& each : under_way_) ranks_->cancel(each);
+ }
+
+ int rank() const override { return ranks_->rank(); }
+ int size() const override { return ranks_->size(); }
+ int chief() const override { return ranks_->chief(); }
+ int rank_of(std::string_view task) const override {
+  const task_name name = parse_task_name(task);
+  const auto at = std::find(members_->begin(), members_->end(), cluster_->rank_of(name));
+  if (at == members_->end()) throw argument_error("tasks: " + name.text() + " computes no part of a model");
+  return static_cast<int>(at - members_->begin());
+ }
+ std::string name_of(int rank) const override {
+  return cluster_->task_of((*members_)[static_cast<std::size_t>(rank)]).text();
+ }
+ void set_step(std::int64_t step) override { ranks_->set_step(step); }
+
+ void open_channels(int count) override {
+  if (count > most_channels)
+   throw exchange_error("tasks: a program has " + std::to_string(count - 1) +
+        " values that go from task to task; " + std::to_string(most_channels - 1) + " can");
+  while (static_cast<int>(channels_.size()) < count) channels_.push_back(ranks_->open_channel());
+ }
+ message send(int to, std::span<const std::byte> bytes, int channel, std::string_view label) override {
+  return keep(ranks_->start(to, bytes, {}, channels_.at(static_cast<std::size_t>(channel)), label));
+ }
+ message receive(int from, std::span<std::byte> bytes, int channel, std::string_view label) override {
+  return keep(ranks_->start(from, {}, bytes, channels_.at(static_cast<std::size_t>(channel)), label));
+ }
+ void wait(message which) override {
+  ranks_->wait(under_way_[static_cast<std::size_t>(which)]);
+  free_.push_back(which);
+ }
+ void cancel(message which) noexcept override {
+  ranks_->cancel(under_way_[static_cast<std::size_t>(which)]);
+  free_.push_back(which);
+ }
+ void progress() override { ranks_->progress(); }
+ void broadcast(int from, std::span<std::byte> bytes, const std::string& label) override {
+  distributed::broadcast(*ranks_, from, bytes, label);
+ }
+ void barrier(const std::string& label) override { distributed::barrier(*ranks_, label); }
+ void agree(std::span<const std::pair<std::string_view, std::uint64_t>> fields) override {
+  std::vector<agreed_field> all;
+  for (const auto& [name, hash] : fields) all.push_back({std::string(name), hash, {}});
+  distributed::agree(*ranks_, std::span<const agreed_field>(all));
+ }
+
+private:
+ static constexpr int most_channels = 960;
+
+ message keep(request of) {
+  if (free_.empty()) {
+   under_way_.push_back(of);
+   free_.reserve(under_way_.capacity());
+   return static_cast<message>(under_way_.size()) - 1;
+  }
+  const message at = free_.back();
+  free_.pop_back();
+  under_way_[static_cast<std::size_t>(at)] = of;
+  return at;
+ }
+
+ exchange* ranks_;
+ const cluster_spec* cluster_;
+ const std::vector<int>* members_;
+ std::vector<int> channels_;
+ std::vector<request> under_way_;
+ std::vector<message> free_;
+};
+using task_exchange = basic_task_exchange<>;
+}
 
 /// A task among the others of its cluster.
 
@@ -17871,8 +17942,12 @@ public:
    if (computes(spec_.task_of(r))) worker_ranks_.push_back(r);
    if (spec_.task_of(r).job == "ps") server_ranks_.push_back(r);
   }
-  if (computes(task_)) workers_ = std::make_shared<distributed::rank_group>(ranks, worker_ranks_);
+  if (!computes(task_)) return;
+  workers_ = std::make_shared<distributed::rank_group>(ranks, worker_ranks_);
+  tasks_ = std::make_unique<distributed::task_exchange>(*workers_, spec_, worker_ranks_);
  }
+ basic_server(const basic_server&) = delete;
+ basic_server& operator=(const basic_server&) = delete;
 
  const cluster_spec& cluster() const { return spec_; }
  /// Which task this rank is.
@@ -17891,6 +17966,9 @@ public:
  static bool computes(const task_name& of) { return of.job != "ps" && of.job != "evaluator"; }
  /// The tasks that compute, as ranks of their own, in their order; null on a task that does not.
  distributed::exchange* workers() const { return workers_.get(); }
+ /// The same for models whose parts scope.with_device gives to tasks by name: `compile_options{.tasks = server.tasks()}`. It lives as
+ /// long as the server; null on a task that does not compute.
+ task_group* tasks() const { return tasks_.get(); }
  /// Ranks of the tasks that compute, and of job "ps", which may be none.
  const std::vector<int>& worker_ranks() const { return worker_ranks_; }
  const std::vector<int>& server_ranks() const { return server_ranks_; }
@@ -17914,6 +17992,7 @@ private:
  task_name task_;
  std::vector<int> worker_ranks_, server_ranks_;
  std::shared_ptr<distributed::rank_group> workers_;
+ std::unique_ptr<distributed::task_exchange> tasks_;
  std::function<void()> service_;
 };
 using server = basic_server<>;
@@ -19750,6 +19829,10 @@ public:
 protected:
  explicit shard_owner(const sharded& how) : Trainer(how.options), ranks_(how.ranks), shards_(how.shards) {
   check_shards(shards_, rank_count());
+  if (how.options.tasks != nullptr)
+   throw argument_error(
+    "shards: a step is cut by records; `.tasks`, which compute parts of a model, cannot cut "
+    "it, too");
   if (ranks_ == nullptr) return;
   over_ranks_.emplace(*ranks_);
   this->rank_ = ranks_->rank();
@@ -20871,7 +20954,7 @@ class compiled_model<detail::sharded_mode<graph>, Model, Spec, Loss, Optimizer>
 
 public:
  compiled_model(const sharded& how, const Loss& loss, const Optimizer& optimizer) : base(how, loss, optimizer) {
-  static_assert(!base::placed, "shards: a step is cut by records; with_device cannot place parts of it, too");
+  static_assert(!base::on_devices, "shards: a step is cut by records; with_device cannot place parts of it, too");
  }
 
  /// Bytes of a shard's arena (of all shards' that run side by side), the update's and the sums over shards; known behind the first
@@ -28889,10 +28972,12 @@ void tensorboard::write_epoch(training_state& s) {
   const double seconds = epoch_seconds >= 0 ? epoch_seconds : detail::steady_seconds() - epoch_start;
   train_writer->scalar("epoch_steps_per_second", static_cast<double>(s.batch - first_batch) / seconds, s.epoch);
  }
- if (histogram_freq > 0 && s.epoch % histogram_freq == 0)
+ if (histogram_freq > 0 && s.epoch % histogram_freq == 0) {
+  s.model().gather_variables();
   for (const variable& v : s.model().variables())
    if (!v.optimizer_state() && !v.metric_state())
     train_writer->histogram(tag_of("", v.path()) + "/histogram", v.data(), s.epoch, histogram_buckets);
+ }
  train_writer->flush();
  if (validation_writer != nullptr) validation_writer->flush();
 }

@@ -2516,6 +2516,7 @@ struct entry {
  dtype type{};
  bool sealed = false;
  std::uint8_t place = 0;
+ std::uint8_t task = 0;
 
  constexpr bool is(const operation& other) const { return same_operation(op, &other); }
 };
@@ -2650,6 +2651,7 @@ public:
  list<source_line> lines;
  list<variable_entry> variables;
  list<weight_rule> regularizers, constraints;
+ list<std::string_view> tasks; // of a cluster, that compute parts: "/job:worker/task:1"
  list<input_entry> inputs;
  list<output_entry> outputs;
  list<assignment_entry> assignments;
@@ -2677,6 +2679,7 @@ public:
  int scope = 0;
  int line = 0;
  int place = 0;
+ int computing_task = 0;
  std::string_view task{};
 
  constexpr trace() {
@@ -2704,6 +2707,17 @@ public:
   return lines.push_back({where.file_name(), number});
  }
 
+ constexpr void compute_where(int node) {
+  place = nodes[node].place;
+  computing_task = nodes[node].task;
+ }
+ constexpr void compute_anywhere() { place = computing_task = 0; }
+ constexpr int number_of_task(std::string_view name) {
+  for (int i = 0; i < tasks.size(); ++i)
+   if (tasks[i] == name) return i + 1;
+  return tasks.push_back(name) + 1;
+ }
+
  constexpr int store(const shape& s) {
   const int first = pool.size();
   for (int i = 0; i < s.rank(); ++i) pool.push_back(s[i].value);
@@ -2713,8 +2727,8 @@ public:
  constexpr int append(const operation& op, dtype type, int rank, int dims, const int* args, int count, int word) {
   const int first = arguments.size();
   for (int i = 0; i < count; ++i) arguments.push_back(args[i]);
-  return nodes.push_back(
-   {&op, first, count, dims, rank, word, groups++, scope, line, type, true, static_cast<std::uint8_t>(place)});
+  return nodes.push_back({&op, first, count, dims, rank, word, groups++, scope, line, type, true,
+        static_cast<std::uint8_t>(place), static_cast<std::uint8_t>(computing_task)});
  }
 
  constexpr int constant(double value, dtype type) {
@@ -5608,9 +5622,7 @@ constexpr list<contribution> differentiate_group(trace& t, int last, int output,
  const int group = t.nodes[last].group;
  const int first = group_begin(t, last);
  const int count = last - first + 1;
- const auto inside = [&](int id) {
-  return id >= first && id < last && t.nodes[id].group == group;
- };
+ const auto inside = [&](int id) { return id >= first && id < last && t.nodes[id].group == group; };
 
  list<int> copy(count, -1);
  list<int> wants(count, 0);
@@ -5695,7 +5707,7 @@ constexpr int accumulated(trace& t, int sum, int flow) {
 constexpr list<int> pullback(trace& t, const list<int>& ys, const list<int>& seeds, const list<int>& sources,
        int first = 0) {
  t.differentiated = true;
- const int place = t.place;
+ const int place = t.place, task = t.computing_task;
  int count = 0;
  for (int y : ys) count = y >= count ? y + 1 : count;
  list<int> depends(count, 0), adjoint(count, -1);
@@ -5729,7 +5741,7 @@ constexpr list<int> pullback(trace& t, const list<int>& ys, const list<int>& see
   const operation& op = *t.nodes[i].op;
   t.scope = t.nodes[i].scope;
   t.line = t.nodes[i].line;
-  t.place = t.nodes[i].place;
+  t.compute_where(i);
   if (t.is(i, descriptor_of<checkpoint_op>)) again.repeat(i);
   const int at = again.copy_of(i);
   if (op.in_formula()) {
@@ -5752,6 +5764,7 @@ constexpr list<int> pullback(trace& t, const list<int>& ys, const list<int>& see
   t.wanted = ~std::uint64_t{0};
  }
  t.place = place;
+ t.computing_task = task;
  for (int s = 0; s < sources.size(); ++s)
   if (sources[s] < count) result[s] = adjoint[sources[s]];
  return result;
@@ -5787,7 +5800,8 @@ constexpr auto graph::value_and_gradient(const F& f, const Args&... args) {
    if (found[i] < 0) found[i] = ir::detail::zeros_like(t, ids[i]);
   auto result = detail::unwrapped(std::tuple{node(&t, found[static_cast<int>(I)])...});
   return value_with_gradient<node, decltype(result)>{y, result};
- }(std::index_sequence_for<Args...>{});
+ }
+ (std::index_sequence_for<Args...>{});
 }
 }
 // ---- tapegraph/nn/initializer.hpp ----
@@ -6082,6 +6096,8 @@ struct place_name {
 
  bool valid = false;
  std::string_view task{}; ///< "/job:ps/replica:0/task:1"
+ bool computes =
+  false;
  int place = -1;
 
  static constexpr place_name read(std::string_view name) {
@@ -6103,6 +6119,7 @@ struct place_name {
   if (job != (at > 0)) return {};
   result.task = name.substr(0, at);
   result.valid = true;
+  result.computes = job && !server;
   if (job && at == name.size()) return result;
   const int found = place::named(name.substr(at));
   result.valid = found >= 0;
@@ -7219,20 +7236,23 @@ namespace tapegraph {
 class graph_placement {
 public:
  constexpr graph_placement(ir::trace* owner, const detail::place_name& name)
-  : t_(owner), before_(owner->place), task_before_(owner->task) {
+  : t_(owner), before_(owner->place), computing_before_(owner->computing_task), task_before_(owner->task) {
+  if (name.computes) t_->place = detail::place::anywhere;
   if (name.place >= 0) t_->place = name.place;
   if (!name.task.empty()) t_->task = name.task;
+  if (name.computes) t_->computing_task = t_->number_of_task(name.task);
  }
  graph_placement(const graph_placement&) = delete;
  graph_placement& operator=(const graph_placement&) = delete;
  constexpr ~graph_placement() {
   t_->place = before_;
+  t_->computing_task = computing_before_;
   t_->task = task_before_;
  }
 
 private:
  ir::trace* t_;
- int before_;
+ int before_, computing_before_;
  std::string_view task_before_;
 };
 
@@ -7422,8 +7442,9 @@ public:
  }
 
  /// While what it returns lives, what is computed belongs to a device: `const auto on = scope.with_device("/gpu:0");`. Sessions,
- /// compiled models and steps compute it there, "/cpu:1" and so on being the CPU; functions stay on one device. Variables made while
- /// "/job:ps/task:0" is named are held by that task, where the model has tg::parameter_servers; elsewhere they are here.
+ /// compiled models and steps compute it there, "/cpu:1" and so on being the CPU; functions stay on one device. What stands behind
+ /// "/job:worker/task:1" is computed, and its variables are held, by that task, where the model has `.tasks = server.tasks()`. Of
+ /// "/job:ps/task:0" variables alone are held there, where it has tg::parameter_servers. Elsewhere all is here.
  [[nodiscard]] constexpr graph_placement with_device(std::string_view name) const {
   const auto place = detail::place_name::read(name);
   if (!place.valid) fail(detail::place_name::refusal);
@@ -9248,6 +9269,7 @@ constexpr schedule make_schedule(trace& t, bool fuse = true) {
  X(variable_entry, t.variables, variables, 8192) \
  X(weight_rule, t.regularizers, regularizers, 4096) \
  X(weight_rule, t.constraints, constraints, 4096) \
+ X(std::string_view, t.tasks, tasks, 255) \
  X(input_entry, t.inputs, inputs, 256) \
  X(output_entry, t.outputs, outputs, 8192) \
  X(assignment_entry, t.assignments, assignments, 8192) \
@@ -9336,7 +9358,9 @@ constexpr frozen<C> freeze(const trace& t, const schedule& s = {}) {
 #define TG_MEMBER(type, list, name, most) f.used.name = detail::freeze_list(f.name, list);
  TG_FROZEN_LISTS(TG_MEMBER)
 #undef TG_MEMBER
- const auto operand = [](const operand_info& o) { return operand_info{o.type, shape(o.dims.rank(), o.dims.data())}; };
+ const auto operand = [](const operand_info& o) {
+  return operand_info{o.type, shape(o.dims.rank(), o.dims.data())};
+ };
  const failure& e = t.error;
  f.error = {e.what, e.scope, e.line, e.operands, operand(e.first), operand(e.second), e.operation};
  f.groups = t.groups;
@@ -9374,12 +9398,12 @@ constexpr void thaw(const frozen<C>& f, trace& t, schedule& s) {
 }
 
 namespace detail {
-inline constexpr char unevaluated_text[] =
- "the compiler cannot run this: what it calls must be constexpr, and no tensor or run-time value can be in it; what is large "
+inline constexpr char unevaluated_text[] = "the compiler cannot run this: what it calls must be constexpr, and no "
+          "tensor or run-time value can be in it; what is large "
 #if defined(__clang__)
- "needs -fconstexpr-steps=50000000 -fbracket-depth=1024";
+          "needs -fconstexpr-steps=50000000 -fbracket-depth=1024";
 #else
- "needs -fconstexpr-ops-limit=2000000000 -fconstexpr-loop-limit=10000000";
+          "needs -fconstexpr-ops-limit=2000000000 -fconstexpr-loop-limit=10000000";
 #endif
 
 constexpr auto unevaluated() {
@@ -19671,6 +19695,12 @@ constexpr bool has_variable_of(const program_view& view, dtype type) {
  return false;
 }
 
+constexpr std::string_view task_of_variable(const program_view& view, int variable) {
+ const variable_entry& v = view.variables[variable];
+ const int number = view.nodes[v.node].task;
+ return v.task.empty() && number > 0 ? view.tasks[number - 1] : v.task;
+}
+
 template <class Stage>
 struct lowered {
  static constexpr auto functions =
@@ -25173,7 +25203,7 @@ class variable {
 public:
  variable(std::string path, any_tensor data, bool trainable, bool optimizer_state)
   : path_(std::move(path)),
-  shared_(std::make_shared<any_tensor>(std::move(data))),
+  shared_(std::make_shared<stored>(std::move(data))),
   made_trainable_(trainable),
   state_(optimizer_state) {}
  /// Another model's variable under a path of this one: they have one value. Whether it is frozen, each model says for itself.
@@ -25182,9 +25212,9 @@ public:
 
  /// Scopes and name: "block/3/kernel".
  const std::string& path() const { return path_; }
- const tapegraph::shape& shape() const { return data().shape(); }
- dtype type() const { return data().type(); }
- std::int64_t size() const { return data().size(); }
+ const tapegraph::shape& shape() const { return shared_->data.shape(); }
+ dtype type() const { return shared_->data.type(); }
+ std::int64_t size() const { return shared_->data.size(); }
  /// Whether an optimizer changes it.
  bool trainable() const { return made_trainable_ && !frozen_; }
  /// Freezes a variable, or thaws it: a frozen one and its optimizer state stay as they are in every later step. In
@@ -25243,9 +25273,28 @@ public:
  /// The same for the kernels of a device, which write to it where it stands. Tensors that shared it keep the old values.
  buffer_view own_data_on(runtime::device_runtime* device) { return data().write_on(device); }
 
- /// The buffer itself: what programs read and write.
- any_tensor& data() { return *shared_; }
- const any_tensor& data() const { return *shared_; }
+ /// The buffer itself: what programs read and write. Throws argument_error where another task holds the value.
+ any_tensor& data() { return const_cast<any_tensor&>(static_cast<const variable&>(*this).data()); }
+ const any_tensor& data() const {
+  if (shared_->away) refuse_away();
+  return shared_->data;
+ }
+
+ /// Of a model whose parts are on several tasks: bit r, whether task r has the value; all know it of all.
+ std::uint64_t& held_by() { return shared_->held_by; }
+ /// Whether it can be read here.
+ bool is_here() const { return !shared_->away; }
+ /// From now on other tasks alone have the value; `memory_stays`: it will be written again soon.
+ void go_away(bool memory_stays) {
+  shared_->away = true;
+  if (!memory_stays) shared_->data.drop_storage();
+ }
+ /// Memory to be written as a whole.
+ any_tensor& come_back() {
+  shared_->away = false;
+  if (!shared_->data.has_storage() && size() > 0) shared_->data = any_tensor(type(), shape());
+  return shared_->data;
+ }
 
  /// The collection it was made for, where it was: variable_options::collection.
  const std::string& collection() const { return collection_; }
@@ -25255,6 +25304,16 @@ public:
  void set_task(std::string name) { task_ = std::move(name); }
 
 private:
+ struct stored {
+  any_tensor data;
+  std::uint64_t held_by = ~std::uint64_t{0};
+  bool away = false;
+  explicit stored(any_tensor value) : data(std::move(value)) {}
+ };
+ [[noreturn]] void refuse_away() const {
+  throw argument_error("variable '" + path_ + "' is held by " + (task_.empty() ? "the chief" : task_) +
+       "; model.gather_variables(), called on every task, brings it here until the next step");
+ }
  template <class = void>
  any_tensor moved_by(const any_tensor& value, int sign) const {
   any_tensor sum = value;
@@ -25269,7 +25328,7 @@ private:
  }
 
  std::string path_, collection_, task_;
- std::shared_ptr<any_tensor> shared_;
+ std::shared_ptr<stored> shared_;
  bool made_trainable_, state_, frozen_ = false;
  tapegraph::regularizer regularizer_;
  tapegraph::constraint constraint_;
@@ -27381,6 +27440,305 @@ any_tensor first_value(const View& view, int i, std::uint64_t seed) {
  return first_value(view, i, seed, {&initialize<float>, &initialize<double>});
 }
 }
+// ---- tapegraph/nn/session/task_values.hpp ----
+
+// ---- tapegraph/core/hash.hpp ----
+
+/// Hashes by which ranks compare what they must have alike. Templates: programs that compare nothing do not compile them.
+
+namespace tapegraph::detail {
+
+template <class = void>
+std::uint64_t hash_bytes(std::span<const std::byte> bytes, std::uint64_t before = 0xCBF29CE484222325u) {
+ for (const std::byte each : bytes) before = (before ^ static_cast<std::uint64_t>(each)) * 0x100000001B3u;
+ return before;
+}
+template <class = void>
+std::uint64_t hash_text(std::string_view text, std::uint64_t before = 0xCBF29CE484222325u) {
+ return hash_bytes(std::as_bytes(std::span(text.data(), text.size())), before);
+}
+template <class = void>
+std::uint64_t hash_values(std::span<const std::byte> bytes, std::uint64_t before = 0x9E3779B97F4A7C15u) {
+ std::uint64_t lane[4] = {before, before + 1, before + 2, before + 3};
+ std::size_t i = 0;
+ for (; i + 32 <= bytes.size(); i += 32)
+  for (std::size_t k = 0; k < 4; ++k) {
+   std::uint64_t word = 0;
+   std::memcpy(&word, bytes.data() + i + 8 * k, 8);
+   lane[k] = (lane[k] ^ word) * 0xD6E8FEB86659FD93u;
+   lane[k] ^= lane[k] >> 32;
+  }
+ return hash_bytes(bytes.subspan(i), hash_bytes(std::as_bytes(std::span(lane))));
+}
+}
+// ---- tapegraph/core/task_group.hpp ----
+
+/// What carries values between the tasks of a cluster that compute parts of one model.
+
+namespace tapegraph {
+
+/// The tasks of a cluster as one of them sees the others. `tg::server` makes one: `compile_options{.tasks = server.tasks()}`. All tasks
+/// run the same program; a rank is a task's number.
+class task_group {
+public:
+ /// A message under way.
+ using message = int;
+
+ virtual ~task_group() = default;
+
+ virtual int rank() const = 0;
+ virtual int size() const = 0;
+ /// The rank that computes what no name places, and writes files.
+ virtual int chief() const = 0;
+ /// Of "/job:worker/replica:0/task:1". Throws range_error or argument_error where the cluster has no such task.
+ virtual int rank_of(std::string_view task) const = 0;
+ /// "/job:worker/task:1"
+ virtual std::string name_of(int rank) const = 0;
+ /// The step that errors name.
+ virtual void set_step(std::int64_t step) = 0;
+
+ /// Makes room for channels of numbers below this; every rank asks for as many, in the same order of calls.
+ virtual void open_channels(int count) = 0;
+ /// Begins to send, or to receive. Messages of one channel between two ranks arrive in the order in which they were started. What is
+ /// sent, where it is received, and the label must live until the message is done.
+ virtual message send(int to, std::span<const std::byte> bytes, int channel, std::string_view label) = 0;
+ virtual message receive(int from, std::span<std::byte> bytes, int channel, std::string_view label) = 0;
+ /// Throws exchange_error at the deadline.
+ virtual void wait(message which) = 0;
+ virtual void cancel(message which) noexcept = 0;
+ /// Moves messages under way on, without waiting.
+ virtual void progress() = 0;
+ /// From one rank to all others; on every rank.
+ virtual void broadcast(int from, std::span<std::byte> bytes, const std::string& label) = 0;
+ /// Until every rank has called it.
+ virtual void barrier(const std::string& label) = 0;
+ /// Throws exchange_error, the same on every rank, where they differ in one of these; `fields` are names and hashes.
+ virtual void agree(std::span<const std::pair<std::string_view, std::uint64_t>> fields) = 0;
+};
+}
+
+/// What a program in parts moves between the tasks of a cluster: values that another task's part reads, results, and variables. Every
+/// task goes through the same moves in the same order.
+
+namespace tapegraph::detail {
+
+inline std::span<const std::byte> bytes_of(const buffer_view& v) {
+ return {static_cast<const std::byte*>(v.data), v.bytes()};
+}
+inline std::span<std::byte> bytes_of(any_tensor& t) {
+ return {static_cast<std::byte*>(t.write()), t.outline_view().bytes()};
+}
+
+template <class = void>
+class basic_task_values {
+public:
+ static constexpr int most_tasks = 64;
+
+ explicit basic_task_values(task_group& tasks) : tasks_(&tasks) {
+  if (tasks.size() > most_tasks)
+   throw argument_error("tasks: a model has parts on " + std::to_string(tasks.size()) + " tasks; " +
+        std::to_string(most_tasks) + " can");
+ }
+ basic_task_values(const basic_task_values&) = delete;
+ basic_task_values& operator=(const basic_task_values&) = delete;
+ ~basic_task_values() { give_up(); }
+
+ int rank() const { return tasks_->rank(); }
+ task_group& tasks() { return *tasks_; }
+
+ int connect(int part, int output, dtype type, int from, int to) {
+  for (std::size_t k = 0; k < values_.size(); ++k)
+   if (values_[k]->part == part && values_[k]->output == output && values_[k]->to == to)
+    return static_cast<int>(k);
+  auto made = std::make_unique<value>();
+  made->part = part, made->output = output, made->type = type, made->from = from, made->to = to;
+  made->label = "value " + std::to_string(output) + " of part " + std::to_string(part) + ", which " +
+     tasks_->name_of(from) + " sends to " + tasks_->name_of(to);
+  values_.push_back(std::move(made));
+  return static_cast<int>(values_.size()) - 1;
+ }
+ static constexpr int all_tasks = -2;
+ void add_variable(variable& v, std::uint64_t used_by, int changed_by) {
+  variables_.push_back({&v, home_of(v), used_by, changed_by, "variable '" + v.path() + "'"});
+ }
+ void open() { tasks_->open_channels(static_cast<int>(values_.size()) + 1); }
+ void agree(std::uint64_t program, std::uint64_t inputs, const random_state& random) {
+  std::uint64_t weights = 0;
+  for (const use& each : variables_)
+   if (each.which->held_by() == everybody)
+    weights =
+     hash_values(bytes_of(each.which->data().view_on(nullptr)), hash_text(each.which->path(), weights));
+  const std::array<std::pair<std::string_view, std::uint64_t>, 5> fields{{{"program", program},
+                    {"seed", random.seed},
+                    {"step", random.step},
+                    {"weights", weights},
+                    {"inputs", inputs}}};
+  tasks_->agree(fields);
+ }
+
+ void begin(std::int64_t step) {
+  tasks_->set_step(step);
+  for (auto& each : values_) each->arrived = false;
+  for (use& each : variables_)
+   for (int r = 0; r < tasks_->size(); ++r) {
+    if ((each.used_by >> r & 1) == 0 || (each.which->held_by() >> r & 1) != 0) continue;
+    move(each, each.home, r);
+    each.which->held_by() |= std::uint64_t{1} << r;
+   }
+  finish_receives();
+ }
+ template <class F>
+ void send(int part, const F& view_of) {
+  for (std::size_t k = 0; k < values_.size(); ++k) {
+   value& each = *values_[k];
+   if (each.part != part || each.from != rank()) continue;
+   const buffer_view& v = view_of(each.output);
+   each.dims.take(v);
+   sends_.push_back(tasks_->send(each.to, each.dims.bytes(), channel_of(k), each.label));
+   if (v.bytes() > 0) sends_.push_back(tasks_->send(each.to, bytes_of(v), channel_of(k), each.label));
+  }
+  tasks_->progress();
+ }
+ const any_tensor& receive(int number) {
+  value& each = *values_[static_cast<std::size_t>(number)];
+  if (each.arrived) return each.received;
+  const auto wait = [&](std::span<std::byte> to) {
+   receives_.push_back(
+    tasks_->receive(each.from, to, channel_of(static_cast<std::size_t>(number)), each.label));
+   finish_receives();
+  };
+  wait(each.dims.bytes());
+  const shape dims = each.dims.dims();
+  if (!each.received.has_storage() || !(each.received.shape() == dims))
+   each.received = any_tensor(each.type, dims);
+  if (each.received.size() > 0) wait(bytes_of(each.received));
+  each.arrived = true;
+  return each.received;
+ }
+ void finish_sends() {
+  while (!sends_.empty()) {
+   tasks_->wait(sends_.back());
+   sends_.pop_back();
+  }
+ }
+ void share(int from, double& number) {
+  tasks_->broadcast(from, std::as_writable_bytes(std::span(&number, 1)), "result");
+ }
+ void share(int from, dtype type, any_tensor& t) {
+  value_shape dims;
+  if (from == rank()) dims.take(t.outline_view());
+  tasks_->broadcast(from, dims.bytes(), "shape of a result");
+  if (from != rank()) t = any_tensor(type, dims.dims());
+  spread(*tasks_, from, t, "result");
+ }
+ template <class F>
+ void settle(const F& holds_still) {
+  for (use& each : variables_) {
+   variable& v = *each.which;
+   const std::uint64_t home = std::uint64_t{1} << each.home, own = std::uint64_t{1} << rank();
+   const bool changed = each.changed_by != -1 && !holds_still(v);
+   if (changed && each.changed_by == all_tasks) {
+    v.held_by() = everybody;
+   } else if (changed && v.metric_state()) {
+    if (each.changed_by != rank()) v.come_back();
+    spread(*tasks_, each.changed_by, v.data(), each.label);
+    v.held_by() = everybody;
+   } else if (changed) {
+    if (each.changed_by != each.home) move(each, each.changed_by, each.home);
+    finish_receives();
+    finish_sends();
+    v.held_by() = home | std::uint64_t{1} << each.changed_by;
+   } else if (!settled_) {
+    v.held_by() &= home | each.used_by;
+   }
+   if ((v.held_by() & own) == 0 && v.is_here()) v.go_away((each.used_by & own) != 0);
+  }
+  settled_ = true;
+ }
+ void give_up() noexcept {
+  for (const task_group::message each : receives_) tasks_->cancel(each);
+  for (const task_group::message each : sends_) tasks_->cancel(each);
+  receives_.clear();
+  sends_.clear();
+ }
+
+private:
+ static constexpr std::uint64_t everybody = ~std::uint64_t{0};
+ struct value_shape {
+  std::array<std::int64_t, 1 + max_rank> numbers{};
+
+  void take(const buffer_view& v) {
+   numbers[0] = v.rank;
+   for (int i = 0; i < v.rank; ++i) numbers[static_cast<std::size_t>(i) + 1] = v.extents[i];
+  }
+  shape dims() const { return shape(static_cast<int>(numbers[0]), numbers.data() + 1); }
+  std::span<std::byte> bytes() { return std::as_writable_bytes(std::span(numbers)); }
+ };
+ struct value {
+  int part = 0, output = 0, from = 0, to = 0;
+  dtype type{};
+  bool arrived = false;
+  value_shape dims;
+  any_tensor received;
+  std::string label;
+ };
+ struct use {
+  variable* which;
+  int home;
+  std::uint64_t used_by;
+  int changed_by;
+  std::string label;
+ };
+
+ static int channel_of(std::size_t value) { return static_cast<int>(value) + 1; }
+ int home_of(const variable& v) const { return home_of_variable(v, *tasks_); }
+
+ void move(use& each, int from, int to) {
+  if (each.which->size() == 0 && to == rank()) each.which->come_back();
+  if (each.which->size() == 0) return;
+  if (from == rank())
+   sends_.push_back(tasks_->send(to, bytes_of(each.which->data().view_on(nullptr)), 0, each.label));
+  if (to == rank()) receives_.push_back(tasks_->receive(from, bytes_of(each.which->come_back()), 0, each.label));
+ }
+ void finish_receives() {
+  while (!receives_.empty()) {
+   tasks_->wait(receives_.back());
+   receives_.pop_back();
+  }
+ }
+
+ task_group* tasks_;
+ std::vector<std::unique_ptr<value>> values_;
+ std::vector<use> variables_;
+ std::vector<task_group::message> sends_, receives_;
+ bool settled_ = false;
+
+public:
+ static void spread(task_group& tasks, int from, any_tensor& t, const std::string& label) {
+  if (t.size() == 0) return;
+  void* const at =
+   from == tasks.rank() ? const_cast<void*>(t.read()) : t.write();
+  tasks.broadcast(from, {static_cast<std::byte*>(at), t.outline_view().bytes()}, label);
+ }
+ static int home_of_variable(const variable& v, const task_group& tasks) {
+  if (v.task().empty() || v.task().starts_with("/job:ps")) return tasks.chief();
+  return tasks.rank_of(v.task());
+ }
+};
+
+template <class = void>
+void gather_variables(variable_list& variables, task_group& tasks) {
+ for (int i = 0; i < variables.size(); ++i) {
+  variable& v = variables.at(i);
+  const std::uint64_t all = tasks.size() == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << tasks.size()) - 1;
+  if ((v.held_by() & all) == all) continue;
+  if (!v.is_here()) v.come_back();
+  basic_task_values<>::spread(tasks, basic_task_values<>::home_of_variable(v, tasks), v.data(),
+         "variable '" + v.path() + "'");
+  v.held_by() = ~std::uint64_t{0};
+ }
+}
+}
 // ---- tapegraph/nn/state_archive.hpp ----
 
 namespace tapegraph {
@@ -27645,7 +28003,7 @@ public:
    const graph_node w(t_, t_->variables[each.variable].node), g(t_, each.node);
    const graph_slots whole(graph_scope(t_, 0), each.variable, each.optimizer, each.state);
    t_->scope = t_->variables[each.variable].scope;
-   t_->place = t_->nodes[w.id()].place;
+   t_->compute_where(w.id());
    if (each.indices >= 0) {
     const graph_row_slots slots(whole, w, graph_node(t_, each.indices));
     f(slots, slots.rows_of(w), g);
@@ -27653,7 +28011,7 @@ public:
     f(whole, w, g);
    }
   }
-  t_->place = 0;
+  t_->compute_anywhere();
  }
  constexpr graph_node sum(const auto& f) const {
   graph_node total;
@@ -29156,6 +29514,10 @@ struct compile_options {
  /// begin with `shared_scope`, if that is not empty. Optimizers' state is not shared.
  variable_list* shared{};
  std::string_view shared_scope{};
+ /// The tasks of a cluster that compute what scope.with_device gives them by name, "/job:worker/task:1", and hold its variables:
+ /// `server.tasks()` (tapegraph/distributed.hpp), which must outlive the model. Every task makes the model, and trains it on the same
+ /// batches. Null: all is computed here.
+ task_group* tasks = nullptr;
  /// Parts that scope.with_device places on a GPU that is not there are computed by the CPU, after a line on stderr; false: device_error.
  bool soft_placement = true;
 };
@@ -29250,6 +29612,7 @@ public:
     throw argument_error("save: in the middle of fit, what resumes it is saved in on_checkpoint, which "
          "request_checkpoint() asks for");
    if (options.optimizer_state || options.everything) gather_optimizer_state();
+   gather_variables();
    if (!writes_files_ && !requires { Path::of_every_rank; }) return;
    weight_file<Path>::save(path, model_to_save{variables_, step_, options_.seed, run_, trains_}, options);
   }
@@ -29258,6 +29621,7 @@ public:
  load_report load(const Path& path, const load_options& options = {}) {
   static_assert(weight_files_known<Path>(), "model.load needs #include <tapegraph/io/weights.hpp>");
   gather_optimizer_state();
+  gather_variables();
   if constexpr (weight_files_known<Path>())
    return weight_file<Path>::load(path, model_to_load{variables_, step_, options_.seed, run_, trains_},
           options);
@@ -29269,6 +29633,11 @@ public:
 
  void gather_optimizer_state() const {
   if (gather_state_ != nullptr) gather_state_(const_cast<model_base&>(*this));
+ }
+
+ void gather_variables() const {
+  if (options_.tasks != nullptr)
+   detail::gather_variables(const_cast<variable_list&>(variables_), *options_.tasks);
  }
 
  variable_list& variables() { return variables_; }
@@ -29343,6 +29712,7 @@ protected:
 TG_DEFINITION model_base::model_base(const compile_options& options)
  : options_(options), device_(runtime::current_runtime()) {
  if (options.device) device_ = runtime::runtime_for(*options.device);
+ if (options.tasks != nullptr) writes_files_ = options.tasks->rank() == options.tasks->chief();
 }
 TG_DEFINITION model_base::~model_base() = default;
 
@@ -29370,7 +29740,7 @@ void model_base::read_traces(model_base& m, const ir::program_view& model, const
     c = {static_cast<constraint_kind>(rule.kind), rule.a, rule.b, rule.c, rule.along, init.project};
   made.set_rules(r, c);
   made.set_collection(std::string(v.collection));
-  made.set_task(std::string(v.task));
+  made.set_task(std::string(ir::task_of_variable(all, i)));
  }
 }
 }
@@ -30600,6 +30970,8 @@ history basic_trainer<X>::fit_with(const mode_calls& calls, const data::dataset&
   throw argument_error("fit: shards is " + std::to_string(options.shards) +
        ", and this model is not compiled for shards: tg::compile<Mode>(..., tg::sharded{}) of "
        "tapegraph/distributed.hpp");
+ if (options_.tasks != nullptr)
+  options_.tasks->barrier("begin of fit");
  if (train.parts() > 1 && (train.part() != rank_ || train.parts() != rank_count_))
   throw argument_error("fit: the data set is what rank " + std::to_string(train.part()) + " of " +
        std::to_string(train.parts()) + " reads; this model is rank " + std::to_string(rank_) +
@@ -32109,37 +32481,47 @@ basic_graph_trainer<X>::~basic_graph_trainer() = default;
 
 // ---- tapegraph/nn/session/parts.hpp ----
 
+struct part_place {
+ int place = 0, task = 0;
+ friend constexpr bool operator==(const part_place&, const part_place&) = default;
+};
+
 struct parts_of_nodes {
  list<int> part;
- list<int> places;
+ list<part_place> places;
 };
+constexpr part_place place_of(const ir::entry& e) { return {e.place, e.task}; }
 
 template <class Nodes, class Arguments>
 constexpr parts_of_nodes find_parts(const Nodes& nodes, const Arguments& arguments, int count) {
  parts_of_nodes found;
  list<int> level(count, 0);
- int levels = 1;
+ int levels = 1, tasks = 1;
  for (int i = 0; i < count; ++i) {
   const ir::entry& e = nodes[i];
   for (int k = 0; k < e.arguments; ++k) {
    const int a = arguments[e.first_argument + k];
    if (nodes[a].op->kind == operation_kind::leaf) continue;
-   const int after = level[a] + (nodes[a].place != e.place ? 1 : 0);
+   const int after = level[a] + (place_of(nodes[a]) == place_of(e) ? 0 : 1);
    if (after > level[i]) level[i] = after;
   }
   if (level[i] >= levels) levels = level[i] + 1;
+  if (e.task >= tasks) tasks = e.task + 1;
  }
- list<int> number(levels * place::end, -1);
+ list<int> number(levels * tasks * place::end, -1);
+ const auto number_of = [&](int i) -> int& {
+  return number[(level[i] * tasks + nodes[i].task) * place::end + nodes[i].place];
+ };
  for (int at = 0; at < levels; ++at)
   for (int i = 0; i < count; ++i) {
    if (nodes[i].op->kind == operation_kind::leaf || level[i] != at) continue;
-   int& part = number[at * place::end + nodes[i].place];
-   if (part < 0) part = found.places.push_back(nodes[i].place);
+   int& part = number_of(i);
+   if (part < 0) part = found.places.push_back(place_of(nodes[i]));
   }
- if (found.places.empty()) found.places.push_back(place::anywhere);
+ if (found.places.empty()) found.places.push_back({});
  found.part.resize(count, -1);
  for (int i = 0; i < count; ++i)
-  if (nodes[i].op->kind != operation_kind::leaf) found.part[i] = number[level[i] * place::end + nodes[i].place];
+  if (nodes[i].op->kind != operation_kind::leaf) found.part[i] = number_of(i);
  return found;
 }
 
@@ -32152,6 +32534,12 @@ struct needed_trace {
 template <class Stage>
 constexpr bool anything_placed() {
  for (int i = 0; i < Stage::value.used.nodes; ++i)
+  if (!(place_of(Stage::value.nodes[i]) == part_place{})) return true;
+ return false;
+}
+template <class Stage>
+constexpr bool anything_on_devices() {
+ for (int i = 0; i < Stage::value.used.nodes; ++i)
   if (Stage::value.nodes[i].place != place::anywhere) return true;
  return false;
 }
@@ -32159,11 +32547,11 @@ constexpr bool anything_placed() {
 template <class Whole>
 constexpr auto places_of() {
  if constexpr (!anything_placed<ir::traced_stage<Whole>>()) {
-  return std::array<int, 1>{place::anywhere};
+  return std::array<part_place, 1>{};
  } else {
   constexpr const auto& value = ir::traced_stage<needed_trace<Whole>>::value;
   constexpr int count = find_parts(value.nodes, value.arguments, value.used.nodes).places.size();
-  std::array<int, static_cast<std::size_t>(count)> places{};
+  std::array<part_place, static_cast<std::size_t>(count)> places{};
   const parts_of_nodes found = find_parts(value.nodes, value.arguments, value.used.nodes);
   for (int k = 0; k < count; ++k) places[static_cast<std::size_t>(k)] = found.places[k];
   return places;
@@ -32213,6 +32601,7 @@ struct part_trace {
 struct compiled_part {
  const ir::program_view* program = nullptr;
  int place = 0;
+ std::string_view task{}; ///< "/job:worker/task:1"; empty: what no name places
  bool whole = false;
 };
 
@@ -32221,7 +32610,7 @@ struct parts_table;
 template <class Whole, int... Part>
 struct parts_table<Whole, std::integer_sequence<int, Part...>> {
  static constexpr auto places = places_of<Whole>();
- static constexpr bool whole = places.size() == 1 && places[0] == place::anywhere;
+ static constexpr bool whole = places.size() == 1 && places[0] == part_place{};
  template <int K>
  static constexpr const ir::program_view* program() {
   if constexpr (whole)
@@ -32229,20 +32618,25 @@ struct parts_table<Whole, std::integer_sequence<int, Part...>> {
   else
    return &ir::compile_program<part_trace<Whole, K>>();
  }
+ static constexpr std::string_view task_of(part_place at) {
+  return at.task == 0 ? std::string_view() : ir::traced_stage<Whole>::value.tasks[at.task - 1];
+ }
  static constexpr std::array<compiled_part, sizeof...(Part)> all{
-  compiled_part{program<Part>(), places[static_cast<std::size_t>(Part)], whole}...};
+  compiled_part{program<Part>(), places[static_cast<std::size_t>(Part)].place,
+     task_of(places[static_cast<std::size_t>(Part)]), whole}...};
 };
 template <class Whole>
 using parts_of = parts_table<Whole, std::make_integer_sequence<int, static_cast<int>(places_of<Whole>().size())>>;
 }
 
-/// Programs in parts, each on its device: what sessions and compiled models run.
+/// Programs in parts, each on its device, and of several tasks on its task: what sessions and compiled models run.
 
 namespace tapegraph::detail {
 
 struct session_part {
  const ir::program_view* view = nullptr;
  int place = 0;
+ int rank = -1;
  std::unique_ptr<ir::program> program;
  std::vector<variable*> variables;
  std::vector<char> used;
@@ -32250,6 +32644,7 @@ struct session_part {
  std::vector<any_tensor> frozen;
  struct transfer {
   int part, output, input;
+  int from_task = -1;
  };
  std::vector<transfer> transfers;
  std::vector<std::pair<int, variable*>> updates;
@@ -32257,7 +32652,8 @@ struct session_part {
 struct part_programs {
  std::vector<session_part> parts;
  std::vector<std::pair<int, int>> results;
- bool logged = false;
+ bool logged = false, agreed = false;
+ std::unique_ptr<basic_task_values<>> tasks;
 };
 
 template <class = void>
@@ -32268,14 +32664,17 @@ runtime::device_runtime* device_of_place(int place, runtime::device_runtime* els
  return runtime::runtime_for(soft ? available_or_cpu(wanted) : wanted);
 }
 
-template <class F>
-void add_part(part_programs& p, const compiled_part& from, runtime::device_runtime* device, const F& variable_of) {
+template <class Device, class F>
+void add_part(part_programs& p, const compiled_part& from, const Device& device, const F& variable_of) {
  const ir::program_view& view = *from.program;
  const int number = static_cast<int>(p.parts.size());
  session_part part;
  part.view = &view;
  part.place = from.place;
- part.program = std::make_unique<ir::program>(view, device);
+ if (p.tasks && !from.whole)
+  part.rank = from.task.empty() ? p.tasks->tasks().chief() : p.tasks->tasks().rank_of(from.task);
+ if (!p.tasks || part.rank < 0 || part.rank == p.tasks->rank())
+  part.program = std::make_unique<ir::program>(view, device());
  const auto count = static_cast<std::size_t>(view.variables.size());
  part.written.resize(count);
  part.frozen.resize(count);
@@ -32304,16 +32703,97 @@ void add_part(part_programs& p, const compiled_part& from, runtime::device_runti
   for (std::size_t k = 0; node >= 0 && k < p.parts.size(); ++k)
    for (int o = 0; o < p.parts[k].view->outputs.size(); ++o) {
     const ir::output_entry& output = p.parts[k].view->outputs[o];
-    if (output.role == ir::output_role::value && output.number == node)
-     part.transfers.push_back({static_cast<int>(k), o, i});
+    if (output.role != ir::output_role::value || output.number != node) continue;
+    const int from_part = static_cast<int>(k), from_rank = p.parts[k].rank;
+    const dtype type = p.parts[k].view->nodes[output.node].type;
+    part.transfers.push_back(
+     {from_part, o, i,
+     from_rank == part.rank ? -1 : p.tasks->connect(from_part, o, type, from_rank, part.rank)});
    }
  }
  p.parts.push_back(std::move(part));
 }
 
 template <class = void>
+void connect_tasks(part_programs& p) {
+ if (!p.tasks) return;
+ struct use {
+  variable* which;
+  std::uint64_t by = 0;
+  int changed_by = -1;
+ };
+ std::vector<use> uses;
+ const auto use_of = [&](variable* v) -> use& {
+  for (use& each : uses)
+   if (each.which == v) return each;
+  return uses.emplace_back(use{v});
+ };
+ for (const session_part& part : p.parts) {
+  const std::uint64_t by = part.rank < 0 ? ~std::uint64_t{0} : std::uint64_t{1} << part.rank;
+  for (std::size_t i = 0; i < part.variables.size(); ++i) {
+   use& each = use_of(part.variables[i]);
+   if (part.used[i] != 0) each.by |= by;
+   if (part.written[i] != 0) each.changed_by = basic_task_values<>::all_tasks;
+  }
+  for (const auto& [output, target] : part.updates) use_of(target).changed_by = part.rank;
+ }
+ for (const use& each : uses) p.tasks->add_variable(*each.which, each.by, each.changed_by);
+ p.tasks->open();
+}
+
+template <class = void>
+std::uint64_t hash_of_parts(const part_programs& p) {
+ std::uint64_t hash = 0;
+ for (const session_part& part : p.parts)
+  for (const ir::entry& e : part.view->nodes) {
+   hash = hash_text(e.op->name, hash);
+   hash = hash_values(
+    std::as_bytes(std::span(part.view->pool.begin() + e.dims, static_cast<std::size_t>(e.rank))), hash);
+  }
+ return hash;
+}
+
+template <class = void>
+class basic_run_of_tasks {
+public:
+ template <class F>
+ basic_run_of_tasks(part_programs& p, const random_state& random, std::int64_t step, const F& inputs) : p_(p) {
+  if (!p.tasks) return;
+  if (!p.agreed) p.tasks->agree(hash_of_parts(p), inputs(), random);
+  p.agreed = true;
+  p.tasks->begin(step);
+ }
+ basic_run_of_tasks(const basic_run_of_tasks&) = delete;
+ basic_run_of_tasks& operator=(const basic_run_of_tasks&) = delete;
+ ~basic_run_of_tasks() {
+  if (p_.tasks) p_.tasks->give_up();
+ }
+ void sent(std::size_t part) {
+  if (p_.tasks)
+   p_.tasks->send(static_cast<int>(part),
+      [&](int output) -> const buffer_view& { return p_.parts[part].program->output(output); });
+ }
+ void end() {
+  if (p_.tasks) p_.tasks->finish_sends();
+ }
+
+private:
+ part_programs& p_;
+};
+using run_of_tasks = basic_run_of_tasks<>;
+
+template <class = void>
 void receive_values(part_programs& p, session_part& to) {
  for (const session_part::transfer& t : to.transfers) {
+  if (t.from_task >= 0) {
+   const buffer_view value = p.tasks->receive(t.from_task).view_on(nullptr);
+   to.program->set_input(t.input, value);
+   if (!p.logged && runtime::placement_is_logged())
+    std::fprintf(stderr, "tapegraph: copy %s%s from %s\n", name_of(value.type),
+       to_string(shape(value.rank, value.extents)).c_str(),
+       p.tasks->tasks().name_of(p.parts[static_cast<std::size_t>(t.part)].rank).c_str());
+   continue;
+  }
   session_part& from = p.parts[static_cast<std::size_t>(t.part)];
   const bool stays = from.program->device() == to.program->device();
   const buffer_view& value = stays ? from.program->device_output(t.output) : from.program->output(t.output);
@@ -32329,8 +32809,9 @@ template <class F>
 void apply_updates(part_programs& p, const F& holds_still) {
  for (session_part& part : p.parts)
   for (const auto& [output, target] : part.updates) {
-   if (holds_still(*target)) continue;
+   if (part.program == nullptr || holds_still(*target)) continue;
    const device_scope on(part.program->device());
+   if (p.tasks) target->come_back();
    const buffer_view from = part.program->device_output(output);
    const buffer_view to = target->own_data_on(part.program->device());
    if (part.program->device() == nullptr)
@@ -32338,6 +32819,18 @@ void apply_updates(part_programs& p, const F& holds_still) {
    else
     part.program->device()->copy(to.data, from.data, from.bytes());
   }
+ if (p.tasks) p.tasks->settle(holds_still);
+}
+
+template <class = void>
+any_tensor result_of_parts(const part_programs& p, std::size_t k) {
+ const session_part& part = p.parts[static_cast<std::size_t>(p.results[k].first)];
+ const int output = p.results[k].second;
+ any_tensor result;
+ if (part.program != nullptr) result = output_copy(*part.program, output);
+ if (p.tasks && part.rank >= 0)
+  p.tasks->share(part.rank, part.view->nodes[part.view->outputs[output].node].type, result);
+ return result;
 }
 
 template <class Trace>
@@ -32348,6 +32841,8 @@ struct placed_run {
  runtime::device_runtime* device;
  bool soft_placement, check, training;
  random_state random;
+ task_group* tasks;
+ std::int64_t step;
 };
 
 template <class = void>
@@ -32358,6 +32853,22 @@ bool holds_still(variable_list& variables, const variable& v) {
  return owner != nullptr && owner->frozen();
 }
 
+template <class = void>
+std::uint64_t hash_of_columns(batch_columns columns, const session_part& part, runtime::device_runtime* device) {
+ std::uint64_t hash = 0;
+ for (const ir::input_entry& input : part.view->inputs) {
+  if (input.scalar_parameter || input.from_part != 0) continue;
+  const buffer_view& column = *columns++;
+  any_tensor copy(column.type, shape(column.rank, column.extents));
+  if (column.memory != 0) device->download(copy.write(), column.data, column.bytes());
+  const void* const at = column.memory != 0 ? copy.read() : column.data;
+  hash = hash_values(
+   {static_cast<const std::byte*>(at), column.bytes()},
+   hash_values(std::as_bytes(std::span(column.extents, static_cast<std::size_t>(column.rank))), hash));
+ }
+ return hash;
+}
+
 template <class F>
 void run_parts(part_programs& p, std::span<const compiled_part> parts, const placed_run& run, batch_columns columns,
    const F& prepare) {
@@ -32365,13 +32876,18 @@ void run_parts(part_programs& p, std::span<const compiled_part> parts, const pla
  if (p.parts.empty()) {
   part_programs made;
   made.parts.reserve(parts.size());
+  if (run.tasks != nullptr) made.tasks = std::make_unique<basic_task_values<>>(*run.tasks);
   for (const compiled_part& part : parts)
-   add_part(made, part, device_of_place(part.place, run.device, run.soft_placement),
-     [&](int i) -> variable& { return run.variables.at(i); });
+   add_part(
+    made, part, [&] { return device_of_place(part.place, run.device, run.soft_placement); },
+    [&](int i) -> variable& { return run.variables.at(i); });
+  connect_tasks(made);
   p = std::move(made);
  }
+ run_of_tasks between(p, run.random, run.step, [&] { return hash_of_columns(columns, p.parts[0], run.device); });
  std::vector<any_tensor> at_home;
  for (session_part& part : p.parts) {
+  if (part.program == nullptr) continue;
   ir::program& program = *part.program;
   batch_columns next = columns;
   for (int i = 0; i < part.view->inputs.size(); ++i) {
@@ -32386,7 +32902,9 @@ void run_parts(part_programs& p, std::span<const compiled_part> parts, const pla
    program.set_input(i, column);
   }
  }
- for (session_part& part : p.parts) {
+ for (std::size_t k = 0; k < p.parts.size(); ++k) {
+  session_part& part = p.parts[k];
+  if (part.program == nullptr) continue;
   ir::program& program = *part.program;
   const device_scope on(program.device());
   receive_values(p, part);
@@ -32400,14 +32918,15 @@ void run_parts(part_programs& p, std::span<const compiled_part> parts, const pla
   }
   prepare(program);
   program.run(run.random, run.check);
+  between.sent(k);
  }
+ between.end();
  p.logged = true;
 }
 
 template <class = void>
 void copy_results(const part_programs& p, std::span<any_tensor> to) {
- for (std::size_t k = 0; k < to.size(); ++k)
-  to[k] = output_copy(*p.parts[static_cast<std::size_t>(p.results[k].first)].program, p.results[k].second);
+ for (std::size_t k = 0; k < to.size(); ++k) to[k] = result_of_parts(p, k);
 }
 
 template <class = void>
@@ -32421,9 +32940,12 @@ step_result finish_parts(part_programs& p, const placed_run& run) {
  for (std::size_t k = 0; k < p.results.size() && k < 2; ++k) {
   const session_part& part = p.parts[static_cast<std::size_t>(p.results[k].first)];
   const std::string_view name = part.view->outputs[p.results[k].second].name;
-  const device_scope on(part.program->device());
   double value = 0;
-  runtime::load_scalars(part.program->device(), &part.program->device_output(p.results[k].second), 1, &value);
+  if (part.program != nullptr) {
+   const device_scope on(part.program->device());
+   runtime::load_scalars(part.program->device(), &part.program->device_output(p.results[k].second), 1, &value);
+  }
+  if (p.tasks && part.rank >= 0) p.tasks->share(part.rank, value);
   if (k == 0)
    result.loss = value;
   else if (name == "accuracy")
@@ -32500,6 +33022,7 @@ protected:
  }
 
  static constexpr bool placed = is_placed<ir::prediction_trace<Model, Spec, true>>;
+ static constexpr bool on_devices = anything_on_devices<ir::traced_stage<ir::prediction_trace<Model, Spec, true>>>();
  mutable std::conditional_t<placed, placed_programs, none> placed_;
  Optimizer optimizer_;
 
@@ -32510,7 +33033,9 @@ private:
     this->options_.soft_placement,
     trains && this->options_.check_finite,
     trains,
-    {this->options_.seed, static_cast<std::uint64_t>(this->step_)}};
+    {this->options_.seed, static_cast<std::uint64_t>(this->step_)},
+    this->options_.tasks,
+    this->step_};
  }
 };
 }
@@ -33882,7 +34407,8 @@ constexpr bool is_fed_as(dtype from, dtype to) { return from != to && (to == dty
 
 template <class From, class To>
 void convert_elements(const void* from, void* to, std::int64_t count) {
- for (std::int64_t i = 0; i < count; ++i) static_cast<To*>(to)[i] = static_cast<To>(static_cast<const From*>(from)[i]);
+ for (std::int64_t i = 0; i < count; ++i)
+  static_cast<To*>(to)[i] = static_cast<To>(static_cast<const From*>(from)[i]);
 }
 
 template <class = void>
@@ -34232,8 +34758,9 @@ public:
 protected:
  using first_state_function = double (*)(const basic_session&, int which, std::string_view name);
 
- basic_session(std::uint64_t seed, runtime::device_runtime* device, first_state_function first_state)
-  : seed_(seed), device_(device), first_state_(first_state) {}
+ basic_session(std::uint64_t seed, runtime::device_runtime* device, first_state_function first_state,
+    task_group* tasks = nullptr)
+  : seed_(seed), device_(device), tasks_(tasks), first_state_(first_state) {}
 
  void check_open() const {
   if (closed_) throw argument_error("session: it is closed");
@@ -34247,6 +34774,7 @@ protected:
 
  std::uint64_t seed_ = 0, step_ = 0;
  runtime::device_runtime* device_;
+ task_group* tasks_;
  variable_list variables_;
  bool soft_placement_ = true;
  first_state_function first_state_;
@@ -34294,7 +34822,9 @@ session_program& basic_session<X>::program_of(const compiled_part* parts, int co
   made->defaults[static_cast<std::size_t>(i)] = std::move(all_equal);
  }
  made->parts.reserve(static_cast<std::size_t>(count));
+ if (tasks_ != nullptr) made->tasks = std::make_unique<basic_task_values<>>(*tasks_);
  for (int k = 0; k < count; ++k) make_part(*made, parts[k]);
+ connect_tasks(*made);
  return *programs_.emplace_back(std::move(made));
 }
 
@@ -34302,8 +34832,9 @@ template <class X>
 void basic_session<X>::make_part(session_program& p, const compiled_part& from) {
  const ir::program_view& view = *from.program;
  make_variables(view);
- add_part(p, from, device_of_place(from.place, device_, soft_placement_),
-   [&](int i) -> variable& { return variable_of(view, i); });
+ add_part(
+  p, from, [&] { return device_of_place(from.place, device_, soft_placement_); },
+  [&](int i) -> variable& { return variable_of(view, i); });
 }
 
 template <class X>
@@ -34321,7 +34852,7 @@ variable& basic_session<X>::variable_of(const ir::program_view& view, int i) {
  variable& made = variables_.add(std::move(path), first_value(view, i, seed_), v.trainable, v.state_of > 0);
  if (v.state_of > 0) fill_state(made, first_state_(*this, v.state_of - 1, v.name));
  made.set_collection(std::string(v.collection));
- made.set_task(std::string(v.task));
+ made.set_task(std::string(ir::task_of_variable(view, i)));
  origins_.push_back({&made, &view, i});
  return made;
 }
@@ -34345,6 +34876,8 @@ void basic_session<X>::initialize_all() {
    *static_cast<double*>(each.made->own_data()) = 0;
    continue;
   }
+  each.made->come_back();
+  each.made->held_by() = ~std::uint64_t{0};
   each.made->assign(first_value(*each.view, each.index, seed_));
   const ir::variable_entry& v = each.view->variables[each.index];
   if (v.state_of > 0) fill_state(*each.made, first_state_(*this, v.state_of - 1, v.name));
@@ -34426,20 +34959,32 @@ void basic_session<X>::execute(session_program& p, const std::vector<const feed*
  struct forget {
   session_program& whole;
   ~forget() {
-   for (session_part& each : whole.parts) each.program->forget_inputs();
+   for (session_part& each : whole.parts)
+    if (each.program != nullptr) each.program->forget_inputs();
    whole.converted.clear();
   }
  } const afterwards{p};
  const random_state random{seed_, step_};
  p.converted.reserve(feeds.size() * p.parts.size());
- for (session_part& part : p.parts) feed_inputs(p, part, feeds);
- for (session_part& part : p.parts) {
+ run_of_tasks between(p, random, static_cast<std::int64_t>(step_), [&] {
+  std::uint64_t hash = 0;
+  for (const feed* each : feeds)
+   hash = hash_values(bytes_of(each->value.view_on(nullptr)), hash_text(each->name, hash));
+  return hash;
+ });
+ for (session_part& part : p.parts)
+  if (part.program != nullptr) feed_inputs(p, part, feeds);
+ for (std::size_t k = 0; k < p.parts.size(); ++k) {
+  session_part& part = p.parts[k];
+  if (part.program == nullptr) continue;
   const device_scope on(part.program->device());
   receive_values(p, part);
   connect(part, count > 0);
   for (int i = 0; i < count; ++i) part.program->set_parameter(p.numbers[static_cast<std::size_t>(i)], numbers[i]);
   part.program->run(random);
+  between.sent(k);
  }
+ between.end();
  p.logged = true;
  ++step_;
 }
@@ -34566,8 +35111,7 @@ constexpr std::uint64_t scaled_trainings() {
   [&]<class... O>(const std::tuple<O...>&) {
    std::size_t i = 0;
    ((mask |= scales_loss<O>() ? std::uint64_t{1} << session_optimizers<Model>.trainings[i] : 0, ++i), ...);
-  }
- (session_optimizers<Model>.optimizers);
+  }(session_optimizers<Model>.optimizers);
  return mask;
 }
 
@@ -34841,6 +35385,10 @@ public:
  explicit session(std::uint64_t seed = 0) : basic_session(seed, runtime::current_runtime(), &first_state) {}
  explicit session(device where, std::uint64_t seed = 0)
   : basic_session(seed, runtime::runtime_for(where), &first_state) {}
+ /// One of several tasks of a cluster, `server.tasks()`, each of which makes the session and runs the same fetches with the same
+ /// feeds: what scope.with_device gives a task by name, that one computes, its variables are there, and all get the results.
+ explicit session(task_group& tasks, std::uint64_t seed = 0)
+  : basic_session(seed, runtime::current_runtime(), &first_state, &tasks) {}
 
  /// One run of the fetches: their values in a tuple, the value itself where one of them has one, nothing where all are operations.
  /// Operations change variables behind everything else. Throws argument_error for a name that is no placeholder, for one fed
@@ -34876,6 +35424,8 @@ public:
  void save(const Path& path, const save_options& options = {.optimizer_state = true}) {
   static_assert(detail::weight_files_known<Path>(), "session.save needs #include <tapegraph/io/weights.hpp>");
   make_everything();
+  gather_variables();
+  if (tasks_ != nullptr && tasks_->rank() != tasks_->chief()) return;
   if constexpr (detail::weight_files_known<Path>())
    detail::weight_file<Path>::save(
     path, detail::model_to_save{variables_, static_cast<std::int64_t>(step_), seed_, {}, true}, options);
@@ -34885,6 +35435,7 @@ public:
  load_report load(const Path& path, const load_options& options = {}) {
   static_assert(detail::weight_files_known<Path>(), "session.load needs #include <tapegraph/io/weights.hpp>");
   make_everything();
+  gather_variables();
   auto steps = static_cast<std::int64_t>(step_);
   detail::state_entries run;
   load_report report;
@@ -34893,6 +35444,11 @@ public:
              options);
   step_ = static_cast<std::uint64_t>(steps);
   return report;
+ }
+
+ /// Of tasks that compute parts of the model: all get every variable, until a run changes it; called on every one.
+ void gather_variables() {
+  if (tasks_ != nullptr) detail::gather_variables(variables_, *tasks_);
  }
 
  /// Whether parts of the model that are to be computed on a GPU which is not there are computed on the CPU (the default), or throw
@@ -35002,10 +35558,7 @@ private:
  template <dtype Type>
  fetched<element_t<Type>> result(detail::session_program& p, std::size_t index,
          const std::vector<const feed*>& feeds) {
-  const auto [part, output] = p.results[index];
-  const detail::session_part& from = p.parts[static_cast<std::size_t>(part)];
-  const device_scope on(from.program->device());
-  fetched<element_t<Type>> value(detail::output_tensor<element_t<Type>>(*from.program, output));
+  fetched<element_t<Type>> value(tensor<element_t<Type>>(detail::result_of_parts(p, index)));
   if (is_floating(Type) && detail::tape_storage::instance().recording()) {
    std::vector<const any_tensor*> fed;
    for (const feed* f : feeds) fed.push_back(&f->value);
@@ -38953,6 +39506,7 @@ struct early_stopping {
  void on_train_end(training_state& s) {
   if (s.history.interrupted || weights.empty()) return;
   std::size_t next = 0;
+  s.model().gather_variables();
   for (variable& v : s.model().variables())
    if (!v.optimizer_state() && !v.metric_state()) v.assign(weights[next++]);
   weights.clear();
@@ -38966,6 +39520,7 @@ struct early_stopping {
 
  void keep(const training_state& s) {
   weights.clear();
+  s.model().gather_variables();
   for (const variable& v : s.model().variables()) {
    if (v.optimizer_state() || v.metric_state()) continue;
    any_tensor copy = v.data();
@@ -39202,11 +39757,13 @@ struct projections {
    for (ir::assignment_entry& update : t.assignments) {
     if (update.variable != r.variable) continue;
     t.scope = t.variables[r.variable].scope;
+    t.compute_where(update.node);
     update.node = constrained({static_cast<constraint_kind>(r.kind), r.a, r.b, r.c, r.along},
           graph_node(&t, update.node))
         .id();
    }
   }
+  t.compute_anywhere();
  }
  template <class V>
  static void apply(eager_context& context) {
@@ -39663,7 +40220,10 @@ struct penalties {
  static constexpr graph_node of(ir::trace& t, const ir::weight_rule& r) {
   t.scope = t.variables[r.variable].scope;
   const graph_node w(&t, t.variables[r.variable].node);
-  return regularization({static_cast<regularizer_kind>(r.kind), r.a, r.b}, w);
+  t.compute_where(w.id());
+  const graph_node penalty = regularization({static_cast<regularizer_kind>(r.kind), r.a, r.b}, w);
+  t.compute_anywhere();
+  return penalty;
  }
  template <class V>
  static tensor<V> of(const regularizer& r, const tensor<V>& w) {
@@ -48205,7 +48765,9 @@ private:
           this->options_.soft_placement,
           this->options_.check_finite,
           true,
-          {this->options_.seed, static_cast<std::uint64_t>(this->step_)}};
+          {this->options_.seed, static_cast<std::uint64_t>(this->step_)},
+          this->options_.tasks,
+          this->step_};
    detail::run_parts(placed_, detail::parts_of<training>::all, run, columns,
        [&](ir::program& p) { base::set_numbers(p, "optimizer", this->next_numbers()); });
    auto results = detail::result_tensors<typename forward::result, stage>(

@@ -24,6 +24,21 @@ std::atomic<long> count{0};
 
 namespace allocations_test {
 
+namespace {
+/// What all ranks allocate in ten steps, behind the first three.
+template <class F>
+void count_in(td::exchange& mine, long& during, const F& step) {
+    for (int i = 0; i < 3; ++i) step();
+    td::barrier(mine, "begin");
+    if (mine.rank() == 0) during = count.load();
+    td::barrier(mine, "counted");
+    for (int i = 0; i < 10; ++i) step();
+    td::barrier(mine, "end");
+    if (mine.rank() == 0) during = count.load() - during;
+    td::barrier(mine, "counted");
+}
+} // namespace
+
 TEST_CASE("between threads nothing is allocated after the first steps") {
     long during = -1;
     td::run_ranks(4, [&](td::exchange& mine) {
@@ -41,12 +56,7 @@ TEST_CASE("between threads nothing is allocated after the first steps") {
             td::barrier(mine, "end");
         };
         // How many messages wait at a time depends on who comes first: mailboxes have room for eight from the beginning.
-        for (int i = 0; i < 3; ++i) step();
-        if (mine.rank() == 0) during = count.load();
-        td::barrier(mine, "begin");
-        for (int i = 0; i < 20; ++i) step();
-        if (mine.rank() == 0) during = count.load() - during;
-        td::barrier(mine, "end");
+        count_in(mine, during, step);
     });
     CHECK(during == 0);
 }
@@ -81,14 +91,42 @@ TEST_CASE_TEMPLATE("a step that ranks share allocates nothing behind the first",
                                                           tapegraph::spec<std::int32_t, tapegraph::dyn, 5>{},
                                                           tapegraph::sparse_softmax_cross_entropy{}, tapegraph::adam{},
                                                           tapegraph::sharded{.shards = 8, .ranks = &mine});
-        for (int i = 0; i < 3; ++i) model.train_on_batch(x, y);
-        td::barrier(mine, "begin");
-        if (mine.rank() == 0) during = count.load();
-        td::barrier(mine, "counted");
-        for (int i = 0; i < 10; ++i) model.train_on_batch(x, y);
-        td::barrier(mine, "end");
-        if (mine.rank() == 0) during = count.load() - during;
-        td::barrier(mine, "counted");
+        count_in(mine, during, [&] { model.train_on_batch(x, y); });
+    });
+    CHECK(during == 0);
+}
+
+namespace {
+
+/// Layers on two tasks, one of which reads what the other has, of a batch of which each has all.
+struct on_two_tasks {
+    constexpr auto operator()(auto scope, auto x) const {
+        auto h = hidden(scope, x);
+        return tapegraph::dense(scope / "score", h, {.units = 30});
+    }
+    constexpr auto hidden(auto scope, auto x) const {
+        const auto on = scope.with_device("/job:worker/task:1");
+        auto h = tapegraph::flatten(tapegraph::embedding(scope / "words", x, {.input_dim = 11, .output_dim = 4}));
+        h = tapegraph::batch_normalization(scope / "norm", tapegraph::dense(scope / "hidden", h, {.units = 300}));
+        return tapegraph::dropout(scope / "drop", h, {.rate = 0.5});
+    }
+};
+
+} // namespace
+
+TEST_CASE("a step whose parts are on several tasks allocates nothing behind the first") {
+    const nn_test::thread_limit one(1);
+    auto x = tapegraph::tensor<std::int32_t>::uninitialized({16, 5});
+    for (int i = 0; i < 80; ++i) x.mutable_data()[i] = i * 7 % 11;
+    const auto y = nn_test::classes(16, 30, 2);
+    const tapegraph::cluster_spec cluster{{"worker", {"one", "two"}}};
+    long during = -1;
+    td::run_ranks(2, [&](td::exchange& mine) {
+        tapegraph::server server(mine, cluster);
+        auto model = tapegraph::compile<tapegraph::graph>(
+            on_two_tasks{}, tapegraph::spec<std::int32_t, tapegraph::dyn, 5>{},
+            tapegraph::sparse_softmax_cross_entropy{}, tapegraph::adam{}, {.tasks = server.tasks()});
+        count_in(mine, during, [&] { model.train_on_batch(x, y); });
     });
     CHECK(during == 0);
 }

@@ -1,5 +1,6 @@
 // A model trained by processes of MPI: mpirun -n 4 training FOLDER [KILL]. Goes on from the newest checkpoint in FOLDER, of which each
 // process writes a part, and prints a hash of the weights; with KILL, rank 1 kills itself behind that step. tests/mpi/kill.sh compares.
+// mpirun -n 3 training tasks: its layers on tasks of a cluster, the hash that of -n 1.
 
 #include <tapegraph/mpi.hpp>
 
@@ -55,10 +56,45 @@ void train(td::exchange& ranks, const std::string& folder, std::int64_t kill_beh
     std::printf("step %d, weights %016" PRIx64 "\n", static_cast<int>(model.step()), hash);
 }
 
+/// Its layers on three tasks, where there are so many.
+struct on_tasks {
+    constexpr auto operator()(auto scope, auto x) const { return out(scope, tanh(tg::eval(2 * hidden(scope, x)))); }
+    constexpr auto hidden(auto scope, auto x) const {
+        const auto on = scope.with_device("/job:worker/task:1");
+        return tg::batch_normalization(scope / "norm", tg::dense(scope / "hidden", x, {.units = 40}));
+    }
+    constexpr auto out(auto scope, auto h) const {
+        const auto on = scope.with_device("/job:worker/task:2");
+        return tg::dense(scope / "out", tg::dropout(scope / "drop", h, {.rate = 0.3}), {.units = 3});
+    }
+};
+
+void train_on_tasks(td::exchange& ranks) {
+    const tg::cluster_spec cluster(
+        {{"worker", std::vector<std::string>(static_cast<std::size_t>(ranks.size()), "one")}});
+    tg::server server(ranks, cluster);
+    auto model = tg::compile<tg::graph>(on_tasks{}, tg::spec<float, tg::dyn, 6>{}, tg::sparse_softmax_cross_entropy{},
+                                        tg::adam{}, {.seed = 1, .tasks = ranks.size() < 3 ? nullptr : server.tasks()});
+    model.fit(points(150), {.epochs = 2, .batch_size = 16, .verbose = 0});
+    model.gather_variables();
+    std::uint64_t hash = 0;
+    for (const tg::variable& v : model.variables())
+        hash = td::hash_values({static_cast<const std::byte*>(v.data().read()), v.data().outline_view().bytes()}, hash);
+    const std::vector<float> scores = model.predict(tg::ones<float>({2, 6})).to_vector();
+    hash = td::hash_values(std::as_bytes(std::span(scores)), hash);
+    for (int r = 0; r < ranks.size(); ++r) {
+        td::barrier(ranks);
+        if (r == ranks.rank()) std::printf("rank %d of %d: weights %016" PRIx64 "\n", r, ranks.size(), hash);
+        std::fflush(stdout);
+    }
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
     if (argc < 2) return 2;
-    return tg::mpi_run(argc, argv,
-                       [&](td::exchange& ranks) { train(ranks, argv[1], argc > 2 ? std::atoi(argv[2]) : 0); });
+    return tg::mpi_run(argc, argv, [&](td::exchange& ranks) {
+        if (std::string_view(argv[1]) == "tasks") return train_on_tasks(ranks);
+        train(ranks, argv[1], argc > 2 ? std::atoi(argv[2]) : 0);
+    });
 }

@@ -3,6 +3,7 @@
 #include <tapegraph/distributed/agreement.hpp>
 #include <tapegraph/distributed/cluster_spec.hpp>
 #include <tapegraph/distributed/rank_group.hpp>
+#include <tapegraph/distributed/task_exchange.hpp>
 
 #include <functional>
 #include <memory>
@@ -39,8 +40,12 @@ public:
             if (computes(spec_.task_of(r))) worker_ranks_.push_back(r);
             if (spec_.task_of(r).job == "ps") server_ranks_.push_back(r);
         }
-        if (computes(task_)) workers_ = std::make_shared<distributed::rank_group>(ranks, worker_ranks_);
+        if (!computes(task_)) return;
+        workers_ = std::make_shared<distributed::rank_group>(ranks, worker_ranks_);
+        tasks_ = std::make_unique<distributed::task_exchange>(*workers_, spec_, worker_ranks_);
     }
+    basic_server(const basic_server&) = delete;
+    basic_server& operator=(const basic_server&) = delete;
 
     const cluster_spec& cluster() const { return spec_; }
     /// Which task this rank is.
@@ -59,6 +64,9 @@ public:
     static bool computes(const task_name& of) { return of.job != "ps" && of.job != "evaluator"; }
     /// The tasks that compute, as ranks of their own, in their order; null on a task that does not.
     distributed::exchange* workers() const { return workers_.get(); }
+    /// The same for models whose parts scope.with_device gives to tasks by name: `compile_options{.tasks = server.tasks()}`. It lives as
+    /// long as the server; null on a task that does not compute.
+    task_group* tasks() const { return tasks_.get(); }
     /// Ranks of the tasks that compute, and of job "ps", which may be none.
     const std::vector<int>& worker_ranks() const { return worker_ranks_; }
     const std::vector<int>& server_ranks() const { return server_ranks_; }
@@ -82,6 +90,7 @@ private:
     task_name task_;
     std::vector<int> worker_ranks_, server_ranks_;
     std::shared_ptr<distributed::rank_group> workers_;
+    std::unique_ptr<distributed::task_exchange> tasks_;
     std::function<void()> service_;
 };
 using server = basic_server<>;

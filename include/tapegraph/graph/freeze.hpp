@@ -22,6 +22,7 @@ namespace tapegraph::ir {
     X(variable_entry, t.variables, variables, 8192)                                                                    \
     X(weight_rule, t.regularizers, regularizers, 4096)                                                                 \
     X(weight_rule, t.constraints, constraints, 4096)                                                                   \
+    X(std::string_view, t.tasks, tasks, 255)                                                                           \
     X(input_entry, t.inputs, inputs, 256)                                                                              \
     X(output_entry, t.outputs, outputs, 8192)                                                                          \
     X(assignment_entry, t.assignments, assignments, 8192)                                                              \
@@ -117,7 +118,9 @@ constexpr frozen<C> freeze(const trace& t, const schedule& s = {}) {
 #undef TG_MEMBER
     // Only extents are copied, because the operands' shapes point into the trace, and g++ refuses a constant that ever held such a
     // pointer.
-    const auto operand = [](const operand_info& o) { return operand_info{o.type, shape(o.dims.rank(), o.dims.data())}; };
+    const auto operand = [](const operand_info& o) {
+        return operand_info{o.type, shape(o.dims.rank(), o.dims.data())};
+    };
     const failure& e = t.error;
     f.error = {e.what, e.scope, e.line, e.operands, operand(e.first), operand(e.second), e.operation};
     f.groups = t.groups;
@@ -156,12 +159,12 @@ constexpr void thaw(const frozen<C>& f, trace& t, schedule& s) {
 }
 
 namespace detail {
-inline constexpr char unevaluated_text[] =
-    "the compiler cannot run this: what it calls must be constexpr, and no tensor or run-time value can be in it; what is large "
+inline constexpr char unevaluated_text[] = "the compiler cannot run this: what it calls must be constexpr, and no "
+                                           "tensor or run-time value can be in it; what is large "
 #ifdef __clang__
-    "needs -fconstexpr-steps=50000000 -fbracket-depth=1024";
+                                           "needs -fconstexpr-steps=50000000 -fbracket-depth=1024";
 #else
-    "needs -fconstexpr-ops-limit=2000000000 -fconstexpr-loop-limit=10000000";
+                                           "needs -fconstexpr-ops-limit=2000000000 -fconstexpr-loop-limit=10000000";
 #endif
 
 /// What remains of a stage that the compiler could not evaluate. Whoever asked quietly says so; otherwise the compiler has.

@@ -94,6 +94,13 @@ constexpr bool has_variable_of(const program_view& view, dtype type) {
     return false;
 }
 
+/// The task that scope.with_device named where a variable was made, or what an optimizer keeps of it; empty where it named none.
+constexpr std::string_view task_of_variable(const program_view& view, int variable) {
+    const variable_entry& v = view.variables[variable];
+    const int number = view.nodes[v.node].task;
+    return v.task.empty() && number > 0 ? view.tasks[number - 1] : v.task;
+}
+
 /// The kernels of a stage, and its view.
 template <class Stage>
 struct lowered {

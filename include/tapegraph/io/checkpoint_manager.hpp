@@ -159,6 +159,7 @@ public:
         wait();
         if (options_.save.optimizer_state || options_.save.everything)
             if constexpr (requires { model.gather_optimizer_state(); }) model.gather_optimizer_state();
+        if constexpr (requires { model.gather_variables(); }) model.gather_variables();
         if (!options_.parts) {
             if constexpr (requires { model.writes_files(); })
                 if (!model.writes_files()) return; // of ranks that train together the chief alone

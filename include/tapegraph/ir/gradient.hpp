@@ -1,8 +1,8 @@
 #pragma once
 
-#include <tapegraph/ir/compiled_operations.hpp>
 #include <tapegraph/core/half.hpp>
 #include <tapegraph/expr/differentiate.hpp>
+#include <tapegraph/ir/compiled_operations.hpp>
 #include <tapegraph/ir/recompute.hpp>
 #include <tapegraph/ops/elementwise/cast.hpp>
 #include <tapegraph/ops/movement/layout.hpp>
@@ -76,9 +76,7 @@ constexpr list<contribution> differentiate_group(trace& t, int last, int output,
     const int group = t.nodes[last].group;
     const int first = group_begin(t, last);
     const int count = last - first + 1;
-    const auto inside = [&](int id) {
-        return id >= first && id < last && t.nodes[id].group == group;
-    };
+    const auto inside = [&](int id) { return id >= first && id < last && t.nodes[id].group == group; };
 
     // Inner values are computed again from the leaves, as the tape does in registers; equal nodes are merged later.
     list<int> copy(count, -1);
@@ -169,7 +167,7 @@ constexpr int accumulated(trace& t, int sum, int flow) {
 constexpr list<int> pullback(trace& t, const list<int>& ys, const list<int>& seeds, const list<int>& sources,
                              int first = 0) {
     t.differentiated = true;
-    const int place = t.place;
+    const int place = t.place, task = t.computing_task;
     int count = 0;
     for (int y : ys) count = y >= count ? y + 1 : count;
     list<int> depends(count, 0), adjoint(count, -1);
@@ -203,7 +201,7 @@ constexpr list<int> pullback(trace& t, const list<int>& ys, const list<int>& see
         const operation& op = *t.nodes[i].op;
         t.scope = t.nodes[i].scope;
         t.line = t.nodes[i].line;
-        t.place = t.nodes[i].place;
+        t.compute_where(i);
         if (t.is(i, descriptor_of<checkpoint_op>)) again.repeat(i);
         const int at = again.copy_of(i); // where values are read; the same node outside checkpoints
         if (op.in_formula()) {
@@ -227,6 +225,7 @@ constexpr list<int> pullback(trace& t, const list<int>& ys, const list<int>& see
         t.wanted = ~std::uint64_t{0};
     }
     t.place = place;
+    t.computing_task = task;
     for (int s = 0; s < sources.size(); ++s)
         if (sources[s] < count) result[s] = adjoint[sources[s]];
     return result;
@@ -268,7 +267,8 @@ constexpr auto graph::value_and_gradient(const F& f, const Args&... args) {
             if (found[i] < 0) found[i] = ir::detail::zeros_like(t, ids[i]);
         auto result = detail::unwrapped(std::tuple{node(&t, found[static_cast<int>(I)])...});
         return value_with_gradient<node, decltype(result)>{y, result};
-    }(std::index_sequence_for<Args...>{});
+    }
+    (std::index_sequence_for<Args...>{});
 }
 
 } // namespace tapegraph

@@ -25,6 +25,7 @@ struct entry {
     dtype type{};
     bool sealed = false;    // the last node of its formula: what a buffer may hold
     std::uint8_t place = 0; // where a session computes it (nn/place.hpp)
+    std::uint8_t task = 0;  // and which task of a cluster, as trace::tasks counts them from 1; 0: what no name places
 
     constexpr bool is(const operation& other) const { return same_operation(op, &other); }
 };
@@ -177,6 +178,7 @@ public:
     list<source_line> lines;
     list<variable_entry> variables;
     list<weight_rule> regularizers, constraints;
+    list<std::string_view> tasks; // of a cluster, that compute parts: "/job:worker/task:1"
     list<input_entry> inputs;
     list<output_entry> outputs;
     list<assignment_entry> assignments;
@@ -205,6 +207,7 @@ public:
     int scope = 0;                      // of the layer being traced
     int line = 0;                       // the line that seals
     int place = 0;                      // of nodes that are appended
+    int computing_task = 0;             // of nodes that are appended
     std::string_view task{};            // of variables that are made
 
     constexpr trace() {
@@ -232,6 +235,19 @@ public:
         return lines.push_back({where.file_name(), number});
     }
 
+    /// What is appended from now on is computed where a node is.
+    constexpr void compute_where(int node) {
+        place = nodes[node].place;
+        computing_task = nodes[node].task;
+    }
+    constexpr void compute_anywhere() { place = computing_task = 0; }
+    /// The number of a task that computes, counted from 1.
+    constexpr int number_of_task(std::string_view name) {
+        for (int i = 0; i < tasks.size(); ++i)
+            if (tasks[i] == name) return i + 1;
+        return tasks.push_back(name) + 1;
+    }
+
     constexpr int store(const shape& s) {
         const int first = pool.size();
         for (int i = 0; i < s.rank(); ++i) pool.push_back(s[i].value);
@@ -242,8 +258,8 @@ public:
     constexpr int append(const operation& op, dtype type, int rank, int dims, const int* args, int count, int word) {
         const int first = arguments.size();
         for (int i = 0; i < count; ++i) arguments.push_back(args[i]);
-        return nodes.push_back(
-            {&op, first, count, dims, rank, word, groups++, scope, line, type, true, static_cast<std::uint8_t>(place)});
+        return nodes.push_back({&op, first, count, dims, rank, word, groups++, scope, line, type, true,
+                                static_cast<std::uint8_t>(place), static_cast<std::uint8_t>(computing_task)});
     }
 
     constexpr int constant(double value, dtype type) {

@@ -86,11 +86,13 @@ struct projections {
             for (ir::assignment_entry& update : t.assignments) {
                 if (update.variable != r.variable) continue;
                 t.scope = t.variables[r.variable].scope;
+                t.compute_where(update.node);
                 update.node = constrained({static_cast<constraint_kind>(r.kind), r.a, r.b, r.c, r.along},
                                           graph_node(&t, update.node))
                                   .id();
             }
         }
+        t.compute_anywhere();
     }
     template <class V>
     static void apply(eager_context& context) {

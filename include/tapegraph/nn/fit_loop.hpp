@@ -23,6 +23,8 @@ history basic_trainer<X>::fit_with(const mode_calls& calls, const data::dataset&
         throw argument_error("fit: shards is " + std::to_string(options.shards) +
                              ", and this model is not compiled for shards: tg::compile<Mode>(..., tg::sharded{}) of "
                              "tapegraph/distributed.hpp");
+    if (options_.tasks != nullptr) // what the chief wrote before is there when others look for it
+        options_.tasks->barrier("begin of fit");
     if (train.parts() > 1 && (train.part() != rank_ || train.parts() != rank_count_))
         throw argument_error("fit: the data set is what rank " + std::to_string(train.part()) + " of " +
                              std::to_string(train.parts()) + " reads; this model is rank " + std::to_string(rank_) +

@@ -69,6 +69,7 @@ protected:
 
     // Free where nothing is placed.
     static constexpr bool placed = is_placed<ir::prediction_trace<Model, Spec, true>>;
+    static constexpr bool on_devices = anything_on_devices<ir::traced_stage<ir::prediction_trace<Model, Spec, true>>>();
     mutable std::conditional_t<placed, placed_programs, none> placed_;
     Optimizer optimizer_;
 
@@ -79,7 +80,9 @@ private:
                 this->options_.soft_placement,
                 trains && this->options_.check_finite,
                 trains,
-                {this->options_.seed, static_cast<std::uint64_t>(this->step_)}};
+                {this->options_.seed, static_cast<std::uint64_t>(this->step_)},
+                this->options_.tasks,
+                this->step_};
     }
 };
 

@@ -41,7 +41,7 @@ public:
             const graph_node w(t_, t_->variables[each.variable].node), g(t_, each.node);
             const graph_slots whole(graph_scope(t_, 0), each.variable, each.optimizer, each.state);
             t_->scope = t_->variables[each.variable].scope;
-            t_->place = t_->nodes[w.id()].place;
+            t_->compute_where(w.id());
             if (each.indices >= 0) {
                 const graph_row_slots slots(whole, w, graph_node(t_, each.indices));
                 f(slots, slots.rows_of(w), g);
@@ -49,7 +49,7 @@ public:
                 f(whole, w, g);
             }
         }
-        t_->place = 0;
+        t_->compute_anywhere();
     }
     /// The sum of f(gradient), or of f(slots, variable, gradient), scalars, over all variables that are not frozen, in their order. Its
     /// element type is that of the first.

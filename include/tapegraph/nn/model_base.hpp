@@ -6,6 +6,7 @@
 #include <tapegraph/graph/compile.hpp>
 #include <tapegraph/nn/eager_scope.hpp>
 #include <tapegraph/nn/first_values.hpp>
+#include <tapegraph/nn/session/task_values.hpp>
 #include <tapegraph/nn/state_archive.hpp>
 #include <tapegraph/nn/summary.hpp>
 #include <tapegraph/nn/training.hpp>
@@ -32,6 +33,10 @@ struct compile_options {
     /// begin with `shared_scope`, if that is not empty. Optimizers' state is not shared.
     variable_list* shared{};
     std::string_view shared_scope{};
+    /// The tasks of a cluster that compute what scope.with_device gives them by name, "/job:worker/task:1", and hold its variables:
+    /// `server.tasks()` (tapegraph/distributed.hpp), which must outlive the model. Every task makes the model, and trains it on the same
+    /// batches. Null: all is computed here.
+    task_group* tasks = nullptr;
     /// Parts that scope.with_device places on a GPU that is not there are computed by the CPU, after a line on stderr; false: device_error.
     bool soft_placement = true;
 };
@@ -134,6 +139,7 @@ public:
                 throw argument_error("save: in the middle of fit, what resumes it is saved in on_checkpoint, which "
                                      "request_checkpoint() asks for");
             if (options.optimizer_state || options.everything) gather_optimizer_state();
+            gather_variables();
             if (!writes_files_ && !requires { Path::of_every_rank; }) return;
             weight_file<Path>::save(path, model_to_save{variables_, step_, options_.seed, run_, trains_}, options);
         }
@@ -146,6 +152,7 @@ public:
     load_report load(const Path& path, const load_options& options = {}) {
         static_assert(weight_files_known<Path>(), "model.load needs #include <tapegraph/io/weights.hpp>");
         gather_optimizer_state();
+        gather_variables();
         if constexpr (weight_files_known<Path>())
             return weight_file<Path>::load(path, model_to_load{variables_, step_, options_.seed, run_, trains_},
                                            options);
@@ -159,6 +166,13 @@ public:
     /// Of ranks that keep slices of the optimizer's state (zero_redundancy): all get it whole, until the next step; called on every one.
     void gather_optimizer_state() const {
         if (gather_state_ != nullptr) gather_state_(const_cast<model_base&>(*this));
+    }
+
+    /// Of tasks that compute parts of the model: all get every variable, until the next step; called on every one. `save` and `load`
+    /// do it themselves.
+    void gather_variables() const {
+        if (options_.tasks != nullptr)
+            detail::gather_variables(const_cast<variable_list&>(variables_), *options_.tasks);
     }
 
     /// The model's variables and, behind them, the optimizer's.
@@ -243,6 +257,7 @@ protected:
 TG_DEFINITION model_base::model_base(const compile_options& options)
     : options_(options), device_(runtime::current_runtime()) {
     if (options.device) device_ = runtime::runtime_for(*options.device);
+    if (options.tasks != nullptr) writes_files_ = options.tasks->rank() == options.tasks->chief();
 }
 TG_DEFINITION model_base::~model_base() = default;
 #endif
@@ -271,7 +286,7 @@ void model_base::read_traces(model_base& m, const ir::program_view& model, const
                 c = {static_cast<constraint_kind>(rule.kind), rule.a, rule.b, rule.c, rule.along, init.project};
         made.set_rules(r, c);
         made.set_collection(std::string(v.collection));
-        made.set_task(std::string(v.task));
+        made.set_task(std::string(ir::task_of_variable(all, i)));
     }
 }
 

@@ -59,7 +59,9 @@ struct place_name {
 
     bool valid = false;
     std::string_view task{}; ///< "/job:ps/replica:0/task:1"
-    int place = -1;          ///< -1: not named. What stands behind a parameter server's name is a device of the server.
+    bool computes =
+        false; ///< whether what stands in its block is computed by the task: a parameter server only holds variables
+    int place = -1; ///< -1: not named. What stands behind a parameter server's name is a device of the server.
 
     static constexpr place_name read(std::string_view name) {
         place_name result;
@@ -80,6 +82,7 @@ struct place_name {
         if (job != (at > 0)) return {};
         result.task = name.substr(0, at);
         result.valid = true;
+        result.computes = job && !server;
         if (job && at == name.size()) return result;
         const int found = place::named(name.substr(at));
         result.valid = found >= 0;

@@ -25,6 +25,8 @@ struct placed_run {
     runtime::device_runtime* device; ///< where what no block names is computed, and where batches are
     bool soft_placement, check, training;
     random_state random;
+    task_group* tasks; ///< of a cluster that share the parts; null: all are computed here
+    std::int64_t step;
 };
 
 // Of a frozen variable, and of its optimizer's state, a step leaves the value as it is.
@@ -36,6 +38,23 @@ bool holds_still(variable_list& variables, const variable& v) {
     return owner != nullptr && owner->frozen();
 }
 
+/// Of the batch that a program's parts are given.
+template <class = void>
+std::uint64_t hash_of_columns(batch_columns columns, const session_part& part, runtime::device_runtime* device) {
+    std::uint64_t hash = 0;
+    for (const ir::input_entry& input : part.view->inputs) {
+        if (input.scalar_parameter || input.from_part != 0) continue;
+        const buffer_view& column = *columns++;
+        any_tensor copy(column.type, shape(column.rank, column.extents));
+        if (column.memory != 0) device->download(copy.write(), column.data, column.bytes());
+        const void* const at = column.memory != 0 ? copy.read() : column.data;
+        hash = hash_values(
+            {static_cast<const std::byte*>(at), column.bytes()},
+            hash_values(std::as_bytes(std::span(column.extents, static_cast<std::size_t>(column.rank))), hash));
+    }
+    return hash;
+}
+
 /// Runs the parts, made when first asked for; `prepare(program)` sets its numbers. Variables change when all have run.
 template <class F>
 void run_parts(part_programs& p, std::span<const compiled_part> parts, const placed_run& run, batch_columns columns,
@@ -44,13 +63,18 @@ void run_parts(part_programs& p, std::span<const compiled_part> parts, const pla
     if (p.parts.empty()) {
         part_programs made; // whole, or none of it
         made.parts.reserve(parts.size());
+        if (run.tasks != nullptr) made.tasks = std::make_unique<basic_task_values<>>(*run.tasks);
         for (const compiled_part& part : parts)
-            add_part(made, part, device_of_place(part.place, run.device, run.soft_placement),
-                     [&](int i) -> variable& { return run.variables.at(i); });
+            add_part(
+                made, part, [&] { return device_of_place(part.place, run.device, run.soft_placement); },
+                [&](int i) -> variable& { return run.variables.at(i); });
+        connect_tasks(made);
         p = std::move(made);
     }
+    run_of_tasks between(p, run.random, run.step, [&] { return hash_of_columns(columns, p.parts[0], run.device); });
     std::vector<any_tensor> at_home; // of batches that another device cannot read
     for (session_part& part : p.parts) {
+        if (part.program == nullptr) continue;
         ir::program& program = *part.program;
         batch_columns next = columns;
         for (int i = 0; i < part.view->inputs.size(); ++i) {
@@ -65,7 +89,9 @@ void run_parts(part_programs& p, std::span<const compiled_part> parts, const pla
             program.set_input(i, column);
         }
     }
-    for (session_part& part : p.parts) {
+    for (std::size_t k = 0; k < p.parts.size(); ++k) {
+        session_part& part = p.parts[k];
+        if (part.program == nullptr) continue;
         ir::program& program = *part.program;
         const device_scope on(program.device());
         receive_values(p, part);
@@ -79,15 +105,16 @@ void run_parts(part_programs& p, std::span<const compiled_part> parts, const pla
         }
         prepare(program);
         program.run(run.random, run.check);
+        between.sent(k);
     }
+    between.end();
     p.logged = true;
 }
 
 /// Results of a run, copied into tensors where they are.
 template <class = void>
 void copy_results(const part_programs& p, std::span<any_tensor> to) {
-    for (std::size_t k = 0; k < to.size(); ++k)
-        to[k] = output_copy(*p.parts[static_cast<std::size_t>(p.results[k].first)].program, p.results[k].second);
+    for (std::size_t k = 0; k < to.size(); ++k) to[k] = result_of_parts(p, k);
 }
 
 template <class = void>
@@ -102,9 +129,12 @@ step_result finish_parts(part_programs& p, const placed_run& run) {
     for (std::size_t k = 0; k < p.results.size() && k < 2; ++k) {
         const session_part& part = p.parts[static_cast<std::size_t>(p.results[k].first)];
         const std::string_view name = part.view->outputs[p.results[k].second].name;
-        const device_scope on(part.program->device());
         double value = 0;
-        runtime::load_scalars(part.program->device(), &part.program->device_output(p.results[k].second), 1, &value);
+        if (part.program != nullptr) {
+            const device_scope on(part.program->device());
+            runtime::load_scalars(part.program->device(), &part.program->device_output(p.results[k].second), 1, &value);
+        }
+        if (p.tasks && part.rank >= 0) p.tasks->share(part.rank, value);
         if (k == 0)
             result.loss = value;
         else if (name == "accuracy")

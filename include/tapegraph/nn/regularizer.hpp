@@ -77,7 +77,10 @@ struct penalties {
     static constexpr graph_node of(ir::trace& t, const ir::weight_rule& r) {
         t.scope = t.variables[r.variable].scope;
         const graph_node w(&t, t.variables[r.variable].node);
-        return regularization({static_cast<regularizer_kind>(r.kind), r.a, r.b}, w);
+        t.compute_where(w.id());
+        const graph_node penalty = regularization({static_cast<regularizer_kind>(r.kind), r.a, r.b}, w);
+        t.compute_anywhere();
+        return penalty;
     }
     template <class V>
     static tensor<V> of(const regularizer& r, const tensor<V>& w) {

@@ -20,20 +20,23 @@ namespace tapegraph {
 class graph_placement {
 public:
     constexpr graph_placement(ir::trace* owner, const detail::place_name& name)
-        : t_(owner), before_(owner->place), task_before_(owner->task) {
+        : t_(owner), before_(owner->place), computing_before_(owner->computing_task), task_before_(owner->task) {
+        if (name.computes) t_->place = detail::place::anywhere; // of that task
         if (name.place >= 0) t_->place = name.place;
         if (!name.task.empty()) t_->task = name.task;
+        if (name.computes) t_->computing_task = t_->number_of_task(name.task);
     }
     graph_placement(const graph_placement&) = delete;
     graph_placement& operator=(const graph_placement&) = delete;
     constexpr ~graph_placement() {
         t_->place = before_;
+        t_->computing_task = computing_before_;
         t_->task = task_before_;
     }
 
 private:
     ir::trace* t_;
-    int before_;
+    int before_, computing_before_;
     std::string_view task_before_;
 };
 
@@ -224,8 +227,9 @@ public:
     }
 
     /// While what it returns lives, what is computed belongs to a device: `const auto on = scope.with_device("/gpu:0");`. Sessions,
-    /// compiled models and steps compute it there, "/cpu:1" and so on being the CPU; functions stay on one device. Variables made while
-    /// "/job:ps/task:0" is named are held by that task, where the model has tg::parameter_servers; elsewhere they are here.
+    /// compiled models and steps compute it there, "/cpu:1" and so on being the CPU; functions stay on one device. What stands behind
+    /// "/job:worker/task:1" is computed, and its variables are held, by that task, where the model has `.tasks = server.tasks()`. Of
+    /// "/job:ps/task:0" variables alone are held there, where it has tg::parameter_servers. Elsewhere all is here.
     [[nodiscard]] constexpr graph_placement with_device(std::string_view name) const {
         const auto place = detail::place_name::read(name);
         if (!place.valid) fail(detail::place_name::refusal);

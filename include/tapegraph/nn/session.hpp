@@ -42,6 +42,10 @@ public:
     explicit session(std::uint64_t seed = 0) : basic_session(seed, runtime::current_runtime(), &first_state) {}
     explicit session(device where, std::uint64_t seed = 0)
         : basic_session(seed, runtime::runtime_for(where), &first_state) {}
+    /// One of several tasks of a cluster, `server.tasks()`, each of which makes the session and runs the same fetches with the same
+    /// feeds: what scope.with_device gives a task by name, that one computes, its variables are there, and all get the results.
+    explicit session(task_group& tasks, std::uint64_t seed = 0)
+        : basic_session(seed, runtime::current_runtime(), &first_state, &tasks) {}
 
     /// One run of the fetches: their values in a tuple, the value itself where one of them has one, nothing where all are operations.
     /// Operations change variables behind everything else. Throws argument_error for a name that is no placeholder, for one fed
@@ -78,6 +82,8 @@ public:
     void save(const Path& path, const save_options& options = {.optimizer_state = true}) {
         static_assert(detail::weight_files_known<Path>(), "session.save needs #include <tapegraph/io/weights.hpp>");
         make_everything();
+        gather_variables();
+        if (tasks_ != nullptr && tasks_->rank() != tasks_->chief()) return;
         if constexpr (detail::weight_files_known<Path>())
             detail::weight_file<Path>::save(
                 path, detail::model_to_save{variables_, static_cast<std::int64_t>(step_), seed_, {}, true}, options);
@@ -87,6 +93,7 @@ public:
     load_report load(const Path& path, const load_options& options = {}) {
         static_assert(detail::weight_files_known<Path>(), "session.load needs #include <tapegraph/io/weights.hpp>");
         make_everything();
+        gather_variables();
         auto steps = static_cast<std::int64_t>(step_);
         detail::state_entries run; // of a model's fit, which a session has not
         load_report report;
@@ -95,6 +102,11 @@ public:
                                                      options);
         step_ = static_cast<std::uint64_t>(steps);
         return report;
+    }
+
+    /// Of tasks that compute parts of the model: all get every variable, until a run changes it; called on every one.
+    void gather_variables() {
+        if (tasks_ != nullptr) detail::gather_variables(variables_, *tasks_);
     }
 
     /// Whether parts of the model that are to be computed on a GPU which is not there are computed on the CPU (the default), or throw
@@ -205,10 +217,7 @@ private:
     template <dtype Type>
     fetched<element_t<Type>> result(detail::session_program& p, std::size_t index,
                                     const std::vector<const feed*>& feeds) {
-        const auto [part, output] = p.results[index];
-        const detail::session_part& from = p.parts[static_cast<std::size_t>(part)];
-        const device_scope on(from.program->device());
-        fetched<element_t<Type>> value(detail::output_tensor<element_t<Type>>(*from.program, output));
+        fetched<element_t<Type>> value(tensor<element_t<Type>>(detail::result_of_parts(p, index)));
         if (is_floating(Type) && detail::tape_storage::instance().recording()) {
             std::vector<const any_tensor*> fed;
             for (const feed* f : feeds) fed.push_back(&f->value);

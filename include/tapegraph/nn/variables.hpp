@@ -21,7 +21,7 @@ class variable {
 public:
     variable(std::string path, any_tensor data, bool trainable, bool optimizer_state)
         : path_(std::move(path)),
-          shared_(std::make_shared<any_tensor>(std::move(data))),
+          shared_(std::make_shared<stored>(std::move(data))),
           made_trainable_(trainable),
           state_(optimizer_state) {}
     /// Another model's variable under a path of this one: they have one value. Whether it is frozen, each model says for itself.
@@ -30,9 +30,9 @@ public:
 
     /// Scopes and name: "block/3/kernel".
     const std::string& path() const { return path_; }
-    const tapegraph::shape& shape() const { return data().shape(); }
-    dtype type() const { return data().type(); }
-    std::int64_t size() const { return data().size(); }
+    const tapegraph::shape& shape() const { return shared_->data.shape(); }
+    dtype type() const { return shared_->data.type(); }
+    std::int64_t size() const { return shared_->data.size(); }
     /// Whether an optimizer changes it.
     bool trainable() const { return made_trainable_ && !frozen_; }
     /// Freezes a variable, or thaws it: a frozen one and its optimizer state stay as they are in every later step. In
@@ -91,9 +91,28 @@ public:
     /// The same for the kernels of a device, which write to it where it stands. Tensors that shared it keep the old values.
     buffer_view own_data_on(runtime::device_runtime* device) { return data().write_on(device); }
 
-    /// The buffer itself: what programs read and write.
-    any_tensor& data() { return *shared_; }
-    const any_tensor& data() const { return *shared_; }
+    /// The buffer itself: what programs read and write. Throws argument_error where another task holds the value.
+    any_tensor& data() { return const_cast<any_tensor&>(static_cast<const variable&>(*this).data()); }
+    const any_tensor& data() const {
+        if (shared_->away) refuse_away();
+        return shared_->data;
+    }
+
+    /// Of a model whose parts are on several tasks: bit r, whether task r has the value; all know it of all.
+    std::uint64_t& held_by() { return shared_->held_by; }
+    /// Whether it can be read here.
+    bool is_here() const { return !shared_->away; }
+    /// From now on other tasks alone have the value; `memory_stays`: it will be written again soon.
+    void go_away(bool memory_stays) {
+        shared_->away = true;
+        if (!memory_stays) shared_->data.drop_storage();
+    }
+    /// Memory to be written as a whole.
+    any_tensor& come_back() {
+        shared_->away = false;
+        if (!shared_->data.has_storage() && size() > 0) shared_->data = any_tensor(type(), shape());
+        return shared_->data;
+    }
 
     /// The collection it was made for, where it was: variable_options::collection.
     const std::string& collection() const { return collection_; }
@@ -103,6 +122,16 @@ public:
     void set_task(std::string name) { task_ = std::move(name); }
 
 private:
+    struct stored {
+        any_tensor data;
+        std::uint64_t held_by = ~std::uint64_t{0};
+        bool away = false;
+        explicit stored(any_tensor value) : data(std::move(value)) {}
+    };
+    [[noreturn]] void refuse_away() const {
+        throw argument_error("variable '" + path_ + "' is held by " + (task_.empty() ? "the chief" : task_) +
+                             "; model.gather_variables(), called on every task, brings it here until the next step");
+    }
     // What does not fit is returned, for `assign` to refuse.
     template <class = void>
     any_tensor moved_by(const any_tensor& value, int sign) const {
@@ -118,7 +147,7 @@ private:
     }
 
     std::string path_, collection_, task_;
-    std::shared_ptr<any_tensor> shared_; // with variables of other models
+    std::shared_ptr<stored> shared_; // with variables of other models
     bool made_trainable_, state_, frozen_ = false;
     tapegraph::regularizer regularizer_;
     tapegraph::constraint constraint_;

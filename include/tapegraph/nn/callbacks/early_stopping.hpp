@@ -58,6 +58,7 @@ struct early_stopping {
     void on_train_end(training_state& s) {
         if (s.history.interrupted || weights.empty()) return;
         std::size_t next = 0;
+        s.model().gather_variables();
         for (variable& v : s.model().variables())
             if (!v.optimizer_state() && !v.metric_state()) v.assign(weights[next++]);
         weights.clear();
@@ -71,6 +72,7 @@ struct early_stopping {
 
     void keep(const training_state& s) {
         weights.clear();
+        s.model().gather_variables();
         for (const variable& v : s.model().variables()) {
             if (v.optimizer_state() || v.metric_state()) continue;
             any_tensor copy = v.data();

@@ -143,10 +143,12 @@ void tensorboard::write_epoch(training_state& s) {
         const double seconds = epoch_seconds >= 0 ? epoch_seconds : detail::steady_seconds() - epoch_start;
         train_writer->scalar("epoch_steps_per_second", static_cast<double>(s.batch - first_batch) / seconds, s.epoch);
     }
-    if (histogram_freq > 0 && s.epoch % histogram_freq == 0)
+    if (histogram_freq > 0 && s.epoch % histogram_freq == 0) {
+        s.model().gather_variables();
         for (const variable& v : s.model().variables())
             if (!v.optimizer_state() && !v.metric_state())
                 train_writer->histogram(tag_of("", v.path()) + "/histogram", v.data(), s.epoch, histogram_buckets);
+    }
     train_writer->flush();
     if (validation_writer != nullptr) validation_writer->flush();
 }

@@ -12,7 +12,8 @@ constexpr bool is_fed_as(dtype from, dtype to) { return from != to && (to == dty
 
 template <class From, class To>
 void convert_elements(const void* from, void* to, std::int64_t count) {
-    for (std::int64_t i = 0; i < count; ++i) static_cast<To*>(to)[i] = static_cast<To>(static_cast<const From*>(from)[i]);
+    for (std::int64_t i = 0; i < count; ++i)
+        static_cast<To*>(to)[i] = static_cast<To>(static_cast<const From*>(from)[i]);
 }
 
 /// The value as the other type; is_fed_as holds.

@@ -6,46 +6,58 @@
 #include <tapegraph/nn/place.hpp>
 
 #include <array>
+#include <string_view>
 #include <utility>
 
-/// A session's program in parts, one after the other on several devices. A part is all that one place can compute once the parts
-/// before it have run; values that another part computes are its inputs, and those that others read are its outputs. Variables change
+/// A session's program in parts, one after the other on several devices, of several tasks. A part is all that one place can compute once
+/// the parts before it have run; values that another part computes are its inputs, and those that others read are its outputs. Variables change
 /// when all parts have run, so that every part reads those of the start.
 
 namespace tapegraph::detail {
 
+/// Where a part is computed.
+struct part_place {
+    int place = 0, task = 0; ///< a device of a task, which the trace counts from 1; 0: what no name places
+    friend constexpr bool operator==(const part_place&, const part_place&) = default;
+};
+
 /// Which part each node belongs to.
 struct parts_of_nodes {
-    list<int> part;   ///< of each node; -1: of a leaf, which every part has for itself
-    list<int> places; ///< of each part
+    list<int> part;          ///< of each node; -1: of a leaf, which every part has for itself
+    list<part_place> places; ///< of each part
 };
+constexpr part_place place_of(const ir::entry& e) { return {e.place, e.task}; }
 
 template <class Nodes, class Arguments>
 constexpr parts_of_nodes find_parts(const Nodes& nodes, const Arguments& arguments, int count) {
     parts_of_nodes found;
     list<int> level(count, 0);
-    int levels = 1;
+    int levels = 1, tasks = 1;
     for (int i = 0; i < count; ++i) {
         const ir::entry& e = nodes[i];
         for (int k = 0; k < e.arguments; ++k) {
             const int a = arguments[e.first_argument + k];
             if (nodes[a].op->kind == operation_kind::leaf) continue;
-            const int after = level[a] + (nodes[a].place != e.place ? 1 : 0);
+            const int after = level[a] + (place_of(nodes[a]) == place_of(e) ? 0 : 1);
             if (after > level[i]) level[i] = after;
         }
         if (level[i] >= levels) levels = level[i] + 1;
+        if (e.task >= tasks) tasks = e.task + 1;
     }
-    list<int> number(levels * place::end, -1);
+    list<int> number(levels * tasks * place::end, -1);
+    const auto number_of = [&](int i) -> int& {
+        return number[(level[i] * tasks + nodes[i].task) * place::end + nodes[i].place];
+    };
     for (int at = 0; at < levels; ++at)
         for (int i = 0; i < count; ++i) {
             if (nodes[i].op->kind == operation_kind::leaf || level[i] != at) continue;
-            int& part = number[at * place::end + nodes[i].place];
-            if (part < 0) part = found.places.push_back(nodes[i].place);
+            int& part = number_of(i);
+            if (part < 0) part = found.places.push_back(place_of(nodes[i]));
         }
-    if (found.places.empty()) found.places.push_back(place::anywhere);
+    if (found.places.empty()) found.places.push_back({});
     found.part.resize(count, -1);
     for (int i = 0; i < count; ++i)
-        if (nodes[i].op->kind != operation_kind::leaf) found.part[i] = number[level[i] * place::end + nodes[i].place];
+        if (nodes[i].op->kind != operation_kind::leaf) found.part[i] = number_of(i);
     return found;
 }
 
@@ -59,6 +71,13 @@ struct needed_trace {
 template <class Stage>
 constexpr bool anything_placed() {
     for (int i = 0; i < Stage::value.used.nodes; ++i)
+        if (!(place_of(Stage::value.nodes[i]) == part_place{})) return true;
+    return false;
+}
+/// The same for names of devices alone.
+template <class Stage>
+constexpr bool anything_on_devices() {
+    for (int i = 0; i < Stage::value.used.nodes; ++i)
         if (Stage::value.nodes[i].place != place::anywhere) return true;
     return false;
 }
@@ -67,11 +86,11 @@ constexpr bool anything_placed() {
 template <class Whole>
 constexpr auto places_of() {
     if constexpr (!anything_placed<ir::traced_stage<Whole>>()) {
-        return std::array<int, 1>{place::anywhere};
+        return std::array<part_place, 1>{};
     } else {
         constexpr const auto& value = ir::traced_stage<needed_trace<Whole>>::value;
         constexpr int count = find_parts(value.nodes, value.arguments, value.used.nodes).places.size();
-        std::array<int, static_cast<std::size_t>(count)> places{};
+        std::array<part_place, static_cast<std::size_t>(count)> places{};
         const parts_of_nodes found = find_parts(value.nodes, value.arguments, value.used.nodes);
         for (int k = 0; k < count; ++k) places[static_cast<std::size_t>(k)] = found.places[k];
         return places;
@@ -123,7 +142,8 @@ struct part_trace {
 struct compiled_part {
     const ir::program_view* program = nullptr;
     int place = 0;
-    bool whole = false; ///< the only one, which changes variables where they stand
+    std::string_view task{}; ///< "/job:worker/task:1"; empty: what no name places
+    bool whole = false;      ///< the only one, which changes variables where they stand
 };
 
 template <class Whole, class Numbers>
@@ -131,7 +151,7 @@ struct parts_table;
 template <class Whole, int... Part>
 struct parts_table<Whole, std::integer_sequence<int, Part...>> {
     static constexpr auto places = places_of<Whole>();
-    static constexpr bool whole = places.size() == 1 && places[0] == place::anywhere;
+    static constexpr bool whole = places.size() == 1 && places[0] == part_place{};
     template <int K>
     static constexpr const ir::program_view* program() { // a pointer: of a reference nvcc takes no address here
         if constexpr (whole)
@@ -139,8 +159,12 @@ struct parts_table<Whole, std::integer_sequence<int, Part...>> {
         else
             return &ir::compile_program<part_trace<Whole, K>>();
     }
+    static constexpr std::string_view task_of(part_place at) {
+        return at.task == 0 ? std::string_view() : ir::traced_stage<Whole>::value.tasks[at.task - 1];
+    }
     static constexpr std::array<compiled_part, sizeof...(Part)> all{
-        compiled_part{program<Part>(), places[static_cast<std::size_t>(Part)], whole}...};
+        compiled_part{program<Part>(), places[static_cast<std::size_t>(Part)].place,
+                      task_of(places[static_cast<std::size_t>(Part)]), whole}...};
 };
 template <class Whole>
 using parts_of = parts_table<Whole, std::make_integer_sequence<int, static_cast<int>(places_of<Whole>().size())>>;

@@ -44,8 +44,9 @@ protected:
     /// What an optimizer's state begins with: `which` call of minimize, and the name of the state.
     using first_state_function = double (*)(const basic_session&, int which, std::string_view name);
 
-    basic_session(std::uint64_t seed, runtime::device_runtime* device, first_state_function first_state)
-        : seed_(seed), device_(device), first_state_(first_state) {}
+    basic_session(std::uint64_t seed, runtime::device_runtime* device, first_state_function first_state,
+                  task_group* tasks = nullptr)
+        : seed_(seed), device_(device), tasks_(tasks), first_state_(first_state) {}
 
     void check_open() const {
         if (closed_) throw argument_error("session: it is closed");
@@ -62,6 +63,7 @@ protected:
 
     std::uint64_t seed_ = 0, step_ = 0;
     runtime::device_runtime* device_;
+    task_group* tasks_; // that compute parts of the model; null: all is computed here
     variable_list variables_;
     bool soft_placement_ = true;
     first_state_function first_state_;
@@ -109,7 +111,9 @@ session_program& basic_session<X>::program_of(const compiled_part* parts, int co
         made->defaults[static_cast<std::size_t>(i)] = std::move(all_equal);
     }
     made->parts.reserve(static_cast<std::size_t>(count));
+    if (tasks_ != nullptr) made->tasks = std::make_unique<basic_task_values<>>(*tasks_);
     for (int k = 0; k < count; ++k) make_part(*made, parts[k]);
+    connect_tasks(*made);
     return *programs_.emplace_back(std::move(made));
 }
 
@@ -117,8 +121,9 @@ template <class X>
 void basic_session<X>::make_part(session_program& p, const compiled_part& from) {
     const ir::program_view& view = *from.program;
     make_variables(view);
-    add_part(p, from, device_of_place(from.place, device_, soft_placement_),
-             [&](int i) -> variable& { return variable_of(view, i); });
+    add_part(
+        p, from, [&] { return device_of_place(from.place, device_, soft_placement_); },
+        [&](int i) -> variable& { return variable_of(view, i); });
 }
 
 template <class X>
@@ -136,7 +141,7 @@ variable& basic_session<X>::variable_of(const ir::program_view& view, int i) {
     variable& made = variables_.add(std::move(path), first_value(view, i, seed_), v.trainable, v.state_of > 0);
     if (v.state_of > 0) fill_state(made, first_state_(*this, v.state_of - 1, v.name));
     made.set_collection(std::string(v.collection));
-    made.set_task(std::string(v.task));
+    made.set_task(std::string(ir::task_of_variable(view, i)));
     origins_.push_back({&made, &view, i});
     return made;
 }
@@ -160,6 +165,8 @@ void basic_session<X>::initialize_all() {
             *static_cast<double*>(each.made->own_data()) = 0;
             continue;
         }
+        each.made->come_back(); // on every task
+        each.made->held_by() = ~std::uint64_t{0};
         each.made->assign(first_value(*each.view, each.index, seed_));
         const ir::variable_entry& v = each.view->variables[each.index];
         if (v.state_of > 0) fill_state(*each.made, first_state_(*this, v.state_of - 1, v.name));
@@ -242,20 +249,32 @@ void basic_session<X>::execute(session_program& p, const std::vector<const feed*
     struct forget {
         session_program& whole;
         ~forget() {
-            for (session_part& each : whole.parts) each.program->forget_inputs();
+            for (session_part& each : whole.parts)
+                if (each.program != nullptr) each.program->forget_inputs();
             whole.converted.clear();
         }
     } const afterwards{p};
     const random_state random{seed_, step_};
     p.converted.reserve(feeds.size() * p.parts.size()); // they do not move
-    for (session_part& part : p.parts) feed_inputs(p, part, feeds);
-    for (session_part& part : p.parts) {
+    run_of_tasks between(p, random, static_cast<std::int64_t>(step_), [&] {
+        std::uint64_t hash = 0;
+        for (const feed* each : feeds)
+            hash = hash_values(bytes_of(each->value.view_on(nullptr)), hash_text(each->name, hash));
+        return hash;
+    });
+    for (session_part& part : p.parts)
+        if (part.program != nullptr) feed_inputs(p, part, feeds);
+    for (std::size_t k = 0; k < p.parts.size(); ++k) {
+        session_part& part = p.parts[k];
+        if (part.program == nullptr) continue;
         const device_scope on(part.program->device());
         receive_values(p, part);
         connect(part, count > 0);
         for (int i = 0; i < count; ++i) part.program->set_parameter(p.numbers[static_cast<std::size_t>(i)], numbers[i]);
         part.program->run(random);
+        between.sent(k);
     }
+    between.end();
     p.logged = true;
     ++step_;
 }

@@ -138,8 +138,7 @@ constexpr std::uint64_t scaled_trainings() {
         [&]<class... O>(const std::tuple<O...>&) {
             std::size_t i = 0;
             ((mask |= scales_loss<O>() ? std::uint64_t{1} << session_optimizers<Model>.trainings[i] : 0, ++i), ...);
-        }
-    (session_optimizers<Model>.optimizers);
+        }(session_optimizers<Model>.optimizers);
     return mask;
 }
 

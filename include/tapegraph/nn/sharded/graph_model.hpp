@@ -26,7 +26,7 @@ class compiled_model<detail::sharded_mode<graph>, Model, Spec, Loss, Optimizer>
 
 public:
     compiled_model(const sharded& how, const Loss& loss, const Optimizer& optimizer) : base(how, loss, optimizer) {
-        static_assert(!base::placed, "shards: a step is cut by records; with_device cannot place parts of it, too");
+        static_assert(!base::on_devices, "shards: a step is cut by records; with_device cannot place parts of it, too");
     }
 
     /// Bytes of a shard's arena (of all shards' that run side by side), the update's and the sums over shards; known behind the first

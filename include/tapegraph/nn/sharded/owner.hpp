@@ -96,6 +96,10 @@ public:
 protected:
     explicit shard_owner(const sharded& how) : Trainer(how.options), ranks_(how.ranks), shards_(how.shards) {
         check_shards(shards_, rank_count());
+        if (how.options.tasks != nullptr)
+            throw argument_error(
+                "shards: a step is cut by records; `.tasks`, which compute parts of a model, cannot cut "
+                "it, too");
         if (ranks_ == nullptr) return;
         over_ranks_.emplace(*ranks_);
         this->rank_ = ranks_->rank();

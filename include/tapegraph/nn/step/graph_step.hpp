@@ -33,7 +33,9 @@ private:
                                          this->options_.soft_placement,
                                          this->options_.check_finite,
                                          true,
-                                         {this->options_.seed, static_cast<std::uint64_t>(this->step_)}};
+                                         {this->options_.seed, static_cast<std::uint64_t>(this->step_)},
+                                         this->options_.tasks,
+                                         this->step_};
             detail::run_parts(placed_, detail::parts_of<training>::all, run, columns,
                               [&](ir::program& p) { base::set_numbers(p, "optimizer", this->next_numbers()); });
             auto results = detail::result_tensors<typename forward::result, stage>(
