@@ -14614,6 +14614,9 @@ public:
  virtual void add(const sum_kind& kind, void* sum, const void* left, const void* right, std::size_t count) {
   kind.add(sum, left, right, count);
  }
+ /// Waits until a device's stream has done what it was given, where the transport has one. Throws exchange_error for what failed
+ /// meanwhile.
+ virtual void finish() {}
  /// What the transport is called: "threads", "Open MPI 4.1.4".
  virtual std::string name() const = 0;
 
@@ -15477,7 +15480,7 @@ public:
 
  /// Waits until the stream has done everything. Throws exchange_error for what failed meanwhile on any rank, and at the deadline; the
  /// communicator is given up then.
- void finish() {
+ void finish() override {
   const double first = now();
   for (int looks = 0;; ++looks) {
    look_for_error();
@@ -19057,6 +19060,11 @@ struct sum_part {
 inline constexpr std::size_t least_part = 64 * 1024;
 inline constexpr std::size_t most_part = 1 << 20;
 
+struct sum_device {
+ runtime::device_runtime* runtime = nullptr;
+ distributed::exchange* exchange = nullptr;
+};
+
 template <class = void>
 class basic_shard_sums {
 public:
@@ -19064,19 +19072,22 @@ public:
   values_.push_back({type, 0, elements, ready, std::move(name)});
   return static_cast<int>(values_.size()) - 1;
  }
+ void keep_on(const sum_device& where) { on_ = where; }
+ bool on_device() const { return on_.runtime != nullptr; }
  void begin(int shards) {
   if (buffers_.empty()) place();
   const auto wanted = static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(shards)));
   while (buffers_.size() < wanted) {
-   buffers_.emplace_back(bytes_ + 1);
-   std::memset(buffers_.back().data(), 0, bytes_ + 1);
+   buffers_.push_back(std::make_unique<ir::memory_block>());
+   buffers_.back()->reserve(on_.runtime, bytes_ + 1, "sums over shards");
+   zero(buffers_.back()->data(), bytes_ + 1);
   }
   shard_ = 0;
   shards_ = shards;
  }
  std::byte* target(int number) const { return leaf() + values_[static_cast<std::size_t>(number)].offset; }
  void skip() {
-  std::memset(leaf(), 0, bytes_);
+  zero(leaf(), bytes_);
   next();
  }
  void next() {
@@ -19103,6 +19114,15 @@ public:
    p.begin < v.offset + static_cast<std::size_t>(v.elements) * size_of(v.type);
  }
  std::byte* sum() const { return partial(0); }
+ void read(int number, void* to) const {
+  const value& v = values_[static_cast<std::size_t>(number)];
+  const std::size_t bytes = static_cast<std::size_t>(v.elements) * size_of(v.type);
+  if (bytes == 0) return;
+  if (on_device())
+   on_.runtime->download(to, sum(number), bytes);
+  else
+   std::memcpy(to, sum(number), bytes);
+ }
  std::size_t offset(int number) const { return values_[static_cast<std::size_t>(number)].offset; }
  std::byte* sum(int number) const { return partial(0) + values_[static_cast<std::size_t>(number)].offset; }
  std::size_t bytes() const { return bytes_; }
@@ -19117,8 +19137,16 @@ private:
   int ready;
   std::string name;
  };
- std::byte* partial(int level) const { return buffers_[static_cast<std::size_t>(level)].data(); }
- std::byte* leaf() const { return shard_ % 2 == 0 ? partial(0) : buffers_.back().data(); }
+ std::byte* partial(int level) const { return buffers_[static_cast<std::size_t>(level)]->data(); }
+ std::byte* leaf() const { return shard_ % 2 == 0 ? partial(0) : buffers_.back()->data(); }
+ void zero(std::byte* to, std::size_t bytes) const {
+  if (!on_device()) {
+   std::memset(to, 0, bytes);
+   return;
+  }
+  const std::vector<std::byte> zeros(bytes);
+  on_.runtime->upload(to, zeros.data(), bytes);
+ }
 
  void place() {
   std::vector<value*> order;
@@ -19168,16 +19196,25 @@ private:
 
  template <class T>
  void add_region(std::byte* to, int levels, std::size_t begin, std::size_t end) const {
+  if (on_device()) return add_on_device<T>(to, levels, begin, (end - begin) / sizeof(T));
   std::array<const T*, 32> parts{};
   for (int k = 0; k < levels; ++k)
    parts[static_cast<std::size_t>(k)] = reinterpret_cast<const T*>(partial(k) + begin);
-  add_levels<T>(reinterpret_cast<T*>(to + begin), reinterpret_cast<const T*>(buffers_.back().data() + begin),
+  add_levels<T>(reinterpret_cast<T*>(to + begin), reinterpret_cast<const T*>(buffers_.back()->data() + begin),
      parts.data(), levels, static_cast<std::int64_t>((end - begin) / sizeof(T)));
  }
 
+ template <class T>
+ void add_on_device(std::byte* to, int levels, std::size_t begin, std::size_t count) const {
+  const std::byte* last = buffers_.back()->data();
+  for (int k = 0; k < levels && count > 0; ++k, last = to)
+   on_.exchange->add(distributed::sum_of<T>, to + begin, partial(k) + begin, last + begin, count);
+ }
+
+ sum_device on_;
  std::vector<value> values_;
  std::vector<sum_part> parts_;
- std::vector<runtime::arena> buffers_;
+ std::vector<std::unique_ptr<ir::memory_block>> buffers_;
  std::size_t doubles_ = 0, bytes_ = 0;
  int shard_ = 0, shards_ = 1;
 };
@@ -19368,6 +19405,9 @@ struct sharded {
  /// The participants that share the shards, whose number divides theirs: rank r computes the r-th part of them. Every rank makes the
  /// same model and trains it on the same data set; it must outlive the model. Null: one process.
  distributed::exchange* ranks = nullptr;
+ /// The same ranks by their GPUs, an nccl_exchange made through `ranks`: gradients are added where they are, and go from GPU to GPU. Of
+ /// models in graph mode that compute on a GPU; null: sums are the CPU's, to the same bits.
+ distributed::exchange* devices = nullptr;
 };
 
 namespace detail {
@@ -19827,14 +19867,19 @@ public:
  std::size_t shard_sum_bytes() const { return sums_.memory(); }
 
 protected:
- explicit shard_owner(const sharded& how) : Trainer(how.options), ranks_(how.ranks), shards_(how.shards) {
+ explicit shard_owner(const sharded& how)
+  : Trainer(how.options), ranks_(how.ranks), devices_(how.devices), shards_(how.shards) {
   check_shards(shards_, rank_count());
   if (how.options.tasks != nullptr)
    throw argument_error(
     "shards: a step is cut by records; `.tasks`, which compute parts of a model, cannot cut "
     "it, too");
+  if (devices_ != nullptr &&
+   (ranks_ == nullptr || ranks_->size() != devices_->size() || ranks_->rank() != devices_->rank()))
+   throw argument_error("shards: `.devices` are " + std::to_string(devices_->size()) + " ranks, `.ranks` " +
+        std::to_string(rank_count()) + "; they have to be the same");
   if (ranks_ == nullptr) return;
-  over_ranks_.emplace(*ranks_);
+  over_ranks_.emplace(devices_ != nullptr ? *devices_ : *ranks_);
   this->rank_ = ranks_->rank();
   this->rank_count_ = ranks_->size();
   this->writes_files_ = ranks_->is_chief();
@@ -19848,6 +19893,7 @@ protected:
   const std::int64_t records = records_to_cut(columns, count, shards_, this->fitting_ && (known || planned));
   if (ranks_ == nullptr) return records;
   ranks_->set_step(this->step_);
+  if (devices_ != nullptr) devices_->set_step(this->step_);
   over_ranks_->begin();
   if (!known) agree_at_start(columns, count);
   return records;
@@ -19860,6 +19906,10 @@ protected:
  }
  void wait_for_ranks() {
   if (ranks_ != nullptr) over_ranks_->wait_all(sums_);
+  if (devices_ != nullptr) devices_->finish();
+ }
+ void refuse_devices(const char* what) const {
+  if (devices_ != nullptr) throw argument_error(std::string("shards: `.devices` adds up on GPUs, ") + what);
  }
 
  const std::vector<int>& live_shards(std::int64_t records) {
@@ -19873,7 +19923,7 @@ protected:
   return *turns_;
  }
 
- distributed::exchange* ranks_;
+ distributed::exchange *ranks_, *devices_;
  std::optional<basic_rank_sums<>> over_ranks_;
  basic_rank_rows<> rows_over_ranks_;
  shard_sums sums_;
@@ -19938,6 +19988,11 @@ public:
  void* at(std::size_t number) const { return of_[number]->data(); }
  void take(const std::vector<folded_value>& folded, const shard_sums& sums, const ir::program& p) {
   for (std::size_t i = 0; i < folded.size(); ++i) pieces_[i].to = sums.target(folded[i].sum);
+  if (sums.on_device()) {
+   for (const auto& each : pieces_)
+    if (each.bytes > 0) p.device()->copy(each.to, each.from, each.bytes);
+   return;
+  }
   if (p.device() != nullptr) return p.device()->bring_to_host(pieces_.data(), static_cast<int>(pieces_.size()));
   for (const auto& each : pieces_)
    if (each.bytes > 0) std::memcpy(each.to, each.from, each.bytes);
@@ -20005,6 +20060,7 @@ private:
  };
  ir::program& program_of(std::size_t number, ir::program& first);
 
+ std::vector<double> metric_;
  runtime::arena zeros_;
  std::unique_ptr<ir::memory_block> device_zeros_;
  shard_values on_device_;
@@ -20095,6 +20151,8 @@ template <class X>
 void basic_sharded_trainer<X>::add_shards(ir::program& p, batch_columns columns) {
  find_folded(p.view());
  set_frozen(p);
+ if (p.device() == nullptr) refuse_devices("and this model computes on the CPU");
+ if (devices_ != nullptr) sums_.keep_on({p.device(), devices_});
  make_device_values(p);
  connect_shard(p);
  column_count_ = 0;
@@ -20202,7 +20260,7 @@ step_result basic_sharded_trainer<X>::measured() const {
  double values[2]{};
  std::size_t at = 0;
  for (const folded_value& f : folded_)
-  if (f.kind == ir::folded::measured) std::memcpy(&values[at++], sums_.sum(f.sum), sizeof(double));
+  if (f.kind == ir::folded::measured) sums_.read(f.sum, &values[at++]);
  return {values[0], values[1]};
 }
 
@@ -20240,8 +20298,9 @@ void basic_sharded_trainer<X>::add_metrics() {
   if (f.kind != ir::folded::metric) continue;
   variable& v = variables_.at(f.of);
   double* const to = static_cast<double*>(v.own_data());
-  const double* const from = reinterpret_cast<const double*>(sums_.sum(f.sum));
-  for (std::int64_t i = 0; i < v.size(); ++i) to[i] += from[i];
+  metric_.resize(static_cast<std::size_t>(v.size()));
+  sums_.read(f.sum, metric_.data());
+  for (std::int64_t i = 0; i < v.size(); ++i) to[i] += metric_[static_cast<std::size_t>(i)];
  }
 }
 
@@ -20263,6 +20322,7 @@ step_result basic_sharded_trainer<X>::update_with(ir::program& p) {
  each_sum(p.view(), [&](int input, const folded_value& f) {
   buffer_view v = variables_.at(f.of).data().outline_view();
   v.data = sums_.sum(f.sum);
+  if (sums_.on_device()) v.memory = runtime::memory_of(p.device());
   p.set_input(input, v);
  });
  const random_state random{options_.seed, static_cast<std::uint64_t>(step_)};
@@ -20304,7 +20364,7 @@ gradient_list basic_sharded_trainer<X>::summed_gradients(const ir::program& p) {
   for (const folded_value& f : folded_)
    if (f.kind == ir::folded::gradient && f.of == i) {
     flow = any_tensor(v.type(), v.shape());
-    std::memcpy(flow.write(), sums_.sum(f.sum), flow.outline_view().bytes());
+    sums_.read(f.sum, flow.write());
    }
   for (int k = 0; k + 1 < p.view().outputs.size(); k += 2)
    if (p.view().outputs[k].number == i) flow = rows_.whole(static_cast<std::size_t>(k / 2), v);
@@ -20313,7 +20373,7 @@ gradient_list basic_sharded_trainer<X>::summed_gradients(const ir::program& p) {
  for (const folded_value& f : folded_)
   if (f.kind == ir::folded::state && !variables_.at(f.of).frozen()) {
    any_tensor value(variables_.at(f.of).type(), variables_.at(f.of).shape());
-   std::memcpy(value.write(), sums_.sum(f.sum), value.outline_view().bytes());
+   sums_.read(f.sum, value.write());
    list.add_assigned(variables_.at(f.of).path(), std::move(value));
   }
  return list;
@@ -20632,6 +20692,7 @@ public:
  compiled_model(const sharded& how, const Loss& loss, const Optimizer& optimizer) : base(how, loss, optimizer) {
   static_assert(!detail::keeps_slices<Optimizer>,
      "zero_redundancy: in eager mode every rank has the optimizer's state whole; take graph mode");
+  this->refuse_devices("and eager mode in the CPU's memory");
  }
 
 private:
@@ -20719,7 +20780,10 @@ public:
  }
 
 protected:
- explicit basic_sliced_trainer(const sharded& how) : base(how) { gather_state_ = &basic_sliced_trainer::gather_in; }
+ explicit basic_sliced_trainer(const sharded& how) : base(how) {
+  refuse_devices("and zero_redundancy updates slices in the CPU's memory");
+  gather_state_ = &basic_sliced_trainer::gather_in;
+ }
  basic_sliced_trainer(basic_sliced_trainer&&) = default;
  basic_sliced_trainer& operator=(basic_sliced_trainer&&) = default;
 

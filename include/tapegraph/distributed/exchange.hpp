@@ -194,6 +194,9 @@ public:
     virtual void add(const sum_kind& kind, void* sum, const void* left, const void* right, std::size_t count) {
         kind.add(sum, left, right, count);
     }
+    /// Waits until a device's stream has done what it was given, where the transport has one. Throws exchange_error for what failed
+    /// meanwhile.
+    virtual void finish() {}
     /// What the transport is called: "threads", "Open MPI 4.1.4".
     virtual std::string name() const = 0;
 

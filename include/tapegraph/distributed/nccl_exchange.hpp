@@ -65,7 +65,7 @@ public:
 
     /// Waits until the stream has done everything. Throws exchange_error for what failed meanwhile on any rank, and at the deadline; the
     /// communicator is given up then.
-    void finish() {
+    void finish() override {
         const double first = now();
         for (int looks = 0;; ++looks) {
             look_for_error();

@@ -158,6 +158,7 @@ public:
     compiled_model(const sharded& how, const Loss& loss, const Optimizer& optimizer) : base(how, loss, optimizer) {
         static_assert(!detail::keeps_slices<Optimizer>,
                       "zero_redundancy: in eager mode every rank has the optimizer's state whole; take graph mode");
+        this->refuse_devices("and eager mode in the CPU's memory");
     }
 
 private:

@@ -22,6 +22,9 @@ struct sharded {
     /// The participants that share the shards, whose number divides theirs: rank r computes the r-th part of them. Every rank makes the
     /// same model and trains it on the same data set; it must outlive the model. Null: one process.
     distributed::exchange* ranks = nullptr;
+    /// The same ranks by their GPUs, an nccl_exchange made through `ranks`: gradients are added where they are, and go from GPU to GPU. Of
+    /// models in graph mode that compute on a GPU; null: sums are the CPU's, to the same bits.
+    distributed::exchange* devices = nullptr;
 };
 
 namespace detail {

@@ -94,14 +94,19 @@ public:
     std::size_t shard_sum_bytes() const { return sums_.memory(); }
 
 protected:
-    explicit shard_owner(const sharded& how) : Trainer(how.options), ranks_(how.ranks), shards_(how.shards) {
+    explicit shard_owner(const sharded& how)
+        : Trainer(how.options), ranks_(how.ranks), devices_(how.devices), shards_(how.shards) {
         check_shards(shards_, rank_count());
         if (how.options.tasks != nullptr)
             throw argument_error(
                 "shards: a step is cut by records; `.tasks`, which compute parts of a model, cannot cut "
                 "it, too");
+        if (devices_ != nullptr &&
+            (ranks_ == nullptr || ranks_->size() != devices_->size() || ranks_->rank() != devices_->rank()))
+            throw argument_error("shards: `.devices` are " + std::to_string(devices_->size()) + " ranks, `.ranks` " +
+                                 std::to_string(rank_count()) + "; they have to be the same");
         if (ranks_ == nullptr) return;
-        over_ranks_.emplace(*ranks_);
+        over_ranks_.emplace(devices_ != nullptr ? *devices_ : *ranks_);
         this->rank_ = ranks_->rank();
         this->rank_count_ = ranks_->size();
         this->writes_files_ = ranks_->is_chief();
@@ -118,6 +123,7 @@ protected:
         const std::int64_t records = records_to_cut(columns, count, shards_, this->fitting_ && (known || planned));
         if (ranks_ == nullptr) return records;
         ranks_->set_step(this->step_);
+        if (devices_ != nullptr) devices_->set_step(this->step_);
         over_ranks_->begin();
         if (!known) agree_at_start(columns, count);
         return records;
@@ -131,6 +137,11 @@ protected:
     }
     void wait_for_ranks() {
         if (ranks_ != nullptr) over_ranks_->wait_all(sums_);
+        if (devices_ != nullptr) devices_->finish();
+    }
+    /// What adds up in the CPU's memory.
+    void refuse_devices(const char* what) const {
+        if (devices_ != nullptr) throw argument_error(std::string("shards: `.devices` adds up on GPUs, ") + what);
     }
 
     /// Which of this rank's shards have records, counted from its first.
@@ -145,7 +156,7 @@ protected:
         return *turns_;
     }
 
-    distributed::exchange* ranks_;
+    distributed::exchange *ranks_, *devices_;
     std::optional<basic_rank_sums<>> over_ranks_;
     basic_rank_rows<> rows_over_ranks_;
     shard_sums sums_;

@@ -27,7 +27,10 @@ public:
     }
 
 protected:
-    explicit basic_sliced_trainer(const sharded& how) : base(how) { gather_state_ = &basic_sliced_trainer::gather_in; }
+    explicit basic_sliced_trainer(const sharded& how) : base(how) {
+        refuse_devices("and zero_redundancy updates slices in the CPU's memory");
+        gather_state_ = &basic_sliced_trainer::gather_in;
+    }
     basic_sliced_trainer(basic_sliced_trainer&&) = default;
     basic_sliced_trainer& operator=(basic_sliced_trainer&&) = default;
 

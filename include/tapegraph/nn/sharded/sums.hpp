@@ -4,6 +4,8 @@
 #include <tapegraph/core/dtype.hpp>
 #include <tapegraph/cpu/parallel.hpp>
 #include <tapegraph/cpu/vector.hpp>
+#include <tapegraph/distributed/exchange.hpp>
+#include <tapegraph/graph/device_memory.hpp>
 #include <tapegraph/runtime/memory.hpp>
 
 #include <algorithm>
@@ -11,6 +13,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -58,6 +61,12 @@ inline constexpr std::size_t least_part = 64 * 1024;
 /// What is larger goes in pieces, of which one moves while another is added.
 inline constexpr std::size_t most_part = 1 << 20;
 
+/// Where sums lie and are added, if not by the CPU in its memory: a device, and an exchange that adds and moves what lies there.
+struct sum_device {
+    runtime::device_runtime* runtime = nullptr;
+    distributed::exchange* exchange = nullptr;
+};
+
 /// What the shards of a process add up, one after another: values that lie side by side, doubles first, in log2(shards) partial sums
 /// and the memory of the shard at work. The sum of shards [0, 8) is ((0+1)+(2+3))+((4+5)+(6+7)).
 template <class = void>
@@ -69,13 +78,17 @@ public:
         values_.push_back({type, 0, elements, ready, std::move(name)});
         return static_cast<int>(values_.size()) - 1;
     }
+    /// Before the first `begin`.
+    void keep_on(const sum_device& where) { on_ = where; }
+    bool on_device() const { return on_.runtime != nullptr; }
     /// Before the first of `shards` shards, a power of two. Makes room for them, where there is none yet.
     void begin(int shards) {
         if (buffers_.empty()) place();
         const auto wanted = static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(shards)));
         while (buffers_.size() < wanted) { // what lies between values is added, too
-            buffers_.emplace_back(bytes_ + 1);
-            std::memset(buffers_.back().data(), 0, bytes_ + 1);
+            buffers_.push_back(std::make_unique<ir::memory_block>());
+            buffers_.back()->reserve(on_.runtime, bytes_ + 1, "sums over shards");
+            zero(buffers_.back()->data(), bytes_ + 1);
         }
         shard_ = 0;
         shards_ = shards;
@@ -84,7 +97,7 @@ public:
     std::byte* target(int number) const { return leaf() + values_[static_cast<std::size_t>(number)].offset; }
     /// A shard without records: it adds nothing.
     void skip() {
-        std::memset(leaf(), 0, bytes_);
+        zero(leaf(), bytes_);
         next();
     }
     /// The shard at work is done.
@@ -116,6 +129,16 @@ public:
     }
     /// The sum, behind the last shard.
     std::byte* sum() const { return partial(0); }
+    /// A value's sum, to the CPU's memory.
+    void read(int number, void* to) const {
+        const value& v = values_[static_cast<std::size_t>(number)];
+        const std::size_t bytes = static_cast<std::size_t>(v.elements) * size_of(v.type);
+        if (bytes == 0) return;
+        if (on_device())
+            on_.runtime->download(to, sum(number), bytes);
+        else
+            std::memcpy(to, sum(number), bytes);
+    }
     /// Where a value begins, in bytes behind sum().
     std::size_t offset(int number) const { return values_[static_cast<std::size_t>(number)].offset; }
     std::byte* sum(int number) const { return partial(0) + values_[static_cast<std::size_t>(number)].offset; }
@@ -132,9 +155,17 @@ private:
         int ready;
         std::string name;
     };
-    std::byte* partial(int level) const { return buffers_[static_cast<std::size_t>(level)].data(); }
+    std::byte* partial(int level) const { return buffers_[static_cast<std::size_t>(level)]->data(); }
     // Every second shard is the first partial sum as it is.
-    std::byte* leaf() const { return shard_ % 2 == 0 ? partial(0) : buffers_.back().data(); }
+    std::byte* leaf() const { return shard_ % 2 == 0 ? partial(0) : buffers_.back()->data(); }
+    void zero(std::byte* to, std::size_t bytes) const {
+        if (!on_device()) {
+            std::memset(to, 0, bytes);
+            return;
+        }
+        const std::vector<std::byte> zeros(bytes); // of shards without records, at the end of an epoch
+        on_.runtime->upload(to, zeros.data(), bytes);
+    }
 
     void place() {
         std::vector<value*> order;
@@ -184,16 +215,26 @@ private:
 
     template <class T>
     void add_region(std::byte* to, int levels, std::size_t begin, std::size_t end) const {
+        if (on_device()) return add_on_device<T>(to, levels, begin, (end - begin) / sizeof(T));
         std::array<const T*, 32> parts{};
         for (int k = 0; k < levels; ++k)
             parts[static_cast<std::size_t>(k)] = reinterpret_cast<const T*>(partial(k) + begin);
-        add_levels<T>(reinterpret_cast<T*>(to + begin), reinterpret_cast<const T*>(buffers_.back().data() + begin),
+        add_levels<T>(reinterpret_cast<T*>(to + begin), reinterpret_cast<const T*>(buffers_.back()->data() + begin),
                       parts.data(), levels, static_cast<std::int64_t>((end - begin) / sizeof(T)));
     }
 
+    // The same additions, level by level.
+    template <class T>
+    void add_on_device(std::byte* to, int levels, std::size_t begin, std::size_t count) const {
+        const std::byte* last = buffers_.back()->data();
+        for (int k = 0; k < levels && count > 0; ++k, last = to)
+            on_.exchange->add(distributed::sum_of<T>, to + begin, partial(k) + begin, last + begin, count);
+    }
+
+    sum_device on_;
     std::vector<value> values_;
     std::vector<sum_part> parts_;
-    std::vector<runtime::arena> buffers_;
+    std::vector<std::unique_ptr<ir::memory_block>> buffers_;
     std::size_t doubles_ = 0, bytes_ = 0;
     int shard_ = 0, shards_ = 1;
 };

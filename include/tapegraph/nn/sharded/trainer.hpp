@@ -74,6 +74,7 @@ private:
     };
     ir::program& program_of(std::size_t number, ir::program& first);
 
+    std::vector<double> metric_;
     runtime::arena zeros_; // what metrics have measured before the shard
     std::unique_ptr<ir::memory_block> device_zeros_;
     shard_values on_device_;
@@ -165,6 +166,8 @@ template <class X>
 void basic_sharded_trainer<X>::add_shards(ir::program& p, batch_columns columns) {
     find_folded(p.view());
     set_frozen(p);
+    if (p.device() == nullptr) refuse_devices("and this model computes on the CPU");
+    if (devices_ != nullptr) sums_.keep_on({p.device(), devices_});
     make_device_values(p);
     connect_shard(p);
     column_count_ = 0;
@@ -275,7 +278,7 @@ step_result basic_sharded_trainer<X>::measured() const {
     double values[2]{};
     std::size_t at = 0;
     for (const folded_value& f : folded_)
-        if (f.kind == ir::folded::measured) std::memcpy(&values[at++], sums_.sum(f.sum), sizeof(double));
+        if (f.kind == ir::folded::measured) sums_.read(f.sum, &values[at++]);
     return {values[0], values[1]};
 }
 
@@ -314,8 +317,9 @@ void basic_sharded_trainer<X>::add_metrics() {
         if (f.kind != ir::folded::metric) continue;
         variable& v = variables_.at(f.of);
         double* const to = static_cast<double*>(v.own_data());
-        const double* const from = reinterpret_cast<const double*>(sums_.sum(f.sum));
-        for (std::int64_t i = 0; i < v.size(); ++i) to[i] += from[i];
+        metric_.resize(static_cast<std::size_t>(v.size()));
+        sums_.read(f.sum, metric_.data());
+        for (std::int64_t i = 0; i < v.size(); ++i) to[i] += metric_[static_cast<std::size_t>(i)];
     }
 }
 
@@ -337,6 +341,7 @@ step_result basic_sharded_trainer<X>::update_with(ir::program& p) {
     each_sum(p.view(), [&](int input, const folded_value& f) {
         buffer_view v = variables_.at(f.of).data().outline_view();
         v.data = sums_.sum(f.sum);
+        if (sums_.on_device()) v.memory = runtime::memory_of(p.device());
         p.set_input(input, v);
     });
     const random_state random{options_.seed, static_cast<std::uint64_t>(step_)}; // named: nvcc loses braces here
@@ -378,7 +383,7 @@ gradient_list basic_sharded_trainer<X>::summed_gradients(const ir::program& p) {
         for (const folded_value& f : folded_)
             if (f.kind == ir::folded::gradient && f.of == i) {
                 flow = any_tensor(v.type(), v.shape());
-                std::memcpy(flow.write(), sums_.sum(f.sum), flow.outline_view().bytes());
+                sums_.read(f.sum, flow.write());
             }
         for (int k = 0; k + 1 < p.view().outputs.size(); k += 2)
             if (p.view().outputs[k].number == i) flow = rows_.whole(static_cast<std::size_t>(k / 2), v);
@@ -387,7 +392,7 @@ gradient_list basic_sharded_trainer<X>::summed_gradients(const ir::program& p) {
     for (const folded_value& f : folded_)
         if (f.kind == ir::folded::state && !variables_.at(f.of).frozen()) {
             any_tensor value(variables_.at(f.of).type(), variables_.at(f.of).shape());
-            std::memcpy(value.write(), sums_.sum(f.sum), value.outline_view().bytes());
+            sums_.read(f.sum, value.write());
             list.add_assigned(variables_.at(f.of).path(), std::move(value));
         }
     return list;

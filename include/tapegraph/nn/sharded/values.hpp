@@ -16,8 +16,8 @@ struct folded_value {
     std::string_view kind;
 };
 
-/// What a shard adds up, where it cannot be written where it is added: on a device, from which values are brought home behind the shard
-/// (the tree is the CPU's), and of shards that run side by side.
+/// What a shard adds up, where it cannot be written where it is added: on a device, whose programs are recorded with their addresses, and
+/// from which values are brought home behind the shard unless sums are there, too; and of shards that run side by side.
 template <class = void>
 class basic_shard_values {
 public:
@@ -37,6 +37,11 @@ public:
     /// To where the shard at work is added.
     void take(const std::vector<folded_value>& folded, const shard_sums& sums, const ir::program& p) {
         for (std::size_t i = 0; i < folded.size(); ++i) pieces_[i].to = sums.target(folded[i].sum);
+        if (sums.on_device()) {
+            for (const auto& each : pieces_)
+                if (each.bytes > 0) p.device()->copy(each.to, each.from, each.bytes);
+            return;
+        }
         if (p.device() != nullptr) return p.device()->bring_to_host(pieces_.data(), static_cast<int>(pieces_.size()));
         for (const auto& each : pieces_)
             if (each.bytes > 0) std::memcpy(each.to, each.from, each.bytes);
