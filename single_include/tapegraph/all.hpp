@@ -20051,7 +20051,6 @@ private:
  void add_shard(ir::program& p, int shard, std::int64_t records);
  void add_shards_in_turns(ir::program& p, std::int64_t records);
  void add_rows(const ir::program& p);
-
  void make_device_values(ir::program& p);
 
  struct lane {
