@@ -28,8 +28,8 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-import zipfile
 
+import fetch_package
 import kernel_report
 
 SKIPPED = 77
@@ -91,28 +91,11 @@ def find_tool(name, given):
 
 def fetched_nvdisasm(folder):
     """The program out of PyPI's package, in FOLDER from the first time on; None and why where pip or its registry is not there."""
-    folder = pathlib.Path(folder)
-    program = folder / "nvdisasm"
-    if program.is_file():
-        return str(program), ""
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder) as wheels:
-        asked = ["download", "--no-deps", "--only-binary", ":all:", "--quiet", "--dest", wheels, NVDISASM]
-        pip = [sys.executable, "-m", "pip"]
-        if subprocess.run([*pip, "--version"], capture_output=True).returncode != 0:
-            pip = [shutil.which("pip3") or shutil.which("pip") or "pip3"]
-        try:
-            got = subprocess.run([*pip, "--disable-pip-version-check", *asked], capture_output=True, text=True, timeout=120)
-        except (OSError, subprocess.TimeoutExpired) as problem:
-            return None, str(problem)
-        if got.returncode != 0:
-            return None, (got.stderr.strip().splitlines() or ["pip ended with an error"])[-1]
-        with zipfile.ZipFile(next(pathlib.Path(wheels).glob("*.whl"))) as wheel:
-            entry = next(n for n in wheel.namelist() if n.endswith("/bin/nvdisasm"))
-            whole = pathlib.Path(wheels) / "nvdisasm"
-            whole.write_bytes(wheel.read(entry))
-            whole.chmod(0o755)
-            whole.replace(program)  # whoever runs beside this finds all of it or nothing
+    found, why = fetch_package.fetch(NVDISASM, folder, "nvidia/cu13/bin/")
+    if found is None:
+        return None, why
+    program = found / "nvdisasm"
+    program.chmod(0o755)
     return str(program), ""
 
 

@@ -12,7 +12,7 @@
 /// The executor's twins of tensor-core instructions against CuTe's layouts, which are NVIDIA's own: both were written from the PTX
 /// manual, but not by the same people.
 
-namespace cute_layouts_test {
+namespace cute_twins_test {
 
 namespace tg = tapegraph;
 
@@ -114,4 +114,4 @@ TEST_CASE("what ldmatrix gives each lane is what CuTe says") {
     check_load<2, true>();
 }
 
-} // namespace cute_layouts_test
+} // namespace cute_twins_test
