@@ -133,7 +133,7 @@ if gdb is not None:
         path = value["path_"]
         trainable = bool(value["made_trainable_"]) and not bool(value["frozen_"])
         text = path["_M_dataplus"]["_M_p"].string(length=int(path["_M_string_length"]))
-        return variable_text(text, GdbView(value["shared_"]["_M_ptr"].dereference()), trainable)
+        return variable_text(text, GdbView(value["shared_"]["_M_ptr"].dereference()["data"]), trainable)
 
     def register():
         printers = gdb.printing.RegexpCollectionPrettyPrinter("tapegraph")
@@ -211,7 +211,7 @@ if lldb is not None and gdb is None:
     shape_summary = summary(lambda value: shape_text(
         [child(value, "extents_").GetChildAtIndex(i).GetValueAsSigned() for i in range(child(value, "rank_").GetValueAsSigned())]))
     variable_summary = summary(lambda value: variable_text(
-        (child(value, "path_").GetSummary() or "").strip('"'), LldbView(shared_value(child(value, "shared_"))),
+        (child(value, "path_").GetSummary() or "").strip('"'), LldbView(child(shared_value(child(value, "shared_")), "data")),
         child(value, "made_trainable_").GetValueAsUnsigned() and not child(value, "frozen_").GetValueAsUnsigned()))
 
     def __lldb_init_module(debugger, _):

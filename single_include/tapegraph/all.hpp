@@ -18235,7 +18235,7 @@ private:
 // ---- tapegraph/distributed/parameter_service.hpp ----
 
 /// What goes between a worker and a parameter server, and the server's loop. Messages are pairs of the exchange: a header of a worker
-/// says what comes, blocks are of a length that both know.
+/// says what comes and how long it is; other blocks are of a length that both know.
 
 namespace tapegraph::detail {
 
@@ -18244,6 +18244,7 @@ enum class parameter_request : std::int64_t { pull = 1, push = 2, leave = 3, sta
 struct parameter_header {
  parameter_request what = parameter_request::pull;
  std::int64_t step = 0;
+ std::int64_t bytes = 0;
 };
 
 inline constexpr int parameter_header_channel = 900, parameter_push_channel = 901, parameter_pull_channel = 902;
@@ -18265,7 +18266,6 @@ public:
   : ranks_(&ranks), how_(how), weights_(std::move(weights)), calls_(std::move(calls)), clients_(workers.size()) {
   for (std::size_t w = 0; w < workers.size(); ++w) {
    clients_[w].rank = workers[w];
-   clients_[w].pushed.resize(weights_.size());
    clients_[w].given.resize(std::max(weights_.size(), calls_.state_bytes));
   }
  }
@@ -18379,6 +18379,7 @@ private:
   case parameter_request::pull: c.waits = true; break;
   case parameter_request::state: c.waits = c.wants_state = true; break;
   case parameter_request::push:
+   c.pushed.resize(static_cast<std::size_t>(c.header.bytes));
    c.block = ranks_->start(c.rank, {}, c.pushed, parameter_push_channel, "parameter server, gradients");
    break;
   case parameter_request::leave: c.left = true; break;
@@ -18513,8 +18514,77 @@ parameter_plan plan_parameters(const variable_list& variables, const server& whe
  return plan;
 }
 }
+}
+// ---- tapegraph/nn/parameter_servers/pushed.hpp ----
+
+/// What workers push to a parameter server, as bytes.
+
+namespace tapegraph::detail {
+
+template <class = void>
+class basic_pushed_block {
+public:
+ void begin() { bytes_.clear(); }
+ void put(const void* from, std::size_t count) {
+  const auto* const at = static_cast<const std::byte*>(from);
+  bytes_.insert(bytes_.end(), at, at + count);
+ }
+ void put(const named_gradient& g) {
+  const std::int64_t rows = g.by_rows() ? g.indices.size() : -1;
+  put(&rows, sizeof rows);
+  if (g.by_rows()) put(g.indices.read(), g.indices.outline_view().bytes());
+  const any_tensor& values = g.by_rows() ? g.rows : g.value;
+  put(values.read(), values.outline_view().bytes());
+ }
+ std::span<const std::byte> bytes() const { return bytes_; }
+
+private:
+ std::vector<std::byte> bytes_;
+};
+
+template <class = void>
+class basic_pushed_values {
+public:
+ explicit basic_pushed_values(std::span<const std::byte> bytes) : left_(bytes) {}
+ const std::byte* take(std::size_t count) {
+  if (count > left_.size()) throw exchange_error("parameter_servers: a worker pushes less than a model has");
+  const std::byte* const at = left_.data();
+  left_ = left_.subspan(count);
+  return at;
+ }
+ void take(const variable& of, any_tensor& gradient, any_tensor& indices) {
+  std::int64_t rows = 0;
+  std::memcpy(&rows, take(sizeof rows), sizeof rows);
+  shape dims = of.shape();
+  indices = any_tensor();
+  if (rows >= 0) {
+   dims = shape_of_rows(dims, rows);
+   indices = any_tensor(dtype::i64, shape{rows});
+   fill(indices);
+  }
+  if (!gradient.has_storage() || !(gradient.shape() == dims)) gradient = any_tensor(of.type(), dims);
+  fill(gradient);
+ }
+
+private:
+ void fill(any_tensor& to) {
+  const std::size_t bytes = to.outline_view().bytes();
+  const std::byte* const from = take(bytes);
+  if (bytes > 0) std::memcpy(to.write(), from, bytes);
+ }
+ std::span<const std::byte> left_;
+};
+}
+
+namespace tapegraph {
 
 namespace detail {
+
+template <class Model>
+inline constexpr bool has_row_gradients = false;
+template <class Mode, class Model, class Spec, class Loss, class Optimizer>
+inline constexpr bool has_row_gradients<compiled_model<Mode, Model, Spec, Loss, Optimizer>> =
+ ir::gathers_rows<Model, Spec, Loss>;
 
 template <class Optimizer>
 constexpr bool looks_at_all_gradients() {
@@ -18606,16 +18676,20 @@ public:
   ++pushed_;
   if (!options_.synchronous || server_->workers()->rank() == 0)
    for (std::size_t p = 0; p < blocks_.size(); ++p) {
+    pushed_values_.begin();
     for (const detail::held_variable& v : plan_.variables[p].held) {
-     std::byte* const to = blocks_[p].data() + v.offset;
-     if (v.assigned)
-      put_assigned(v, gradients, to);
-     else
-      std::memcpy(to, gradients[variable_of(v).path()].read(), v.bytes);
+     if (v.assigned) {
+      assigned_.resize(v.bytes);
+      put_assigned(v, gradients, assigned_.data());
+      pushed_values_.put(assigned_.data(), v.bytes);
+     } else {
+      pushed_values_.put(gradients.named(variable_of(v).path()));
+     }
     }
-    say(p, detail::parameter_request::push);
+    const std::span<const std::byte> block = pushed_values_.bytes();
+    say(p, detail::parameter_request::push, block.size());
     distributed::request sent =
-     ranks().start(server_->server_ranks()[p], blocks_[p], {}, detail::parameter_push_channel,
+     ranks().start(server_->server_ranks()[p], block, {}, detail::parameter_push_channel,
         "gradients to a parameter server");
     ranks().wait(sent);
    }
@@ -18653,8 +18727,8 @@ private:
         ", which computes no steps");
   if (finished_) throw argument_error(std::string("parameter_servers: ") + what + " behind finish");
  }
- void say(std::size_t p, detail::parameter_request what) {
-  const detail::parameter_header header{what, pushed_};
+ void say(std::size_t p, detail::parameter_request what, std::size_t bytes = 0) {
+  const detail::parameter_header header{what, pushed_, static_cast<std::int64_t>(bytes)};
   distributed::request sent = ranks().start(server_->server_ranks()[p], std::as_bytes(std::span(&header, 1)), {},
             detail::parameter_header_channel, "a request to a parameter server");
   ranks().wait(sent);
@@ -18728,19 +18802,26 @@ private:
   updates.set_step(model_->step());
   for (const detail::held_variable& v : states)
    updates.state().add(variable_of(v).path(), copy_of(v), false, true);
-  std::vector<any_tensor> gradients;
+  std::vector<any_tensor> gradients, indices;
   for (const detail::held_variable& v : held)
-   if (!v.assigned) gradients.emplace_back(variable_of(v).type(), variable_of(v).shape());
+   if (!v.assigned) gradients.emplace_back();
+  indices.resize(gradients.size());
   const auto apply = [&](std::span<const std::byte> pushed, std::span<std::byte> block) {
+   detail::basic_pushed_values<> values(pushed);
    std::size_t next = 0;
    for (std::size_t i = 0; i < held.size(); ++i) {
-    const std::byte* const from = pushed.data() + held[i].offset;
-    if (held[i].assigned)
-     assign(variables.at(static_cast<int>(i)), from, held[i].bytes);
-    else
-     std::memcpy(gradients[next++].write(), from, held[i].bytes);
+    variable& v = variables.at(static_cast<int>(i));
+    if (held[i].assigned) {
+     assign(v, values.take(held[i].bytes), held[i].bytes);
+    } else {
+     values.take(v, gradients[next], indices[next]);
+     ++next;
+    }
    }
-   updates.apply_gradients(gradients);
+   if constexpr (detail::has_row_gradients<Model>)
+    updates.apply_rows(gradients, indices);
+   else
+    updates.apply_gradients(gradients);
    for (std::size_t i = 0; i < held.size(); ++i)
     std::memcpy(block.data() + held[i].offset, variables.at(static_cast<int>(i)).data().read(),
        held[i].bytes);
@@ -18763,7 +18844,8 @@ private:
  parameter_options options_;
  detail::parameter_plan plan_;
  std::vector<std::vector<std::byte>> blocks_;
- std::vector<std::byte> state_;
+ detail::basic_pushed_block<> pushed_values_;
+ std::vector<std::byte> assigned_, state_;
  std::int64_t pushed_ = 0;
  bool finished_ = false;
 };
@@ -20348,35 +20430,6 @@ step_result basic_sharded_trainer<X>::update_with(ir::program& p) {
  add_metrics();
  return measured();
 }
-
-template <class X>
-gradient_list basic_sharded_trainer<X>::summed_gradients(const ir::program& p) {
- wait_for_ranks();
- const step_result found = measured();
- gradient_list list;
- list.loss = found.loss;
- list.accuracy = found.accuracy;
- for (int i = 0; i < variables_.size(); ++i) {
-  const variable& v = variables_.at(i);
-  if (!v.trainable()) continue;
-  any_tensor flow;
-  for (const folded_value& f : folded_)
-   if (f.kind == ir::folded::gradient && f.of == i) {
-    flow = any_tensor(v.type(), v.shape());
-    sums_.read(f.sum, flow.write());
-   }
-  for (int k = 0; k + 1 < p.view().outputs.size(); k += 2)
-   if (p.view().outputs[k].number == i) flow = rows_.whole(static_cast<std::size_t>(k / 2), v);
-  list.add(v.path(), std::move(flow), v.type(), v.shape());
- }
- for (const folded_value& f : folded_)
-  if (f.kind == ir::folded::state && !variables_.at(f.of).frozen()) {
-   any_tensor value(variables_.at(f.of).type(), variables_.at(f.of).shape());
-   sums_.read(f.sum, value.write());
-   list.add_assigned(variables_.at(f.of).path(), std::move(value));
-  }
- return list;
-}
 }
 // ---- tapegraph/nn/sharded/zero_redundancy.hpp ----
 
@@ -20991,6 +21044,46 @@ step_result basic_sliced_trainer<X>::update_with(ir::program& p) {
     std::memcpy(v.own_data(), sums_.sum(f.sum), v.data().outline_view().bytes());
  add_metrics();
  return measured();
+}
+}
+// ---- tapegraph/nn/sharded/summed_gradients.hpp ----
+
+/// What model.gradients gives of a model in shards.
+
+namespace tapegraph::detail {
+
+template <class X>
+gradient_list basic_sharded_trainer<X>::summed_gradients(const ir::program& p) {
+ wait_for_ranks();
+ const step_result found = measured();
+ gradient_list list;
+ list.loss = found.loss;
+ list.accuracy = found.accuracy;
+ for (int i = 0; i < variables_.size(); ++i) {
+  const variable& v = variables_.at(i);
+  if (!v.trainable()) continue;
+  any_tensor flow;
+  int by_rows = -1;
+  for (const folded_value& f : folded_)
+   if (f.kind == ir::folded::gradient && f.of == i) {
+    flow = any_tensor(v.type(), v.shape());
+    sums_.read(f.sum, flow.write());
+   }
+  for (int k = 0; k + 1 < p.view().outputs.size(); k += 2)
+   if (p.view().outputs[k].number == i) flow = rows_.whole(static_cast<std::size_t>(by_rows = k / 2), v);
+  list.add(v.path(), std::move(flow), v.type(), v.shape());
+  if (by_rows >= 0) {
+   const auto number = static_cast<std::size_t>(by_rows);
+   list.add_rows(rows_.view(number, true), rows_.view(number, false), false);
+  }
+ }
+ for (const folded_value& f : folded_)
+  if (f.kind == ir::folded::state && !variables_.at(f.of).frozen()) {
+   any_tensor value(variables_.at(f.of).type(), variables_.at(f.of).shape());
+   sums_.read(f.sum, value.write());
+   list.add_assigned(variables_.at(f.of).path(), std::move(value));
+  }
+ return list;
 }
 }
 

@@ -26069,6 +26069,12 @@ TG_DEFINITION variable& eager_slots::state_variable(std::string_view name) const
  return (*variables_)[target_->path() + '/' + std::string(name)];
 }
 
+inline shape shape_of_rows(const shape& table, std::int64_t rows) {
+ shape dims{rows};
+ for (int i = 1; i < table.rank(); ++i) dims.push_back(table[i]);
+ return dims;
+}
+
 template <class T>
 void write_rows(variable& v, const any_tensor& indices, const any_tensor& rows) {
  const buffer_view table = v.own_data_on(runtime::current_runtime());
@@ -26097,6 +26103,7 @@ public:
   return eval(assign_rows(eval(zeros_like(tensor<T>(target_->data()))), indices_, rows));
  }
  variable* target() const { return target_; }
+ const tensor<Index>& indices() const { return indices_; }
 
  tensor<T> state(const tensor<T>&, std::string_view name) const {
   variable& v = state_variable(name);
@@ -29258,6 +29265,9 @@ struct forward_trace {
  }
 };
 
+template <class Model, class Spec, class Loss>
+inline constexpr bool gathers_rows = traced_stage<forward_trace<Model, Spec, Loss>>::value.used.row_uses > 0;
+
 template <class T>
 constexpr graph_node scaled_loss(trace& t, const graph_node& loss, const graph_scope& own, int state_of = 0) {
  if (loss.type() != dtype::f32 && loss.type() != dtype::f64) {
@@ -31183,10 +31193,14 @@ measured_result basic_trainer<X>::evaluate_with(const mode_calls& calls, const d
 
 namespace tapegraph {
 
-/// The derivative of a loss by one variable, of its type and shape.
+/// The derivative of a loss by one variable, of its type and shape. By a table whose rows a step has gathered (sparse gradients) also by
+/// these rows, [n, rest...], and which they are, int64 [n], each once; of models in graph mode where they are compiled with
+/// tg::sharded, of eager ones always.
 struct named_gradient {
  std::string path;
  any_tensor value;
+ any_tensor rows{}, indices{};
+ bool by_rows() const { return indices.has_storage(); }
 };
 
 /// What a step would assign to a variable that no optimizer updates, such as a moving average.
@@ -31203,10 +31217,12 @@ public:
  double accuracy = 0;
 
  /// By the variable's path. Throws argument_error for one that has none, with those that have.
- const any_tensor& operator[](std::string_view path) const {
+ const any_tensor& operator[](std::string_view path) const { return named(path).value; }
+ /// The same with its rows, where it has any.
+ const named_gradient& named(std::string_view path) const {
   for (const named_gradient& each : all_)
-   if (each.path == path) return each.value;
-  return refuse(path);
+   if (each.path == path) return each;
+  refuse(path);
  }
  int size() const { return static_cast<int>(all_.size()); }
  auto begin() const { return all_.begin(); }
@@ -31223,12 +31239,44 @@ public:
    const buffer_view to = value.view();
    if (to.bytes() > 0) std::memset(to.data, 0, to.bytes());
   }
-  all_.push_back({std::move(path), std::move(value)});
+  all_.push_back({std::move(path), std::move(value), {}, {}});
+ }
+ /// Of the gradient added last: rows [picks..., rest...] and their indices [picks...]. Rows of equal indices are to be added, in their
+ /// order, or are sums already.
+ template <class = void>
+ void add_rows(const buffer_view& rows, const buffer_view& indices, bool are_sums) {
+  const std::int64_t count = indices.elements();
+  std::vector<std::int64_t> which(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < which.size(); ++i)
+   which[i] = indices.type == dtype::i32 ? static_cast<const std::int32_t*>(indices.data)[i]
+            : static_cast<const std::int64_t*>(indices.data)[i];
+  std::vector<std::int64_t> distinct = which;
+  std::sort(distinct.begin(), distinct.end());
+  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+  named_gradient& to = all_.back();
+  shape dims{static_cast<std::int64_t>(distinct.size())};
+  for (int i = indices.rank; i < rows.rank; ++i) dims.push_back(rows.extents[i]);
+  const device_scope on(nullptr);
+  to.rows = any_tensor(rows.type, dims);
+  to.indices = any_tensor(dtype::i64, shape{static_cast<std::int64_t>(distinct.size())});
+  if (!distinct.empty()) std::memcpy(to.indices.write(), distinct.data(), distinct.size() * sizeof(std::int64_t));
+  const std::int64_t width = distinct.empty() ? 0 : to.rows.size() / static_cast<std::int64_t>(distinct.size());
+  const auto fill = [&]<class T>(T* sums) {
+   std::fill_n(sums, to.rows.size(), T(0));
+   for (std::size_t i = 0; i < which.size(); ++i) {
+    const auto at = std::lower_bound(distinct.begin(), distinct.end(), which[i]) - distinct.begin();
+    const T* const from = static_cast<const T*>(rows.data) + static_cast<std::int64_t>(i) * width;
+    T* const sum = sums + at * width;
+    for (std::int64_t k = 0; k < width; ++k) sum[k] = are_sums ? from[k] : sum[k] + from[k];
+   }
+  };
+  rows.type == dtype::f64 ? fill(static_cast<double*>(to.rows.write()))
+        : fill(static_cast<float*>(to.rows.write()));
  }
 
 private:
  template <class = void>
- [[noreturn]] const any_tensor& refuse(std::string_view path) const {
+ [[noreturn]] void refuse(std::string_view path) const {
   std::string text = "gradients: no trainable variable '" + std::string(path) + "'";
   const char* before = ", there are '";
   for (const named_gradient& each : all_) {
@@ -31630,9 +31678,6 @@ private:
 namespace ir {
 
 template <class Model, class Spec, class Loss>
-inline constexpr bool gathers_rows = traced_stage<forward_trace<Model, Spec, Loss>>::value.used.row_uses > 0;
-
-template <class Model, class Spec, class Loss>
 inline constexpr bool regularizes = traced_stage<forward_trace<Model, Spec, Loss>>::value.used.regularizers > 0;
 template <class Model, class Spec, class Loss>
 inline constexpr bool constrains = traced_stage<forward_trace<Model, Spec, Loss>>::value.used.constraints > 0;
@@ -31738,12 +31783,16 @@ protected:
  }
 
  gradient_list listed(differentiated& found, eager_context& context) {
-  std::vector<std::pair<variable*, any_tensor>> flows;
+  struct flow_of {
+   variable* target;
+   any_tensor value, rows, indices;
+  };
+  std::vector<flow_of> flows;
   gradients_in(found, context).each([&](const auto& slots, const auto&, const auto& g) {
    if constexpr (requires { slots.sparse; })
-    flows.emplace_back(slots.target(), slots.whole(g));
+    flows.push_back({slots.target(), slots.whole(g), g, slots.indices()});
    else
-    flows.emplace_back(slots.target(), g);
+    flows.push_back({slots.target(), g, {}, {}});
   });
   gradient_list list;
   for (const auto& u : context.updates)
@@ -31753,10 +31802,10 @@ protected:
   list.accuracy = found.result.accuracy;
   for (variable& v : this->variables_) {
    if (!v.trainable()) continue;
-   any_tensor flow;
-   for (const auto& each : flows)
-    if (each.first == &v) flow = each.second;
-   list.add(v.path(), std::move(flow), v.type(), v.shape());
+   const auto flow = std::find_if(flows.begin(), flows.end(), [&](const auto& f) { return f.target == &v; });
+   list.add(v.path(), flow == flows.end() ? any_tensor() : flow->value, v.type(), v.shape());
+   if (flow != flows.end() && flow->indices.has_storage())
+    list.add_rows(flow->rows.view_on(nullptr), flow->indices.view_on(nullptr), true);
   }
   return list;
  }
@@ -37945,15 +37994,11 @@ struct amsgrad {
 }
 // ---- tapegraph/nn/optimizers/applied.hpp ----
 
-/// Optimizers in loops of one's own.
+// ---- tapegraph/nn/optimizers/hand_slots.hpp ----
+
+/// What optimizers see of the tensors of `applied`: all of one, or some of its rows.
 
 namespace tapegraph {
-
-/// A tensor with a path, for masks and for the names of its state: `applied(adam{}, named{"kernel", w}, named{"bias", b})`.
-struct named {
- std::string_view path;
- any_tensor& value;
-};
 
 namespace detail {
 
@@ -37963,6 +38008,8 @@ public:
   std::size_t tensor;
   variable* state;
   any_tensor value;
+  any_tensor indices{};
+  void (*write_rows)(variable&, const any_tensor& indices, const any_tensor& rows) = nullptr;
  };
  struct first_value_of {
   const void* optimizer;
@@ -37990,15 +38037,23 @@ public:
  }
  template <class T, tensor_like E>
  void assign(const tensor<T>& target, const E& value) const {
-  variable* state = nullptr;
-  for (const auto& s : seen_)
-   if (s.second.shares_with(target)) state = s.first;
-  updates_->push_back({tensor_, state, eval(value)});
+  updates_->push_back({tensor_, state_of(target), eval(value)});
+ }
+ template <class T>
+ void assign_rows(const tensor<T>& target, any_tensor rows, const any_tensor& indices) const {
+  updates_->push_back({tensor_, state_of(target), std::move(rows), indices, &write_rows<T>});
  }
  bool matches(std::string_view pattern) const { return path_matches(pattern, path_); }
  void assign_state(variable& state, any_tensor value) const { updates_->push_back({0, &state, std::move(value)}); }
 
 private:
+ variable* state_of(const any_tensor& target) const {
+  variable* state = nullptr;
+  for (const auto& s : seen_)
+   if (s.second.shares_with(target)) state = s.first;
+  return state;
+ }
+
  variable_list* states_;
  std::vector<pending>* updates_;
  first_value_of first_;
@@ -38006,7 +38061,49 @@ private:
  std::string_view path_;
  mutable std::vector<std::pair<variable*, any_tensor>> seen_;
 };
+
+template <class T>
+class hand_row_slots {
+public:
+ static constexpr bool sparse = true;
+ hand_row_slots(const hand_slots& slots, const tensor<T>& table, const tensor<std::int64_t>& indices)
+  : slots_(&slots), table_(table), indices_(indices), seen_{{table_, rows_of(table_)}} {}
+
+ tensor<T> rows_of(const tensor<T>& table) const { return gather(table, indices_, 0, 0); }
+ const tensor<T>& rows() const { return seen_[0].second; }
+ tensor<T> whole(const tensor<T>& rows) const {
+  return eval(tapegraph::assign_rows(eval(zeros_like(table_)), indices_, rows));
+ }
+ tensor<T> state(const tensor<T>&, std::string_view name) const {
+  const tensor<T> all = slots_->state(table_, name);
+  seen_.push_back({all, rows_of(all)});
+  return seen_.back().second;
+ }
+ template <tensor_like E>
+ void assign(const tensor<T>& target, const E& value) const {
+  for (const auto& s : seen_)
+   if (s.second.shares_with(target)) return slots_->assign_rows(s.first, eval(value), indices_);
+ }
+ bool matches(std::string_view pattern) const { return slots_->matches(pattern); }
+
+private:
+ const hand_slots* slots_;
+ tensor<T> table_;
+ tensor<std::int64_t> indices_;
+ mutable std::vector<std::pair<tensor<T>, tensor<T>>> seen_;
+};
 }
+}
+
+/// Optimizers in loops of one's own.
+
+namespace tapegraph {
+
+/// A tensor with a path, for masks and for the names of its state: `applied(adam{}, named{"kernel", w}, named{"bias", b})`.
+struct named {
+ std::string_view path;
+ any_tensor& value;
+};
 
 /// An optimizer, and the tensors or variables that it updates, of float or double. It owns the step count and the optimizer's state; the
 /// tensors are the user's and outlive it, at the same address.
@@ -38034,7 +38131,13 @@ public:
  /// One step. Gradients in the order of the tensors; one without elements in memory (any_tensor{}) leaves its tensor as it is. Throws
  /// argument_error where their number, shape_error or dtype_error where their shapes or types are not those of the tensors; then
  /// nothing has changed.
- void apply_gradients(const std::vector<any_tensor>& gradients);
+ void apply_gradients(const std::vector<any_tensor>& gradients) { apply<false>(gradients, {}); }
+ /// The same where some are by rows, of variables: gradient i has the rows [n, rest...] of variable i that indices[i], int64 [n], names,
+ /// each once; where indices[i] has no elements in memory, it is of all of it. Rows that are not named, and their state, stay as they
+ /// are. For optimizers that take sparse gradients; needs #include <tapegraph/ops/gather/rows_kernel.hpp>, which embedding layers bring.
+ void apply_rows(const std::vector<any_tensor>& gradients, const std::vector<any_tensor>& indices) {
+  apply<true>(gradients, indices);
+ }
  /// compute_gradients and apply_gradients; gives the function's value before the step.
  template <class F>
  auto minimize(const F& f) {
@@ -38064,6 +38167,8 @@ public:
  variable_list& state() { return states_; }
 
 private:
+ template <bool Rows>
+ void apply(const std::vector<any_tensor>& gradients, const std::vector<any_tensor>& indices);
  struct weight {
   any_tensor* data;
   variable* owner;
@@ -38081,11 +38186,12 @@ private:
    for (const auto& [data, place] : places) data->set_tape_index(place);
   }
  };
- template <class T>
+ template <class T, bool Rows>
  struct gradients_of_step {
   const applied* self;
   detail::hand_slots* slots;
   const std::vector<any_tensor>* gradients;
+  const std::vector<any_tensor>* indices;
 
   template <class F>
   void each(const F& f) const {
@@ -38097,10 +38203,20 @@ private:
     any_tensor plain = *w.data;
     plain.set_tape_index({});
     if (g.type() == dtype::f64)
-     f(*slots, tensor<double>(plain), tensor<double>(g));
+     take<double>(i, plain, f);
     else
-     f(*slots, tensor<float>(plain), tensor<float>(g));
+     take<float>(i, plain, f);
    }
+  }
+  template <class V, class F>
+  void take(std::size_t i, const any_tensor& plain, const F& f) const {
+   const tensor<V> w(plain), g((*gradients)[i]);
+   if constexpr (Rows)
+    if ((*indices)[i].has_storage()) {
+     const detail::hand_row_slots<V> rows(*slots, w, tensor<std::int64_t>((*indices)[i]));
+     return f(rows, tensor<V>(rows.rows()), g);
+    }
+   f(*slots, w, g);
   }
   template <class F>
   tensor<T> sum(const F& f) const {
@@ -38190,7 +38306,11 @@ template <class Optimizer, class... W>
 applied(const Optimizer&, W&&...) -> applied<Optimizer>;
 
 template <class Optimizer>
-void applied<Optimizer>::apply_gradients(const std::vector<any_tensor>& gradients) {
+template <bool Rows>
+void applied<Optimizer>::apply(const std::vector<any_tensor>& gradients, const std::vector<any_tensor>& indices) {
+ if (Rows && indices.size() != gradients.size())
+  throw argument_error("apply_rows: " + std::to_string(indices.size()) + " indices for " +
+       std::to_string(gradients.size()) + " gradients");
  if (gradients.size() != weights_.size())
   throw argument_error("apply_gradients: " + std::to_string(gradients.size()) + " gradients for " +
        std::to_string(weights_.size()) + " tensors");
@@ -38200,8 +38320,16 @@ void applied<Optimizer>::apply_gradients(const std::vector<any_tensor>& gradient
   if (g.type() != w.type())
    throw dtype_error("apply_gradients: tensor '" + weights_[i].path + "' is " + name_of(w.type()) +
        ", its gradient " + name_of(g.type()));
-  if (!(g.shape() == w.shape()))
-   throw shape_error("apply_gradients: tensor '" + weights_[i].path + "' has shape " + to_string(w.shape()) +
+  shape wanted = w.shape();
+  if constexpr (Rows)
+   if (indices[i].has_storage()) {
+    if (weights_[i].owner == nullptr || indices[i].type() != dtype::i64 || indices[i].rank() != 1)
+     throw argument_error("apply_rows: tensor '" + weights_[i].path +
+          "' has to be a variable, and its indices i64 [n]");
+    wanted = detail::shape_of_rows(w.shape(), indices[i].size());
+   }
+  if (!(g.shape() == wanted))
+   throw shape_error("apply_gradients: tensor '" + weights_[i].path + "' has shape " + to_string(wanted) +
        ", its gradient " + to_string(g.shape()));
  }
  constexpr auto count = static_cast<std::size_t>(Optimizer::count);
@@ -38214,7 +38342,7 @@ void applied<Optimizer>::apply_gradients(const std::vector<any_tensor>& gradient
  }
  std::vector<detail::hand_slots::pending> updates;
  detail::hand_slots slots(&states_, &updates, {&optimizer_, &first_value_of});
- const gradients_of_step<float> step{this, &slots, &gradients};
+ const gradients_of_step<float, Rows> step{this, &slots, &gradients, &indices};
  const auto update = [&](const auto&... shared) {
   step.each([&](const auto& some, const auto& w, const auto& g) {
    if constexpr (std::is_same_v<decltype(w), const tensor<double>&>)
@@ -38225,7 +38353,7 @@ void applied<Optimizer>::apply_gradients(const std::vector<any_tensor>& gradient
  };
  if constexpr (requires { Optimizer::shared(step, narrow); }) {
   if (holds_doubles())
-   update(Optimizer::shared(gradients_of_step<double>{this, &slots, &gradients}, wide));
+   update(Optimizer::shared(gradients_of_step<double, Rows>{this, &slots, &gradients, &indices}, wide));
   else
    update(Optimizer::shared(step, narrow));
  } else {
@@ -38233,14 +38361,20 @@ void applied<Optimizer>::apply_gradients(const std::vector<any_tensor>& gradient
  }
  for (auto& u : updates)
   if (const variable* const owner = weights_[u.tensor].owner;
-   u.state == nullptr && owner != nullptr && owner->constraint())
+   u.state == nullptr && u.write_rows == nullptr && owner != nullptr && owner->constraint())
    u.value = owner->constraint().project(owner->constraint(), u.value);
  ++step_;
  for (auto& u : updates) {
-  if (u.state != nullptr)
+  variable* const owned = weights_.empty() ? nullptr : weights_[u.tensor].owner;
+  if (u.write_rows != nullptr) {
+   variable& to = u.state != nullptr ? *u.state : *owned;
+   u.write_rows(to, u.indices, u.value);
+   if (u.state == nullptr && owned->constraint())
+    owned->replace(owned->constraint().project(owned->constraint(), owned->data()));
+  } else if (u.state != nullptr)
    u.state->replace(std::move(u.value));
-  else if (variable* const owner = weights_[u.tensor].owner; owner != nullptr)
-   owner->replace(std::move(u.value));
+  else if (owned != nullptr)
+   owned->replace(std::move(u.value));
   else
    *weights_[u.tensor].data = std::move(u.value);
  }

@@ -1,4 +1,5 @@
 #include <tapegraph/distributed/thread_exchange.hpp>
+#include <tapegraph/nn/layers/embedding.hpp>
 #include <tapegraph/nn/parameter_servers.hpp>
 #include <tapegraph/nn/sharded.hpp>
 
@@ -79,6 +80,54 @@ TEST_CASE("synchronous servers: the bits of one process with the same shards, fo
                 CHECK(first_difference(model, alone) == ""); // moving averages and the optimizer's state, too
             }
             CHECK(model.step() == steps);
+        });
+    }
+}
+
+namespace {
+/// Words whose rows alone have gradients.
+struct of_words {
+    constexpr auto operator()(auto scope, auto x) const {
+        auto h = tg::embedding(scope / "words", x, {.input_dim = 19, .output_dim = 4, .sparse = true});
+        return tg::dense(scope / "out", tg::dropout(scope / "drop", tg::flatten(h), {.rate = 0.2}), {.units = 3});
+    }
+};
+template <class Mode>
+auto model_of_words(td::exchange* workers) {
+    return tg::compile<Mode>(of_words{}, tg::spec<std::int32_t, tg::dyn, 2>{}, tg::sparse_softmax_cross_entropy{},
+                             optimizer, tg::sharded{.shards = 4, .options = {.seed = 4}, .ranks = workers});
+}
+/// Some twice, none of them all.
+tg::tensor<std::int32_t> words(int64_t step) {
+    return reshape(classes(12, 19, static_cast<std::uint64_t>(step)), {6, 2});
+}
+tg::tensor<std::int32_t> kinds(int64_t step) { return classes(6, 3, static_cast<std::uint64_t>(step) + 50); }
+} // namespace
+
+TEST_CASE_TEMPLATE("rows of sparse gradients are pushed as rows: the bits of one process, and the others stay", Mode,
+                   tg::graph, tg::eager) {
+    const thread_limit one(1);
+    auto alone = model_of_words<Mode>(nullptr);
+    for (int64_t s = 0; s < 6; ++s) alone.train_on_batch(words(s), kinds(s));
+    const auto gradients = alone.gradients(words(1), kinds(1));
+    const tg::named_gradient& table = gradients.named("words/embeddings");
+    REQUIRE(table.by_rows());
+    CHECK(!gradients.named("out/kernel").by_rows());
+    const tg::tensor<std::int64_t> which(table.indices);
+    CHECK(which.size() < 12);
+    for (int64_t i = 0; i < which.size(); ++i)
+        for (int64_t k = 0; k < 4; ++k)
+            CHECK(tg::tensor<float>(table.rows)(i, k) == tg::tensor<float>(table.value)(which(i), k));
+    for (const auto& [servers, workers] : {std::pair{1, 1}, {2, 2}}) {
+        CAPTURE(servers);
+        td::run_ranks(servers + workers, [&, server_count = servers, worker_count = workers](td::exchange& ranks) {
+            tg::server server(ranks, cluster(server_count, worker_count));
+            auto model = model_of_words<Mode>(server.workers());
+            tg::parameter_servers of(server, model, optimizer);
+            if (server.task().job == "ps") return server.join();
+            for (int64_t s = 0; s < 6; ++s) of.train_on_batch(words(s), kinds(s));
+            of.finish();
+            CHECK(first_difference(model, alone) == "");
         });
     }
 }

@@ -1,4 +1,5 @@
 #include <tapegraph/nn/all_optimizers.hpp>
+#include <tapegraph/ops/gather/rows_kernel.hpp>
 
 #include <nn/hand_gradients.hpp>
 
@@ -77,6 +78,40 @@ TEST_CASE("variables of a model: frozen ones stay") {
     CHECK(std::abs(model.variables()["line/kernel"].value<float>()(0, 0) - (before(0, 0) - 1 / std::sqrt(1.1f))) <
           1e-6f);
     CHECK(model.variables()["line/bias"].value<float>()(0) == 0);
+}
+
+TEST_CASE("rows of a table have the steps of a table of these rows; the others stay") {
+    const tg::tensor<float> first{{1, 2}, {3, 4}, {5, 6}, {7, 8}, {9, 10}};
+    const tg::tensor<std::int64_t> which{3, 0};
+    tg::variable_list list;
+    tg::variable& table = list.add("table", first, true, false);
+    tg::variable& other = list.add("other", tg::tensor<float>{1, 2, 3}, true, false);
+    auto some = tg::tensor<float>(gather(first, which, 0, 0)), rest = tg::tensor<float>{1, 2, 3};
+    const tg::adam adam{.learning_rate = 0.5};
+    tg::applied by_rows(adam, list), dense(adam, tg::named{"table", some}, tg::named{"other", rest});
+    for (int step = 0; step < 3; ++step) {
+        const tg::tensor<float> g{{0.5f, -1}, {2, float(step)}}, h{1, -1, 0.25f};
+        by_rows.apply_rows({g, h}, {which, {}});
+        dense.apply_gradients({g, h});
+    }
+    CHECK(same_bits(gather(table.value<float>(), which, 0, 0), some));
+    CHECK(same_bits(other.data(), rest));
+    const tg::tensor<std::int64_t> left{1, 2, 4};
+    CHECK(same_bits(gather(table.value<float>(), left, 0, 0), tg::tensor<float>(gather(first, left, 0, 0))));
+    const auto momentum = by_rows.state()["table/adam_m"].value<float>();
+    CHECK(same_bits(gather(momentum, which, 0, 0), dense.state()["table/adam_m"].value<float>()));
+    CHECK(same_bits(gather(momentum, left, 0, 0), tg::zeros<float>({3, 2})));
+    by_rows.apply_rows({tg::zeros<float>({0, 2}), {}}, {tg::tensor<std::int64_t>::uninitialized({0}), {}}); // no row
+    CHECK(same_bits(gather(table.value<float>(), which, 0, 0), some));
+
+    const tg::tensor<float> g{{0.5f, -1}, {2, 1}};
+    CHECK_THROWS_WITH_AS(by_rows.apply_rows({g, {}}, {which}), "apply_rows: 1 indices for 2 gradients",
+                         tg::argument_error);
+    CHECK_THROWS_WITH_AS(dense.apply_rows({g, {}}, {which, {}}),
+                         "apply_rows: tensor 'table' has to be a variable, and its indices i64 [n]",
+                         tg::argument_error);
+    CHECK_THROWS_WITH_AS(by_rows.apply_rows({g, {}}, {left, {}}),
+                         "apply_gradients: tensor 'table' has shape [3, 2], its gradient [2, 2]", tg::shape_error);
 }
 
 TEST_CASE("what does not fit is refused, and nothing has changed") {

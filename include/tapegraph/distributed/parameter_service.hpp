@@ -8,7 +8,7 @@
 #include <limits>
 
 /// What goes between a worker and a parameter server, and the server's loop. Messages are pairs of the exchange: a header of a worker
-/// says what comes, blocks are of a length that both know.
+/// says what comes and how long it is; other blocks are of a length that both know.
 
 namespace tapegraph::detail {
 
@@ -16,7 +16,8 @@ enum class parameter_request : std::int64_t { pull = 1, push = 2, leave = 3, sta
 
 struct parameter_header {
     parameter_request what = parameter_request::pull;
-    std::int64_t step = 0; ///< steps that this worker has pushed
+    std::int64_t step = 0;  ///< steps that this worker has pushed
+    std::int64_t bytes = 0; ///< of what it pushes now
 };
 
 /// Channels of headers, of what workers send and of what they get. Groups of ranks have those from 1,024 on.
@@ -43,7 +44,6 @@ public:
         : ranks_(&ranks), how_(how), weights_(std::move(weights)), calls_(std::move(calls)), clients_(workers.size()) {
         for (std::size_t w = 0; w < workers.size(); ++w) {
             clients_[w].rank = workers[w];
-            clients_[w].pushed.resize(weights_.size());
             clients_[w].given.resize(std::max(weights_.size(), calls_.state_bytes));
         }
     }
@@ -162,6 +162,7 @@ private:
         case parameter_request::pull: c.waits = true; break;
         case parameter_request::state: c.waits = c.wants_state = true; break;
         case parameter_request::push:
+            c.pushed.resize(static_cast<std::size_t>(c.header.bytes));
             c.block = ranks_->start(c.rank, {}, c.pushed, parameter_push_channel, "parameter server, gradients");
             break;
         case parameter_request::leave: c.left = true; break;

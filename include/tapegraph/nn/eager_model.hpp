@@ -4,13 +4,11 @@
 #include <tapegraph/nn/eager_slots.hpp>
 #include <tapegraph/nn/model.hpp>
 
+#include <algorithm>
+
 namespace tapegraph {
 
 namespace ir {
-
-/// Whether some variable's gradient is taken by gathered rows.
-template <class Model, class Spec, class Loss>
-inline constexpr bool gathers_rows = traced_stage<forward_trace<Model, Spec, Loss>>::value.used.row_uses > 0;
 
 /// Whether some variable has a regularizer, or a constraint.
 template <class Model, class Spec, class Loss>
@@ -129,12 +127,16 @@ protected:
 
     // What was differentiated, as gradients() gives it.
     gradient_list listed(differentiated& found, eager_context& context) {
-        std::vector<std::pair<variable*, any_tensor>> flows;
+        struct flow_of {
+            variable* target;
+            any_tensor value, rows, indices;
+        };
+        std::vector<flow_of> flows;
         gradients_in(found, context).each([&](const auto& slots, const auto&, const auto& g) {
             if constexpr (requires { slots.sparse; })
-                flows.emplace_back(slots.target(), slots.whole(g));
+                flows.push_back({slots.target(), slots.whole(g), g, slots.indices()});
             else
-                flows.emplace_back(slots.target(), g);
+                flows.push_back({slots.target(), g, {}, {}});
         });
         gradient_list list;
         for (const auto& u : context.updates)
@@ -144,10 +146,10 @@ protected:
         list.accuracy = found.result.accuracy;
         for (variable& v : this->variables_) {
             if (!v.trainable()) continue;
-            any_tensor flow;
-            for (const auto& each : flows)
-                if (each.first == &v) flow = each.second;
-            list.add(v.path(), std::move(flow), v.type(), v.shape());
+            const auto flow = std::find_if(flows.begin(), flows.end(), [&](const auto& f) { return f.target == &v; });
+            list.add(v.path(), flow == flows.end() ? any_tensor() : flow->value, v.type(), v.shape());
+            if (flow != flows.end() && flow->indices.has_storage())
+                list.add_rows(flow->rows.view_on(nullptr), flow->indices.view_on(nullptr), true);
         }
         return list;
     }

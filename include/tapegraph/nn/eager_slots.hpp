@@ -60,6 +60,13 @@ TG_DEFINITION variable& eager_slots::state_variable(std::string_view name) const
 }
 #endif
 
+/// The shape of so many rows of a table.
+inline shape shape_of_rows(const shape& table, std::int64_t rows) {
+    shape dims{rows};
+    for (int i = 1; i < table.rank(); ++i) dims.push_back(table[i]);
+    return dims;
+}
+
 /// Writes rows into a variable where it stands.
 template <class T>
 void write_rows(variable& v, const any_tensor& indices, const any_tensor& rows) {
@@ -92,6 +99,7 @@ public:
         return eval(assign_rows(eval(zeros_like(tensor<T>(target_->data()))), indices_, rows));
     }
     variable* target() const { return target_; }
+    const tensor<Index>& indices() const { return indices_; }
 
     tensor<T> state(const tensor<T>&, std::string_view name) const {
         variable& v = state_variable(name);

@@ -3,6 +3,8 @@
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/eager/any_tensor.hpp>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -11,10 +13,14 @@
 
 namespace tapegraph {
 
-/// The derivative of a loss by one variable, of its type and shape.
+/// The derivative of a loss by one variable, of its type and shape. By a table whose rows a step has gathered (sparse gradients) also by
+/// these rows, [n, rest...], and which they are, int64 [n], each once; of models in graph mode where they are compiled with
+/// tg::sharded, of eager ones always.
 struct named_gradient {
     std::string path;
     any_tensor value;
+    any_tensor rows{}, indices{};
+    bool by_rows() const { return indices.has_storage(); }
 };
 
 /// What a step would assign to a variable that no optimizer updates, such as a moving average.
@@ -31,10 +37,12 @@ public:
     double accuracy = 0;
 
     /// By the variable's path. Throws argument_error for one that has none, with those that have.
-    const any_tensor& operator[](std::string_view path) const {
+    const any_tensor& operator[](std::string_view path) const { return named(path).value; }
+    /// The same with its rows, where it has any.
+    const named_gradient& named(std::string_view path) const {
         for (const named_gradient& each : all_)
-            if (each.path == path) return each.value;
-        return refuse(path);
+            if (each.path == path) return each;
+        refuse(path);
     }
     int size() const { return static_cast<int>(all_.size()); }
     auto begin() const { return all_.begin(); }
@@ -51,12 +59,44 @@ public:
             const buffer_view to = value.view();
             if (to.bytes() > 0) std::memset(to.data, 0, to.bytes());
         }
-        all_.push_back({std::move(path), std::move(value)});
+        all_.push_back({std::move(path), std::move(value), {}, {}});
+    }
+    /// Of the gradient added last: rows [picks..., rest...] and their indices [picks...]. Rows of equal indices are to be added, in their
+    /// order, or are sums already.
+    template <class = void>
+    void add_rows(const buffer_view& rows, const buffer_view& indices, bool are_sums) {
+        const std::int64_t count = indices.elements();
+        std::vector<std::int64_t> which(static_cast<std::size_t>(count));
+        for (std::size_t i = 0; i < which.size(); ++i)
+            which[i] = indices.type == dtype::i32 ? static_cast<const std::int32_t*>(indices.data)[i]
+                                                  : static_cast<const std::int64_t*>(indices.data)[i];
+        std::vector<std::int64_t> distinct = which;
+        std::sort(distinct.begin(), distinct.end());
+        distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+        named_gradient& to = all_.back();
+        shape dims{static_cast<std::int64_t>(distinct.size())};
+        for (int i = indices.rank; i < rows.rank; ++i) dims.push_back(rows.extents[i]);
+        const device_scope on(nullptr);
+        to.rows = any_tensor(rows.type, dims);
+        to.indices = any_tensor(dtype::i64, shape{static_cast<std::int64_t>(distinct.size())});
+        if (!distinct.empty()) std::memcpy(to.indices.write(), distinct.data(), distinct.size() * sizeof(std::int64_t));
+        const std::int64_t width = distinct.empty() ? 0 : to.rows.size() / static_cast<std::int64_t>(distinct.size());
+        const auto fill = [&]<class T>(T* sums) {
+            std::fill_n(sums, to.rows.size(), T(0));
+            for (std::size_t i = 0; i < which.size(); ++i) {
+                const auto at = std::lower_bound(distinct.begin(), distinct.end(), which[i]) - distinct.begin();
+                const T* const from = static_cast<const T*>(rows.data) + static_cast<std::int64_t>(i) * width;
+                T* const sum = sums + at * width;
+                for (std::int64_t k = 0; k < width; ++k) sum[k] = are_sums ? from[k] : sum[k] + from[k];
+            }
+        };
+        rows.type == dtype::f64 ? fill(static_cast<double*>(to.rows.write()))
+                                : fill(static_cast<float*>(to.rows.write()));
     }
 
 private:
     template <class = void>
-    [[noreturn]] const any_tensor& refuse(std::string_view path) const {
+    [[noreturn]] void refuse(std::string_view path) const {
         std::string text = "gradients: no trainable variable '" + std::string(path) + "'";
         const char* before = ", there are '";
         for (const named_gradient& each : all_) {

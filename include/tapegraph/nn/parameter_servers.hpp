@@ -3,8 +3,11 @@
 #include <tapegraph/distributed/parameter_service.hpp>
 #include <tapegraph/nn/gradient_list.hpp>
 #include <tapegraph/nn/history.hpp>
+#include <tapegraph/nn/model.hpp>
 #include <tapegraph/nn/optimizers/applied.hpp>
 #include <tapegraph/nn/parameter_servers/options.hpp>
+#include <tapegraph/nn/parameter_servers/pushed.hpp>
+#include <tapegraph/nn/training.hpp>
 
 #include <exception>
 #include <memory>
@@ -12,6 +15,13 @@
 namespace tapegraph {
 
 namespace detail {
+
+/// Whether a model has tables whose gradients are by rows.
+template <class Model>
+inline constexpr bool has_row_gradients = false;
+template <class Mode, class Model, class Spec, class Loss, class Optimizer>
+inline constexpr bool has_row_gradients<compiled_model<Mode, Model, Spec, Loss, Optimizer>> =
+    ir::gathers_rows<Model, Spec, Loss>;
 
 /// Whether an optimizer looks at all gradients at once (a global norm), which no server has.
 template <class Optimizer>
@@ -105,16 +115,20 @@ public:
         ++pushed_;
         if (!options_.synchronous || server_->workers()->rank() == 0)
             for (std::size_t p = 0; p < blocks_.size(); ++p) {
+                pushed_values_.begin();
                 for (const detail::held_variable& v : plan_.variables[p].held) {
-                    std::byte* const to = blocks_[p].data() + v.offset;
-                    if (v.assigned)
-                        put_assigned(v, gradients, to);
-                    else
-                        std::memcpy(to, gradients[variable_of(v).path()].read(), v.bytes);
+                    if (v.assigned) {
+                        assigned_.resize(v.bytes);
+                        put_assigned(v, gradients, assigned_.data());
+                        pushed_values_.put(assigned_.data(), v.bytes);
+                    } else {
+                        pushed_values_.put(gradients.named(variable_of(v).path()));
+                    }
                 }
-                say(p, detail::parameter_request::push);
+                const std::span<const std::byte> block = pushed_values_.bytes();
+                say(p, detail::parameter_request::push, block.size());
                 distributed::request sent =
-                    ranks().start(server_->server_ranks()[p], blocks_[p], {}, detail::parameter_push_channel,
+                    ranks().start(server_->server_ranks()[p], block, {}, detail::parameter_push_channel,
                                   "gradients to a parameter server");
                 ranks().wait(sent);
             }
@@ -152,8 +166,8 @@ private:
                                  ", which computes no steps");
         if (finished_) throw argument_error(std::string("parameter_servers: ") + what + " behind finish");
     }
-    void say(std::size_t p, detail::parameter_request what) {
-        const detail::parameter_header header{what, pushed_};
+    void say(std::size_t p, detail::parameter_request what, std::size_t bytes = 0) {
+        const detail::parameter_header header{what, pushed_, static_cast<std::int64_t>(bytes)};
         distributed::request sent = ranks().start(server_->server_ranks()[p], std::as_bytes(std::span(&header, 1)), {},
                                                   detail::parameter_header_channel, "a request to a parameter server");
         ranks().wait(sent);
@@ -229,19 +243,26 @@ private:
         updates.set_step(model_->step());
         for (const detail::held_variable& v : states)
             updates.state().add(variable_of(v).path(), copy_of(v), false, true);
-        std::vector<any_tensor> gradients;
+        std::vector<any_tensor> gradients, indices;
         for (const detail::held_variable& v : held)
-            if (!v.assigned) gradients.emplace_back(variable_of(v).type(), variable_of(v).shape());
+            if (!v.assigned) gradients.emplace_back();
+        indices.resize(gradients.size());
         const auto apply = [&](std::span<const std::byte> pushed, std::span<std::byte> block) {
+            detail::basic_pushed_values<> values(pushed);
             std::size_t next = 0;
             for (std::size_t i = 0; i < held.size(); ++i) {
-                const std::byte* const from = pushed.data() + held[i].offset;
-                if (held[i].assigned)
-                    assign(variables.at(static_cast<int>(i)), from, held[i].bytes);
-                else
-                    std::memcpy(gradients[next++].write(), from, held[i].bytes);
+                variable& v = variables.at(static_cast<int>(i));
+                if (held[i].assigned) {
+                    assign(v, values.take(held[i].bytes), held[i].bytes);
+                } else {
+                    values.take(v, gradients[next], indices[next]);
+                    ++next;
+                }
             }
-            updates.apply_gradients(gradients);
+            if constexpr (detail::has_row_gradients<Model>)
+                updates.apply_rows(gradients, indices);
+            else
+                updates.apply_gradients(gradients);
             for (std::size_t i = 0; i < held.size(); ++i)
                 std::memcpy(block.data() + held[i].offset, variables.at(static_cast<int>(i)).data().read(),
                             held[i].bytes);
@@ -264,7 +285,8 @@ private:
     parameter_options options_;
     detail::parameter_plan plan_;
     std::vector<std::vector<std::byte>> blocks_;
-    std::vector<std::byte> state_;
+    detail::basic_pushed_block<> pushed_values_;
+    std::vector<std::byte> assigned_, state_;
     std::int64_t pushed_ = 0;
     bool finished_ = false;
 };

@@ -161,6 +161,10 @@ struct forward_trace {
     }
 };
 
+/// Whether some variable's gradient is taken by gathered rows.
+template <class Model, class Spec, class Loss>
+inline constexpr bool gathers_rows = traced_stage<forward_trace<Model, Spec, Loss>>::value.used.row_uses > 0;
+
 /// The loss times a scale that is a variable of the optimizer's, in its scope.
 template <class T>
 constexpr graph_node scaled_loss(trace& t, const graph_node& loss, const graph_scope& own, int state_of = 0) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/eager/gradient_tape.hpp>
+#include <tapegraph/nn/optimizers/hand_slots.hpp>
 #include <tapegraph/nn/optimizers/hyperparameter.hpp>
 #include <tapegraph/nn/shared_terms.hpp>
 #include <tapegraph/nn/variables.hpp>
@@ -21,62 +22,6 @@ struct named {
     std::string_view path;
     any_tensor& value;
 };
-
-namespace detail {
-
-/// What an optimizer's state and assignments are for one tensor of `applied`.
-class hand_slots {
-public:
-    /// A new value, of some state or, where that is null, of the tensor itself.
-    struct pending {
-        std::size_t tensor;
-        variable* state;
-        any_tensor value;
-    };
-    struct first_value_of {
-        const void* optimizer;
-        double (*of)(const void* optimizer, std::string_view state);
-    };
-    hand_slots(variable_list* states, std::vector<pending>* updates, first_value_of first)
-        : states_(states), updates_(updates), first_(first) {}
-
-    void begin(std::size_t tensor, std::string_view path) {
-        tensor_ = tensor;
-        path_ = path;
-        seen_.clear();
-    }
-    template <class T>
-    tensor<T> state(const tensor<T>& w, std::string_view name) const {
-        const std::string path = std::string(path_) + '/' + std::string(name);
-        variable* v = states_->find(path);
-        if (v == nullptr) {
-            tensor<T> first = tensor<T>::uninitialized(w.shape());
-            std::fill_n(first.mutable_data(), first.size(), static_cast<T>(first_.of(first_.optimizer, name)));
-            v = &states_->add(path, first, false, true);
-        }
-        seen_.push_back({v, v->data()});
-        return tensor<T>(v->data());
-    }
-    template <class T, tensor_like E>
-    void assign(const tensor<T>& target, const E& value) const {
-        variable* state = nullptr;
-        for (const auto& s : seen_)
-            if (s.second.shares_with(target)) state = s.first;
-        updates_->push_back({tensor_, state, eval(value)});
-    }
-    bool matches(std::string_view pattern) const { return path_matches(pattern, path_); }
-    void assign_state(variable& state, any_tensor value) const { updates_->push_back({0, &state, std::move(value)}); }
-
-private:
-    variable_list* states_;
-    std::vector<pending>* updates_;
-    first_value_of first_;
-    std::size_t tensor_ = 0;
-    std::string_view path_;
-    mutable std::vector<std::pair<variable*, any_tensor>> seen_;
-};
-
-} // namespace detail
 
 /// An optimizer, and the tensors or variables that it updates, of float or double. It owns the step count and the optimizer's state; the
 /// tensors are the user's and outlive it, at the same address.
@@ -104,7 +49,13 @@ public:
     /// One step. Gradients in the order of the tensors; one without elements in memory (any_tensor{}) leaves its tensor as it is. Throws
     /// argument_error where their number, shape_error or dtype_error where their shapes or types are not those of the tensors; then
     /// nothing has changed.
-    void apply_gradients(const std::vector<any_tensor>& gradients);
+    void apply_gradients(const std::vector<any_tensor>& gradients) { apply<false>(gradients, {}); }
+    /// The same where some are by rows, of variables: gradient i has the rows [n, rest...] of variable i that indices[i], int64 [n], names,
+    /// each once; where indices[i] has no elements in memory, it is of all of it. Rows that are not named, and their state, stay as they
+    /// are. For optimizers that take sparse gradients; needs #include <tapegraph/ops/gather/rows_kernel.hpp>, which embedding layers bring.
+    void apply_rows(const std::vector<any_tensor>& gradients, const std::vector<any_tensor>& indices) {
+        apply<true>(gradients, indices);
+    }
     /// compute_gradients and apply_gradients; gives the function's value before the step.
     template <class F>
     auto minimize(const F& f) {
@@ -134,6 +85,8 @@ public:
     variable_list& state() { return states_; }
 
 private:
+    template <bool Rows>
+    void apply(const std::vector<any_tensor>& gradients, const std::vector<any_tensor>& indices);
     struct weight {
         any_tensor* data;
         variable* owner; // null of a plain tensor
@@ -153,11 +106,12 @@ private:
         }
     };
     // `T`: of sums over tensors, double where one of them is.
-    template <class T>
+    template <class T, bool Rows>
     struct gradients_of_step {
         const applied* self;
         detail::hand_slots* slots;
         const std::vector<any_tensor>* gradients;
+        const std::vector<any_tensor>* indices;
 
         // Calls f(slots, variable, gradient) for each.
         template <class F>
@@ -170,10 +124,20 @@ private:
                 any_tensor plain = *w.data;
                 plain.set_tape_index({});
                 if (g.type() == dtype::f64)
-                    f(*slots, tensor<double>(plain), tensor<double>(g));
+                    take<double>(i, plain, f);
                 else
-                    f(*slots, tensor<float>(plain), tensor<float>(g));
+                    take<float>(i, plain, f);
             }
+        }
+        template <class V, class F>
+        void take(std::size_t i, const any_tensor& plain, const F& f) const {
+            const tensor<V> w(plain), g((*gradients)[i]);
+            if constexpr (Rows)
+                if ((*indices)[i].has_storage()) {
+                    const detail::hand_row_slots<V> rows(*slots, w, tensor<std::int64_t>((*indices)[i]));
+                    return f(rows, tensor<V>(rows.rows()), g); // a copy: asking for state moves what `rows` holds
+                }
+            f(*slots, w, g);
         }
         template <class F>
         tensor<T> sum(const F& f) const {
@@ -263,7 +227,11 @@ template <class Optimizer, class... W>
 applied(const Optimizer&, W&&...) -> applied<Optimizer>;
 
 template <class Optimizer>
-void applied<Optimizer>::apply_gradients(const std::vector<any_tensor>& gradients) {
+template <bool Rows>
+void applied<Optimizer>::apply(const std::vector<any_tensor>& gradients, const std::vector<any_tensor>& indices) {
+    if (Rows && indices.size() != gradients.size())
+        throw argument_error("apply_rows: " + std::to_string(indices.size()) + " indices for " +
+                             std::to_string(gradients.size()) + " gradients");
     if (gradients.size() != weights_.size())
         throw argument_error("apply_gradients: " + std::to_string(gradients.size()) + " gradients for " +
                              std::to_string(weights_.size()) + " tensors");
@@ -273,8 +241,16 @@ void applied<Optimizer>::apply_gradients(const std::vector<any_tensor>& gradient
         if (g.type() != w.type())
             throw dtype_error("apply_gradients: tensor '" + weights_[i].path + "' is " + name_of(w.type()) +
                               ", its gradient " + name_of(g.type()));
-        if (!(g.shape() == w.shape()))
-            throw shape_error("apply_gradients: tensor '" + weights_[i].path + "' has shape " + to_string(w.shape()) +
+        shape wanted = w.shape();
+        if constexpr (Rows)
+            if (indices[i].has_storage()) {
+                if (weights_[i].owner == nullptr || indices[i].type() != dtype::i64 || indices[i].rank() != 1)
+                    throw argument_error("apply_rows: tensor '" + weights_[i].path +
+                                         "' has to be a variable, and its indices i64 [n]");
+                wanted = detail::shape_of_rows(w.shape(), indices[i].size());
+            }
+        if (!(g.shape() == wanted))
+            throw shape_error("apply_gradients: tensor '" + weights_[i].path + "' has shape " + to_string(wanted) +
                               ", its gradient " + to_string(g.shape()));
     }
     constexpr auto count = static_cast<std::size_t>(Optimizer::count);
@@ -287,7 +263,7 @@ void applied<Optimizer>::apply_gradients(const std::vector<any_tensor>& gradient
     }
     std::vector<detail::hand_slots::pending> updates;
     detail::hand_slots slots(&states_, &updates, {&optimizer_, &first_value_of});
-    const gradients_of_step<float> step{this, &slots, &gradients};
+    const gradients_of_step<float, Rows> step{this, &slots, &gradients, &indices};
     const auto update = [&](const auto&... shared) {
         step.each([&](const auto& some, const auto& w, const auto& g) {
             if constexpr (std::is_same_v<decltype(w), const tensor<double>&>)
@@ -298,7 +274,7 @@ void applied<Optimizer>::apply_gradients(const std::vector<any_tensor>& gradient
     };
     if constexpr (requires { Optimizer::shared(step, narrow); }) {
         if (holds_doubles())
-            update(Optimizer::shared(gradients_of_step<double>{this, &slots, &gradients}, wide));
+            update(Optimizer::shared(gradients_of_step<double, Rows>{this, &slots, &gradients, &indices}, wide));
         else
             update(Optimizer::shared(step, narrow));
     } else {
@@ -306,14 +282,20 @@ void applied<Optimizer>::apply_gradients(const std::vector<any_tensor>& gradient
     }
     for (auto& u : updates)
         if (const variable* const owner = weights_[u.tensor].owner;
-            u.state == nullptr && owner != nullptr && owner->constraint())
+            u.state == nullptr && u.write_rows == nullptr && owner != nullptr && owner->constraint())
             u.value = owner->constraint().project(owner->constraint(), u.value);
     ++step_;
     for (auto& u : updates) {
-        if (u.state != nullptr)
+        variable* const owned = weights_.empty() ? nullptr : weights_[u.tensor].owner;
+        if (u.write_rows != nullptr) {
+            variable& to = u.state != nullptr ? *u.state : *owned;
+            u.write_rows(to, u.indices, u.value);
+            if (u.state == nullptr && owned->constraint())
+                owned->replace(owned->constraint().project(owned->constraint(), owned->data()));
+        } else if (u.state != nullptr)
             u.state->replace(std::move(u.value));
-        else if (variable* const owner = weights_[u.tensor].owner; owner != nullptr)
-            owner->replace(std::move(u.value));
+        else if (owned != nullptr)
+            owned->replace(std::move(u.value));
         else
             *weights_[u.tensor].data = std::move(u.value);
     }

@@ -2,6 +2,7 @@
 
 #include <tapegraph/nn/graph_model.hpp>
 #include <tapegraph/nn/sharded/sliced_trainer.hpp>
+#include <tapegraph/nn/sharded/summed_gradients.hpp>
 
 namespace tapegraph {
 

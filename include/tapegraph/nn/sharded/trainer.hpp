@@ -368,33 +368,4 @@ step_result basic_sharded_trainer<X>::update_with(ir::program& p) {
     return measured();
 }
 
-template <class X>
-gradient_list basic_sharded_trainer<X>::summed_gradients(const ir::program& p) {
-    wait_for_ranks();
-    const step_result found = measured();
-    gradient_list list;
-    list.loss = found.loss;
-    list.accuracy = found.accuracy;
-    for (int i = 0; i < variables_.size(); ++i) {
-        const variable& v = variables_.at(i);
-        if (!v.trainable()) continue;
-        any_tensor flow;
-        for (const folded_value& f : folded_)
-            if (f.kind == ir::folded::gradient && f.of == i) {
-                flow = any_tensor(v.type(), v.shape());
-                sums_.read(f.sum, flow.write());
-            }
-        for (int k = 0; k + 1 < p.view().outputs.size(); k += 2)
-            if (p.view().outputs[k].number == i) flow = rows_.whole(static_cast<std::size_t>(k / 2), v);
-        list.add(v.path(), std::move(flow), v.type(), v.shape());
-    }
-    for (const folded_value& f : folded_)
-        if (f.kind == ir::folded::state && !variables_.at(f.of).frozen()) {
-            any_tensor value(variables_.at(f.of).type(), variables_.at(f.of).shape());
-            sums_.read(f.sum, value.write());
-            list.add_assigned(variables_.at(f.of).path(), std::move(value));
-        }
-    return list;
-}
-
 } // namespace tapegraph::detail

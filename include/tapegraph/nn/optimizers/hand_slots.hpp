@@ -1,0 +1,118 @@
+#pragma once
+
+#include <tapegraph/nn/eager_slots.hpp>
+#include <tapegraph/nn/path_matches.hpp>
+#include <tapegraph/nn/variables.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+/// What optimizers see of the tensors of `applied`: all of one, or some of its rows.
+
+namespace tapegraph {
+
+namespace detail {
+
+/// What an optimizer's state and assignments are for one tensor of `applied`.
+class hand_slots {
+public:
+    /// A new value, of some state or, where that is null, of the tensor itself.
+    struct pending {
+        std::size_t tensor;
+        variable* state;
+        any_tensor value;
+        any_tensor indices{}; ///< of rows that the value is
+        void (*write_rows)(variable&, const any_tensor& indices, const any_tensor& rows) = nullptr;
+    };
+    struct first_value_of {
+        const void* optimizer;
+        double (*of)(const void* optimizer, std::string_view state);
+    };
+    hand_slots(variable_list* states, std::vector<pending>* updates, first_value_of first)
+        : states_(states), updates_(updates), first_(first) {}
+
+    void begin(std::size_t tensor, std::string_view path) {
+        tensor_ = tensor;
+        path_ = path;
+        seen_.clear();
+    }
+    template <class T>
+    tensor<T> state(const tensor<T>& w, std::string_view name) const {
+        const std::string path = std::string(path_) + '/' + std::string(name);
+        variable* v = states_->find(path);
+        if (v == nullptr) {
+            tensor<T> first = tensor<T>::uninitialized(w.shape());
+            std::fill_n(first.mutable_data(), first.size(), static_cast<T>(first_.of(first_.optimizer, name)));
+            v = &states_->add(path, first, false, true);
+        }
+        seen_.push_back({v, v->data()});
+        return tensor<T>(v->data());
+    }
+    template <class T, tensor_like E>
+    void assign(const tensor<T>& target, const E& value) const {
+        updates_->push_back({tensor_, state_of(target), eval(value)});
+    }
+    /// Rows of the tensor, or of some state.
+    template <class T>
+    void assign_rows(const tensor<T>& target, any_tensor rows, const any_tensor& indices) const {
+        updates_->push_back({tensor_, state_of(target), std::move(rows), indices, &write_rows<T>});
+    }
+    bool matches(std::string_view pattern) const { return path_matches(pattern, path_); }
+    void assign_state(variable& state, any_tensor value) const { updates_->push_back({0, &state, std::move(value)}); }
+
+private:
+    variable* state_of(const any_tensor& target) const {
+        variable* state = nullptr;
+        for (const auto& s : seen_)
+            if (s.second.shares_with(target)) state = s.first;
+        return state;
+    }
+
+    variable_list* states_;
+    std::vector<pending>* updates_;
+    first_value_of first_;
+    std::size_t tensor_ = 0;
+    std::string_view path_;
+    mutable std::vector<std::pair<variable*, any_tensor>> seen_;
+};
+
+/// An optimizer's view of some rows of one variable: state is gathered by the same indices, and assignments write rows.
+template <class T>
+class hand_row_slots {
+public:
+    static constexpr bool sparse = true;
+    hand_row_slots(const hand_slots& slots, const tensor<T>& table, const tensor<std::int64_t>& indices)
+        : slots_(&slots), table_(table), indices_(indices), seen_{{table_, rows_of(table_)}} {}
+
+    tensor<T> rows_of(const tensor<T>& table) const { return gather(table, indices_, 0, 0); }
+    /// The variable's own.
+    const tensor<T>& rows() const { return seen_[0].second; }
+    tensor<T> whole(const tensor<T>& rows) const {
+        return eval(tapegraph::assign_rows(eval(zeros_like(table_)), indices_, rows));
+    }
+    tensor<T> state(const tensor<T>&, std::string_view name) const {
+        const tensor<T> all = slots_->state(table_, name);
+        seen_.push_back({all, rows_of(all)});
+        return seen_.back().second;
+    }
+    template <tensor_like E>
+    void assign(const tensor<T>& target, const E& value) const {
+        for (const auto& s : seen_)
+            if (s.second.shares_with(target)) return slots_->assign_rows(s.first, eval(value), indices_);
+    }
+    bool matches(std::string_view pattern) const { return slots_->matches(pattern); }
+
+private:
+    const hand_slots* slots_;
+    tensor<T> table_;
+    tensor<std::int64_t> indices_;
+    mutable std::vector<std::pair<tensor<T>, tensor<T>>> seen_; // what rows are of, and they
+};
+
+} // namespace detail
+
+} // namespace tapegraph
