@@ -230,10 +230,10 @@ TEST_CASE("gru and simple_rnn on a device: awkward shapes") {
 }
 
 TEST_CASE("recurrent layers on a device: what has no kernel there runs on the CPU") {
-    CHECK(cuda::has_kernel<lstm_op<3>, float>);
+    CHECK(cuda::has_kernel<recurrent_op<detail::lstm_layer_cell, 3>, float>);
     CHECK(cuda::has_kernel<recurrent_gradient_op<detail::gru_layer_cell, 8>, double>);
-    CHECK(!cuda::has_kernel<lstm_second_op<3>, float>);
-    CHECK(!cuda::has_kernel<lstm_tangent_op<3>, double>);
+    CHECK(!cuda::has_kernel<recurrent_second_op<detail::lstm_layer_cell, 3>, float>);
+    CHECK(!cuda::has_kernel<recurrent_tangent_op<detail::lstm_layer_cell, 3>, double>);
 }
 
 } // namespace recurrent_test

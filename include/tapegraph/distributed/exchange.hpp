@@ -112,7 +112,6 @@ public:
             free_.pop_back();
         }
         slots_[static_cast<std::size_t>(slot)] = {peer, label, send.size(), receive.size()};
-        messages_ += !send.empty();
         bytes_sent_ += static_cast<std::int64_t>(send.size());
         try {
             start_pair(slot, peer, send, receive, channel);
@@ -182,8 +181,7 @@ public:
     /// The step that errors name.
     std::int64_t step() const { return step_; }
     void set_step(std::int64_t step) { step_ = step; }
-    /// What was sent so far: messages that are not empty, and their bytes.
-    std::int64_t messages_sent() const { return messages_; }
+    /// The bytes that were sent so far.
     std::int64_t bytes_sent() const { return bytes_sent_; }
 
     /// Seconds on the clock that deadlines and times of exchanges are measured by.
@@ -247,7 +245,7 @@ private:
     int rank_, size_, chief_ = 0, channels_ = 1;
     bool advancing_ = false;
     double deadline_;
-    std::int64_t step_ = 0, messages_ = 0, bytes_sent_ = 0;
+    std::int64_t step_ = 0, bytes_sent_ = 0;
     std::vector<pair> slots_;
     std::vector<int> free_;
     std::vector<operation*> operations_;

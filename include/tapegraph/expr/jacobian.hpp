@@ -6,14 +6,6 @@
 
 namespace tapegraph::detail {
 
-/// The number of leaves in a result.
-template <class R>
-constexpr int count_results(const R& r) {
-    int count = 0;
-    map_results([&](const auto&) { return ++count; }, r);
-    return count;
-}
-
 /// Blocks d(result k)/d(source j) at k * sources + j. What `At` gives: `handles`, a growable array of untyped handles;
 /// result_sizes() and source_sizes(), elements of each; pull_one(k, i) and push_one(j, i), the sweeps for element i of result k
 /// or source j; block(lines, k, j, forward), the lines of one block put together, zeros for none; allows(sweeps), whether that

@@ -34,8 +34,6 @@ struct results {
 
 template <class Slots, class Results, class... Instructions>
 struct region {
-    using slot_list = Slots;
-    using result_list = Results;
     static constexpr int instructions = sizeof...(Instructions);
 };
 

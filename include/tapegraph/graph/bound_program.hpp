@@ -71,12 +71,6 @@ public:
     /// In which float products of a GPU are computed where it was made under a math_mode_scope; otherwise as the thread that runs it says.
     std::optional<tapegraph::math_mode> math_mode() const { return math_mode_; }
     std::size_t arena_bytes() const { return arena_.size(); }
-    /// What steps have made of variables and keep for the next run.
-    std::size_t kept_bytes() const {
-        std::size_t bytes = 0;
-        for (const auto& each : kept_) bytes += each ? each->bytes() : 0;
-        return bytes;
-    }
 
     /// Feeds input `index`. The memory must stay valid while the program runs. Throws shape_error or dtype_error.
     void set_input(int index, const buffer_view& value) {

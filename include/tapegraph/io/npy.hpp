@@ -16,14 +16,6 @@
 
 namespace tapegraph::io {
 
-/// The array that the bytes of an .npy hold; `what` names them in errors.
-template <class = void>
-host_array npy_from_bytes(std::span<const std::byte> file, const std::string& what) {
-    auto header = detail::parse_npy_header(file, file.size(), what);
-    const auto values = file.subspan(header.bytes);
-    return detail::npy_array(std::move(header), {values.begin(), values.end()}, what);
-}
-
 /// The bytes of an .npy, as numpy.save would write them. Throws dtype_error for bf16, which NumPy has not.
 template <class = void>
 std::vector<std::byte> npy_to_bytes(const host_array& array) {

@@ -45,8 +45,6 @@ class mixed_scope : public Scope {
                   "computed_in: layers compute in tg::bfloat16, tg::half or float");
 
 public:
-    using compute_type = Compute;
-
     constexpr explicit mixed_scope(const Scope& scope) : Scope(scope) {}
 
     template <class Name>

@@ -27,16 +27,6 @@ any_tensor output_copy(const ir::program& p, int index) {
     return result;
 }
 
-/// Output `index` of a program that has run, copied into a new tensor on the device that the program runs on. Throws dtype_error
-/// where the output has another element type.
-template <class T>
-tensor<T> output_tensor(const ir::program& p, int index) {
-    const dtype type = p.device_output(index).type;
-    if (type != dtype_of<T>)
-        throw dtype_error(std::string("the output is ") + name_of(type) + ", asked for as " + name_of(dtype_of<T>));
-    return tensor<T>(output_copy(p, index));
-}
-
 /// The results of one call of a program whose inputs are set. On the CPU large ones are made before it runs, and its kernels write
 /// there: to copy them out of the arena would be another pass over memory.
 template <class = void>

@@ -32,7 +32,6 @@ public:
         key_ = key;
         return made_.data();
     }
-    std::size_t bytes() const { return copy_.size() + made_.size(); }
 
 private:
     bool equal(const void* data, std::size_t size) const {

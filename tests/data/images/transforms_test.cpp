@@ -179,7 +179,12 @@ TEST_CASE("colours") {
     const images::colour_jitter_options all{0.2, 0.5, 1.5, 0.5, 1.5, 0.1};
     CHECK(images::random_colour_jitter(x, all, first) == images::random_colour_jitter(x, all, second));
     CHECK(images::random_colour_jitter(x, {}, first) == x);
-    CHECK(images::random_brightness(x, 0.5, first) != x);
+    counter_random drawn(7, 1), again(7, 1);
+    CHECK(images::random_brightness(x, 0.5, drawn) == images::adjust_brightness(x, again.uniform(-0.5, 0.5)));
+    CHECK(images::random_contrast(x, 0.2, 0.4, drawn) == images::adjust_contrast(x, again.uniform(0.2, 0.4)));
+    CHECK(images::random_saturation(x, 0.1, 0.3, drawn) == images::adjust_saturation(x, again.uniform(0.1, 0.3)));
+    CHECK(images::random_hue(x, 0.4, drawn) == images::adjust_hue(x, again.uniform(-0.4, 0.4)));
+    CHECK(images::random_hue(x, 0.4, drawn) != x);
     const image<float> grey(1, 1, 1);
     CHECK(message_of<tapegraph::shape_error>([&] { static_cast<void>(images::adjust_hue(grey, 0.1)); }) ==
           "adjust_hue: an image [1,1,1] is not red, green and blue");

@@ -132,10 +132,6 @@ struct elementwise_rule {
 };
 
 template <class C>
-std::string pow_of(C& c) {
-    return c.emit("Pow", c.operands());
-}
-template <class C>
 std::string times(C& c, const std::string& a, const std::string& b) {
     return c.emit("Mul", {a, b});
 }

@@ -143,7 +143,6 @@ public:
     std::size_t offset(int number) const { return values_[static_cast<std::size_t>(number)].offset; }
     std::byte* sum(int number) const { return partial(0) + values_[static_cast<std::size_t>(number)].offset; }
     std::size_t bytes() const { return bytes_; }
-    std::size_t bytes_of_doubles() const { return doubles_; }
     /// Bytes of all partial sums.
     std::size_t memory() const { return buffers_.size() * bytes_; }
 

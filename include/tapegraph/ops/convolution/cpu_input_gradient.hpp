@@ -136,14 +136,6 @@ void input_gradient_block(const convolution_geometry& g, const input_gradient_pl
 
 namespace tapegraph::cpu {
 
-/// Bytes of filters packed for the input gradient.
-template <class T>
-std::size_t packed_gradient_filter_bytes(const convolution_geometry& g) {
-    return static_cast<std::size_t>(
-               detail::input_gradient_plan(g).filter_elements(g, tile_kernels<T>::most_lanes)) *
-           sizeof(T);
-}
-
 /// Rearranges w into the panels the input gradient reads, for the active instruction set. `packed` is aligned to 64
 /// bytes.
 template <class T>

@@ -38,20 +38,6 @@ struct lstm_layer_cell : plain_bias {
 
 } // namespace detail
 
-using lstm_attributes = recurrent_attributes;
-template <int Extras>
-using lstm_states_op = recurrent_states_op<detail::lstm_layer_cell, Extras>;
-template <int Extras>
-using lstm_result_op = recurrent_result_op<detail::lstm_layer_cell, Extras>;
-template <int Extras>
-using lstm_op = recurrent_op<detail::lstm_layer_cell, Extras>;
-template <int Extras>
-using lstm_gradient_op = recurrent_gradient_op<detail::lstm_layer_cell, Extras>;
-template <int Extras>
-using lstm_tangent_op = recurrent_tangent_op<detail::lstm_layer_cell, Extras>;
-template <int Extras>
-using lstm_second_op = recurrent_second_op<detail::lstm_layer_cell, Extras>;
-
 /// An LSTM over x [batch, time, features]: kernel W [features, 4 units], recurrent kernel R [units, 4 units], bias b [4 units]
 /// (or `no_bias`), gates in Keras's order i, f, c, o:
 ///
