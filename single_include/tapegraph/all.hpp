@@ -7006,14 +7006,6 @@ host_array array_of_tensor(const any_tensor& value) {
 
 namespace tapegraph::io {
 
-/// The array that the bytes of an .npy hold; `what` names them in errors.
-template <class = void>
-host_array npy_from_bytes(std::span<const std::byte> file, const std::string& what) {
- auto header = detail::parse_npy_header(file, file.size(), what);
- const auto values = file.subspan(header.bytes);
- return detail::npy_array(std::move(header), {values.begin(), values.end()}, what);
-}
-
 /// The bytes of an .npy, as numpy.save would write them. Throws dtype_error for bf16, which NumPy has not.
 template <class = void>
 std::vector<std::byte> npy_to_bytes(const host_array& array) {
@@ -14532,7 +14524,6 @@ public:
    free_.pop_back();
   }
   slots_[static_cast<std::size_t>(slot)] = {peer, label, send.size(), receive.size()};
-  messages_ += !send.empty();
   bytes_sent_ += static_cast<std::int64_t>(send.size());
   try {
    start_pair(slot, peer, send, receive, channel);
@@ -14602,8 +14593,7 @@ public:
  /// The step that errors name.
  std::int64_t step() const { return step_; }
  void set_step(std::int64_t step) { step_ = step; }
- /// What was sent so far: messages that are not empty, and their bytes.
- std::int64_t messages_sent() const { return messages_; }
+ /// The bytes that were sent so far.
  std::int64_t bytes_sent() const { return bytes_sent_; }
 
  /// Seconds on the clock that deadlines and times of exchanges are measured by.
@@ -14667,7 +14657,7 @@ private:
  int rank_, size_, chief_ = 0, channels_ = 1;
  bool advancing_ = false;
  double deadline_;
- std::int64_t step_ = 0, messages_ = 0, bytes_sent_ = 0;
+ std::int64_t step_ = 0, bytes_sent_ = 0;
  std::vector<pair> slots_;
  std::vector<int> free_;
  std::vector<operation*> operations_;
@@ -19208,7 +19198,6 @@ public:
  std::size_t offset(int number) const { return values_[static_cast<std::size_t>(number)].offset; }
  std::byte* sum(int number) const { return partial(0) + values_[static_cast<std::size_t>(number)].offset; }
  std::size_t bytes() const { return bytes_; }
- std::size_t bytes_of_doubles() const { return doubles_; }
  std::size_t memory() const { return buffers_.size() * bytes_; }
 
 private:
@@ -26582,10 +26571,6 @@ struct elementwise_rule {
 };
 
 template <class C>
-std::string pow_of(C& c) {
- return c.emit("Pow", c.operands());
-}
-template <class C>
 std::string times(C& c, const std::string& a, const std::string& b) {
  return c.emit("Mul", {a, b});
 }
@@ -26788,11 +26773,14 @@ inline constexpr elementwise_rule<C> elementwise_rules[] = {
  {"indicator", "", &indicator<C>},
 };
 
-template <class C>
-constexpr const elementwise_rule<C>* elementwise_rule_of(std::string_view name) {
- for (const elementwise_rule<C>& each : elementwise_rules<C>)
-  if (each.name == name) return &each;
- return nullptr;
+template <class Rules>
+constexpr int rule_named(const Rules& rules, std::string_view name) {
+ int index = 0;
+ for (const auto& each : rules) {
+  if (each.name == name) return index;
+  ++index;
+ }
+ return -1;
 }
 }
 }
@@ -27856,13 +27844,6 @@ inline constexpr node_rule<G> node_rules[] = {
 };
 
 template <class G>
-constexpr const node_rule<G>* node_rule_of(std::string_view name) {
- for (const node_rule<G>& each : node_rules<G>)
-  if (each.name == name) return &each;
- return nullptr;
-}
-
-template <class G>
 bool write_pattern(G& g, int node) {
  if (g.is(node, "add") || g.is(node, "multiply")) {
   if (write_batch_normalization(g, node) || write_layer_normalization(g, node)) return true;
@@ -27884,7 +27865,8 @@ bool write_pattern(G& g, int node) {
 /// Whether this library knows how ONNX says an operation of that name.
 template <class G = graph>
 constexpr bool known_operation(std::string_view name) {
- return detail::node_rule_of<G>(name) != nullptr || detail::elementwise_rule_of<basic_call<G>>(name) != nullptr;
+ return detail::rule_named(detail::node_rules<G>, name) >= 0 ||
+  detail::rule_named(detail::elementwise_rules<basic_call<G>>, name) >= 0;
 }
 
 template <class X>
@@ -27893,13 +27875,15 @@ void basic_graph<X>::write(int node) {
   if (ir::same_operation(each.op, at(node).op)) return each.write(*this, node);
  if (detail::write_pattern(*this, node)) return;
  const std::string_view name = at(node).op->name;
- if (const auto* rule = detail::elementwise_rule_of<basic_call<basic_graph>>(name))
-  return detail::write_elementwise(*this, node, [&](basic_call<basic_graph>& c) {
-   return rule->write != nullptr ? rule->write(c) : c.emit(rule->onnx, c.operands());
+ using one_call = basic_call<basic_graph>;
+ if (const int found = detail::rule_named(detail::elementwise_rules<one_call>, name); found >= 0)
+  return detail::write_elementwise(*this, node, [&](one_call& c) {
+   const auto& rule = detail::elementwise_rules<one_call>[found];
+   return rule.write != nullptr ? rule.write(c) : c.emit(rule.onnx, c.operands());
   });
- const auto* const rule = detail::node_rule_of<basic_graph>(name);
- if (rule == nullptr || rule->write == nullptr) return refuse(node);
- rule->write(*this, node);
+ const int found = detail::rule_named(detail::node_rules<basic_graph>, name);
+ if (found < 0 || detail::node_rules<basic_graph>[found].write == nullptr) return refuse(node);
+ detail::node_rules<basic_graph>[found].write(*this, node);
 }
 }
 

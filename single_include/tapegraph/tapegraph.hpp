@@ -7268,9 +7268,10 @@ public:
  constexpr bool reuses() const { return reuses_; }
 
  constexpr graph_scope operator/(std::string_view name) const {
-  const std::size_t slash = name.find('/');
+  std::size_t slash = 0;
+  while (slash < name.size() && name[slash] != '/') ++slash;
   const graph_scope first = child(name.substr(0, slash));
-  return slash == name.npos ? first : first / name.substr(slash + 1);
+  return slash == name.size() ? first : first / name.substr(slash + 1);
  }
  constexpr graph_scope operator/(const char* name) const { return *this / std::string_view(name); }
  /// An error, since a trace outlives the string. The scope it gives is of no use but that no other error follows.
@@ -8700,8 +8701,6 @@ struct results {
 
 template <class Slots, class Results, class... Instructions>
 struct region {
- using slot_list = Slots;
- using result_list = Results;
  static constexpr int instructions = sizeof...(Instructions);
 };
 
@@ -10575,16 +10574,25 @@ struct line_tiles {
   transform(0),
   outputs(0),
   across(0) {
-  constexpr std::int64_t fewest = 3, filter_tiles = 2;
-  std::int64_t best = pays ? divide_up(g.out_width * g.kernel_width, fewest * g.stride_width)
-        : std::numeric_limits<std::int64_t>::max();
-  for (std::int64_t n = 32; n <= 256; n *= 2) {
-   if (n < taps + 8) continue;
-   const std::int64_t tiles = divide_up(g.out_width, n - taps + 1);
-   const std::int64_t cost = (tiles + filter_tiles) * products(n);
+  struct size {
+   std::int64_t n;
+   double logarithm;
+  };
+  static constexpr size sizes[]{{24, 4.6}, {32, 5}, {48, 5.6}, {64, 6},
+         {96, 6.6}, {128, 7}, {192, 7.6}, {256, 8}};
+  constexpr double product = 1.75, line = 4, filter = 5.8, filter_product = 1.5, typical_batch = 8, gain = 1.1;
+  const auto in = static_cast<double>(g.in_channels * g.stride_width), out = static_cast<double>(g.out_channels);
+  double best = std::numeric_limits<double>::infinity();
+  if (pays) best = static_cast<double>(g.out_width * g.kernel_width * g.in_channels) * out / gain;
+  for (const size& s : sizes) {
+   if (s.n < taps + 8) continue;
+   const std::int64_t tiles = divide_up(g.out_width, s.n - taps + 1);
+   const double numbers = static_cast<double>(s.n) * s.logarithm, made = static_cast<double>(products(s.n));
+   const double cost = static_cast<double>(tiles) * (product * made * in * out + line * numbers * (in + out)) +
+        (filter * numbers + filter_product * made) * in * out / typical_batch;
    if (cost >= best) continue;
    best = cost;
-   transform = n;
+   transform = s.n;
    across = tiles;
    outputs = divide_up(g.out_width, tiles);
   }
@@ -11163,11 +11171,12 @@ namespace tapegraph::cpu::detail {
 
 struct fourier_angles {
  static constexpr int most = 256;
- std::array<float, most / 2> cosine{}, sine{};
+ static constexpr int circle = 3 * most;
+ std::array<float, circle / 2> cosine{}, sine{};
 
  fourier_angles() {
-  for (std::size_t k = 0; k < most / 2; ++k) {
-   const double angle = 2 * std::numbers::pi * static_cast<double>(k) / most;
+  for (std::size_t k = 0; k < circle / 2; ++k) {
+   const double angle = 2 * std::numbers::pi * static_cast<double>(k) / circle;
    cosine[k] = static_cast<float>(std::cos(angle));
    sine[k] = static_cast<float>(std::sin(angle));
   }
@@ -11182,13 +11191,101 @@ template <class V>
 struct real_fourier {
  using type = typename V::type;
 
- TG_INLINE static int place(int i, int bits) {
-  int reversed = 0;
-  for (int bit = 0; bit < bits; ++bit) reversed |= (i >> bit & 1) << (bits - 1 - bit);
-  return reversed;
+ TG_INLINE static int place(int i, int n) {
+  int at = 0, part = n;
+  for (; part % 3 == 0; i /= 3) at += i % 3 * (part /= 3);
+  for (; part > 1; i /= 2) at += i % 2 * (part /= 2);
+  return at;
  }
 
  TG_INLINE static void forward(type* a, int n, const fourier_angles& angles) {
+  const int third = n % 3 == 0 ? n / 3 : n;
+  for (int at = 0; at < n; at += third) forward_of_two(a + at, third, angles);
+  if (third < n) join_thirds(a, third, angles);
+ }
+
+ TG_INLINE static void backward(type* a, int n, const fourier_angles& angles) {
+  const int third = n % 3 == 0 ? n / 3 : n;
+  if (third < n) part_thirds(a, third, angles);
+  for (int at = 0; at < n; at += third) backward_of_two(a + at, third, angles);
+ }
+
+private:
+ static constexpr float sine_of_third = 0.866025403784438646763723170753f;
+
+ TG_INLINE static void turn(type& real, type& imaginary, float c, float s) {
+  const type before = real;
+  real *= c;
+  V::multiply_add(real, imaginary, s);
+  imaginary *= c;
+  V::multiply_add(imaginary, before, -s);
+ }
+
+ TG_INLINE static void join_thirds(type* a, int third, const fourier_angles& angles) {
+  type *const b = a + third, *const c = b + third;
+  const int step = fourier_angles::circle / (3 * third), middle = third / 2;
+  {
+   const type sum = b[0] + c[0], difference = b[0] - c[0];
+   b[0] = a[0] - sum * 0.5f;
+   a[0] += sum;
+   c[0] = difference * -sine_of_third;
+  }
+  {
+   const type sum = b[middle] + c[middle], difference = b[middle] - c[middle];
+   b[middle] = a[middle] - difference;
+   a[middle] += difference * 0.5f;
+   c[middle] = sum * -sine_of_third;
+  }
+  for (int k = 1; k < middle; ++k) {
+   const auto once = static_cast<std::size_t>(k * step), twice = 2 * once;
+   type real1 = b[k], imaginary1 = b[third - k], real2 = c[k], imaginary2 = c[third - k];
+   turn(real1, imaginary1, angles.cosine[once], angles.sine[once]);
+   turn(real2, imaginary2, angles.cosine[twice], angles.sine[twice]);
+   const type real = real1 + real2, imaginary = imaginary1 + imaginary2;
+   const type across = (real1 - real2) * sine_of_third, along = (imaginary1 - imaginary2) * sine_of_third;
+   const type middle_real = a[k] - real * 0.5f, middle_imaginary = a[third - k] - imaginary * 0.5f;
+   a[k] += real;
+   c[third - k] = a[third - k] + imaginary;
+   b[k] = middle_real + along;
+   b[third - k] = middle_imaginary - across;
+   a[third - k] = middle_real - along;
+   c[k] = -middle_imaginary - across;
+  }
+ }
+ TG_INLINE static void part_thirds(type* a, int third, const fourier_angles& angles) {
+  type *const b = a + third, *const c = b + third;
+  const int step = fourier_angles::circle / (3 * third), middle = third / 2;
+  {
+   const type sum = a[0] - b[0] * 0.5f, difference = c[0] * -sine_of_third;
+   a[0] += b[0];
+   b[0] = sum + difference;
+   c[0] = sum - difference;
+  }
+  {
+   const type difference = a[middle] * 0.5f - b[middle], sum = c[middle] * -sine_of_third;
+   a[middle] += b[middle];
+   b[middle] = sum + difference;
+   c[middle] = sum - difference;
+  }
+  for (int k = 1; k < middle; ++k) {
+   const auto once = static_cast<std::size_t>(k * step), twice = 2 * once;
+   const type middle_real = b[k] + a[third - k], along = (b[k] - a[third - k]) * sine_of_third;
+   const type middle_imaginary = b[third - k] - c[k], across = (b[third - k] + c[k]) * -sine_of_third;
+   const type real = a[k] - middle_real * 0.5f, imaginary = c[third - k] - middle_imaginary * 0.5f;
+   a[k] += middle_real;
+   a[third - k] = c[third - k] + middle_imaginary;
+   type real1 = real + across, real2 = real - across, imaginary1 = imaginary + along,
+    imaginary2 = imaginary - along;
+   turn(real1, imaginary1, angles.cosine[once], -angles.sine[once]);
+   turn(real2, imaginary2, angles.cosine[twice], -angles.sine[twice]);
+   b[k] = real1;
+   b[third - k] = imaginary1;
+   c[k] = real2;
+   c[third - k] = imaginary2;
+  }
+ }
+
+ TG_INLINE static void forward_of_two(type* a, int n, const fourier_angles& angles) {
   for (int at = 0; at < n; at += 4) {
    type* const p = a + at;
    const type even = p[0] + p[1], odd = p[2] + p[3], low = p[0] - p[1], high = p[3] - p[2];
@@ -11198,7 +11295,7 @@ struct real_fourier {
    p[3] = high;
   }
   for (int half = 4; half < n; half *= 2) {
-   const int step = fourier_angles::most / (2 * half);
+   const int step = fourier_angles::circle / (2 * half);
    for (int at = 0; at < n; at += 2 * half) {
     type* const p = a + at;
     const type sum = p[0] + p[half];
@@ -11222,9 +11319,9 @@ struct real_fourier {
   }
  }
 
- TG_INLINE static void backward(type* a, int n, const fourier_angles& angles) {
+ TG_INLINE static void backward_of_two(type* a, int n, const fourier_angles& angles) {
   for (int half = n / 2; half >= 4; half /= 2) {
-   const int step = fourier_angles::most / (2 * half);
+   const int step = fourier_angles::circle / (2 * half);
    for (int at = 0; at < n; at += 2 * half) {
     type* const p = a + at;
     const type sum = p[0] + p[half];
@@ -11261,13 +11358,12 @@ struct line_numbers {
  using type = typename V::type;
  static constexpr int most = fourier_angles::most;
 
- int n, bits = 0, half, places[most];
+ int n, half, places[most];
  const fourier_angles& angles = fourier_angles::shared();
  type a[most];
 
  TG_INLINE explicit line_numbers(std::int64_t count) : n(static_cast<int>(count)), half(n / 2) {
-  while (1 << bits < n) ++bits;
-  for (int i = 0; i < n; ++i) places[i] = real_fourier<V>::place(i, bits);
+  for (int i = 0; i < n; ++i) places[i] = real_fourier<V>::place(i, n);
  }
  TG_INLINE type& operator[](int i) { return a[places[i]]; }
  TG_INLINE void forward() { real_fourier<V>::forward(a, n, angles); }
@@ -12376,13 +12472,6 @@ void input_gradient_block(const convolution_geometry& g, const input_gradient_pl
 namespace tapegraph::cpu {
 
 template <class T>
-std::size_t packed_gradient_filter_bytes(const convolution_geometry& g) {
- return static_cast<std::size_t>(
-   detail::input_gradient_plan(g).filter_elements(g, tile_kernels<T>::most_lanes)) *
-  sizeof(T);
-}
-
-template <class T>
 void pack_gradient_filters(const convolution_geometry& g, const T* w, T* packed) {
  if (detail::is_depthwise(g)) {
   std::copy_n(w, g.kernel_height * g.kernel_width * g.out_channels, packed);
@@ -12743,7 +12832,6 @@ public:
   key_ = key;
   return made_.data();
  }
- std::size_t bytes() const { return copy_.size() + made_.size(); }
 
 private:
  bool equal(const void* data, std::size_t size) const {
@@ -20491,11 +20579,6 @@ public:
  runtime::device_runtime* device() const { return runs_on_; }
  std::optional<tapegraph::math_mode> math_mode() const { return math_mode_; }
  std::size_t arena_bytes() const { return arena_.size(); }
- std::size_t kept_bytes() const {
-  std::size_t bytes = 0;
-  for (const auto& each : kept_) bytes += each ? each->bytes() : 0;
-  return bytes;
- }
 
  void set_input(int index, const buffer_view& value) {
   check_input_kind(*view_, index, value);
@@ -21826,13 +21909,6 @@ constexpr auto hessian(F f) {
 }
 
 namespace tapegraph::detail {
-
-template <class R>
-constexpr int count_results(const R& r) {
- int count = 0;
- map_results([&](const auto&) { return ++count; }, r);
- return count;
-}
 
 template <class At>
 constexpr typename At::handles jacobian_blocks(At& at, sweep_direction direction) {
@@ -31964,14 +32040,6 @@ any_tensor output_copy(const ir::program& p, int index) {
  else
   p.device()->copy(to.data, from.data, from.bytes());
  return result;
-}
-
-template <class T>
-tensor<T> output_tensor(const ir::program& p, int index) {
- const dtype type = p.device_output(index).type;
- if (type != dtype_of<T>)
-  throw dtype_error(std::string("the output is ") + name_of(type) + ", asked for as " + name_of(dtype_of<T>));
- return tensor<T>(output_copy(p, index));
 }
 
 template <class = void>
@@ -44263,20 +44331,6 @@ struct lstm_layer_cell : plain_bias {
 };
 }
 
-using lstm_attributes = recurrent_attributes;
-template <int Extras>
-using lstm_states_op = recurrent_states_op<detail::lstm_layer_cell, Extras>;
-template <int Extras>
-using lstm_result_op = recurrent_result_op<detail::lstm_layer_cell, Extras>;
-template <int Extras>
-using lstm_op = recurrent_op<detail::lstm_layer_cell, Extras>;
-template <int Extras>
-using lstm_gradient_op = recurrent_gradient_op<detail::lstm_layer_cell, Extras>;
-template <int Extras>
-using lstm_tangent_op = recurrent_tangent_op<detail::lstm_layer_cell, Extras>;
-template <int Extras>
-using lstm_second_op = recurrent_second_op<detail::lstm_layer_cell, Extras>;
-
 /// An LSTM over x [batch, time, features]: kernel W [features, 4 units], recurrent kernel R [units, 4 units], bias b [4 units]
 /// (or `no_bias`), gates in Keras's order i, f, c, o:
 ///
@@ -48340,8 +48394,6 @@ class mixed_scope : public Scope {
     "computed_in: layers compute in tg::bfloat16, tg::half or float");
 
 public:
- using compute_type = Compute;
-
  constexpr explicit mixed_scope(const Scope& scope) : Scope(scope) {}
 
  template <class Name>

@@ -4,6 +4,8 @@
 // flags: -fopenmp-simd -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror -fsanitize=undefined
 #include <tapegraph/data/synthetic.hpp>
 #include <tapegraph/graph/explain.hpp>
+#include <tapegraph/io/onnx.hpp>
+#include <tapegraph/nn/features.hpp>
 #include <tapegraph/nn/layers/attention.hpp>
 #include <tapegraph/nn/layers/embedding.hpp>
 #include <tapegraph/nn/layers/gru.hpp>
@@ -40,7 +42,10 @@ void all_of(const tg::tensor<float>& images, const tg::tensor<std::int32_t>& wor
             const tg::tensor<std::int32_t>& classes) {
     auto seen =
         tg::compile<Mode>(network{}, tg::spec<float, tg::dyn, 8, 8, 3>{}, tg::softmax_cross_entropy{}, tg::adam{});
+    static_assert(tg::onnx::exportable<decltype(seen)>);
     seen.train_on_batch(images, classes);
+    auto inside = tg::compile<Mode>(tg::features<"conv1", "score">(network{}), tg::spec<float, tg::dyn, 8, 8, 3>{});
+    (void)inside.predict(images);
     auto read =
         tg::compile<Mode>(text{}, tg::spec<std::int32_t, tg::dyn, 6>{}, tg::softmax_cross_entropy{}, tg::momentum{});
     read.train_on_batch(words, classes);

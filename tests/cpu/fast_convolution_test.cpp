@@ -158,17 +158,19 @@ geometry line(std::int64_t batch, std::int64_t width, std::int64_t in, std::int6
 } // namespace
 
 TEST_CASE("fast convolution: long kernels along a line, strides as phases") {
-    check(line(2, 109, 32, 10, 100, 32));         // 32 numbers
+    check(line(2, 109, 32, 10, 100, 32));         // transforms of 24 numbers
+    check(line(1, 1403, 30, 41, 352, 40, 4, 19)); // 32: an image, a kernel and a padding of parts of phases
+    check(line(1, 137, 64, 20, 137, 33, 1, 9));   // 48, padded to the same extent
     check(line(3, 140, 37, 20, 121, 41));         // 64, nothing whole
-    check(line(1, 137, 64, 20, 137, 33, 1, 9));   // padded to the same extent
+    check(line(1, 1001, 9, 99, 251, 33, 4, 49));  // 96: 36 channels of 9
     check(line(2, 400, 32, 48, 353, 35));         // 128
-    check(line(1, 350, 33, 100, 251, 32));        // 256
+    check(line(1, 350, 33, 100, 251, 32));        // 192
+    check(line(1, 500, 32, 150, 351, 40));        // 256
     check(line(2, 1400, 30, 40, 341, 34, 4));     // a stride of 4: 120 channels
-    check(line(1, 1403, 30, 41, 352, 40, 4, 19)); // an image, a kernel and a padding of parts of phases
-    check(line(1, 1001, 9, 99, 251, 33, 4, 49));  // 36 channels of 9
     check(line(60, 70, 32, 20, 51, 32));          // several blocks and groups
     check(line(1, 90, 34, 20, 109, 32, 1, 19));   // padded by all but one of a kernel
     check(line(1, 301, 16, 60, 81, 32, 3, 1));    // a stride of 3
+    check(line(2, 140, 30, 40, 35, 128, 4, 18));  // a short line: three tiles of 12
 }
 
 TEST_CASE("fast convolution: all passes near direct sums in double, the same bits on any number of threads") {

@@ -338,11 +338,15 @@ inline constexpr elementwise_rule<C> elementwise_rules[] = {
     {"indicator", "", &indicator<C>},
 };
 
-template <class C>
-constexpr const elementwise_rule<C>* elementwise_rule_of(std::string_view name) {
-    for (const elementwise_rule<C>& each : elementwise_rules<C>)
-        if (each.name == name) return &each;
-    return nullptr;
+/// The rule of that name; -1: none. An index, because with -fsanitize=undefined g++ compares no address where it evaluates constants.
+template <class Rules>
+constexpr int rule_named(const Rules& rules, std::string_view name) {
+    int index = 0;
+    for (const auto& each : rules) {
+        if (each.name == name) return index;
+        ++index;
+    }
+    return -1;
 }
 
 } // namespace detail

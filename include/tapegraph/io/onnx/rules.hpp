@@ -96,13 +96,6 @@ inline constexpr node_rule<G> node_rules[] = {
     {"simple_rnn_states", nullptr},
 };
 
-template <class G>
-constexpr const node_rule<G>* node_rule_of(std::string_view name) {
-    for (const node_rule<G>& each : node_rules<G>)
-        if (each.name == name) return &each;
-    return nullptr;
-}
-
 /// Layers that are several operations of the trace. False: it is none.
 template <class G>
 bool write_pattern(G& g, int node) {
@@ -127,7 +120,8 @@ bool write_pattern(G& g, int node) {
 /// Whether this library knows how ONNX says an operation of that name.
 template <class G = graph>
 constexpr bool known_operation(std::string_view name) {
-    return detail::node_rule_of<G>(name) != nullptr || detail::elementwise_rule_of<basic_call<G>>(name) != nullptr;
+    return detail::rule_named(detail::node_rules<G>, name) >= 0 ||
+           detail::rule_named(detail::elementwise_rules<basic_call<G>>, name) >= 0;
 }
 
 template <class X>
@@ -136,13 +130,15 @@ void basic_graph<X>::write(int node) {
         if (ir::same_operation(each.op, at(node).op)) return each.write(*this, node);
     if (detail::write_pattern(*this, node)) return;
     const std::string_view name = at(node).op->name;
-    if (const auto* rule = detail::elementwise_rule_of<basic_call<basic_graph>>(name))
-        return detail::write_elementwise(*this, node, [&](basic_call<basic_graph>& c) {
-            return rule->write != nullptr ? rule->write(c) : c.emit(rule->onnx, c.operands());
+    using one_call = basic_call<basic_graph>;
+    if (const int found = detail::rule_named(detail::elementwise_rules<one_call>, name); found >= 0)
+        return detail::write_elementwise(*this, node, [&](one_call& c) {
+            const auto& rule = detail::elementwise_rules<one_call>[found];
+            return rule.write != nullptr ? rule.write(c) : c.emit(rule.onnx, c.operands());
         });
-    const auto* const rule = detail::node_rule_of<basic_graph>(name);
-    if (rule == nullptr || rule->write == nullptr) return refuse(node);
-    rule->write(*this, node);
+    const int found = detail::rule_named(detail::node_rules<basic_graph>, name);
+    if (found < 0 || detail::node_rules<basic_graph>[found].write == nullptr) return refuse(node);
+    detail::node_rules<basic_graph>[found].write(*this, node);
 }
 
 } // namespace tapegraph::onnx

@@ -14,13 +14,12 @@ struct line_numbers {
     using type = typename V::type;
     static constexpr int most = fourier_angles::most;
 
-    int n, bits = 0, half, places[most];
+    int n, half, places[most];
     const fourier_angles& angles = fourier_angles::shared();
     type a[most];
 
     TG_INLINE explicit line_numbers(std::int64_t count) : n(static_cast<int>(count)), half(n / 2) {
-        while (1 << bits < n) ++bits;
-        for (int i = 0; i < n; ++i) places[i] = real_fourier<V>::place(i, bits);
+        for (int i = 0; i < n; ++i) places[i] = real_fourier<V>::place(i, n);
     }
     TG_INLINE type& operator[](int i) { return a[places[i]]; }
     TG_INLINE void forward() { real_fourier<V>::forward(a, n, angles); }

@@ -39,25 +39,34 @@ struct line_tiles {
     /// Products of a tile: three for each complex number, and two real ones.
     static std::int64_t products(std::int64_t transform) { return 3 * (transform / 2 - 1) + 2; }
 
-    /// `pays`: none where direct sums are as quick.
+    /// `pays`: none where direct sums are as quick. What a transform costs is counted in products of direct sums, by constants that a
+    /// least-squares fit gave for 13 shapes (docs/performance.md). The batch must not choose, as an image's results would
+    /// depend on it, so that filters, which a batch shares, count as for one of eight.
     line_tiles(const convolution_geometry& g, bool pays)
         : lead(divide_up(g.pad_left, g.stride_width) * g.stride_width - g.pad_left),
           taps(divide_up(g.kernel_width + lead, g.stride_width)),
           transform(0),
           outputs(0),
           across(0) {
-        // Below three times as many direct products the transforms cost what products spare. Filters count as two tiles more of every
-        // image: they take about as long as twenty, once for all of a batch, which must not choose.
-        constexpr std::int64_t fewest = 3, filter_tiles = 2;
-        std::int64_t best = pays ? divide_up(g.out_width * g.kernel_width, fewest * g.stride_width)
-                                 : std::numeric_limits<std::int64_t>::max();
-        for (std::int64_t n = 32; n <= 256; n *= 2) {
-            if (n < taps + 8) continue;
-            const std::int64_t tiles = divide_up(g.out_width, n - taps + 1);
-            const std::int64_t cost = (tiles + filter_tiles) * products(n);
+        struct size {
+            std::int64_t n;
+            double logarithm;
+        };
+        static constexpr size sizes[]{{24, 4.6}, {32, 5},  {48, 5.6},  {64, 6},
+                                      {96, 6.6}, {128, 7}, {192, 7.6}, {256, 8}};
+        constexpr double product = 1.75, line = 4, filter = 5.8, filter_product = 1.5, typical_batch = 8, gain = 1.1;
+        const auto in = static_cast<double>(g.in_channels * g.stride_width), out = static_cast<double>(g.out_channels);
+        double best = std::numeric_limits<double>::infinity();
+        if (pays) best = static_cast<double>(g.out_width * g.kernel_width * g.in_channels) * out / gain;
+        for (const size& s : sizes) {
+            if (s.n < taps + 8) continue;
+            const std::int64_t tiles = divide_up(g.out_width, s.n - taps + 1);
+            const double numbers = static_cast<double>(s.n) * s.logarithm, made = static_cast<double>(products(s.n));
+            const double cost = static_cast<double>(tiles) * (product * made * in * out + line * numbers * (in + out)) +
+                                (filter * numbers + filter_product * made) * in * out / typical_batch;
             if (cost >= best) continue;
             best = cost;
-            transform = n;
+            transform = s.n;
             across = tiles;
             outputs = divide_up(g.out_width, tiles);
         }

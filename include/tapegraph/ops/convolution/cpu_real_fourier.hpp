@@ -9,20 +9,22 @@
 #include <numbers>
 #include <utility>
 
-/// Fourier transforms of real numbers in place, a vector of channels at a time, and their adjoints; n a power of two from 4 to 256.
+/// Fourier transforms of real numbers in place, a vector of channels at a time, and their adjoints; n a power of two from 4 to 256,
+/// or three times one from 4 to 64.
 ///
 /// X[k] = sum over j of x[j] exp(-2 pi i j k / n) for k from 0 to n / 2. The real part of X[k] stands at k, the imaginary part at n - k
-/// (Sorensen et al. 1987). Decimation in time: halves of even and of odd numbers, transformed, make the whole.
+/// (Sorensen et al. 1987). Decimation in time: halves of even and of odd numbers, transformed, make the whole, and so do thirds.
 
 namespace tapegraph::cpu::detail {
 
 struct fourier_angles {
-    static constexpr int most = 256;
-    std::array<float, most / 2> cosine{}, sine{};
+    static constexpr int most = 256;        ///< numbers of a transform
+    static constexpr int circle = 3 * most; ///< angles of a whole turn: all transforms' angles are among them
+    std::array<float, circle / 2> cosine{}, sine{};
 
     fourier_angles() {
-        for (std::size_t k = 0; k < most / 2; ++k) {
-            const double angle = 2 * std::numbers::pi * static_cast<double>(k) / most;
+        for (std::size_t k = 0; k < circle / 2; ++k) {
+            const double angle = 2 * std::numbers::pi * static_cast<double>(k) / circle;
             cosine[k] = static_cast<float>(std::cos(angle));
             sine[k] = static_cast<float>(std::sin(angle));
         }
@@ -37,15 +39,110 @@ template <class V>
 struct real_fourier {
     using type = typename V::type;
 
-    /// Where x[i] stands before a transform of 2^bits numbers.
-    TG_INLINE static int place(int i, int bits) {
-        int reversed = 0;
-        for (int bit = 0; bit < bits; ++bit) reversed |= (i >> bit & 1) << (bits - 1 - bit);
-        return reversed;
+    /// Where x[i] stands before a transform of n numbers.
+    TG_INLINE static int place(int i, int n) {
+        int at = 0, part = n;
+        for (; part % 3 == 0; i /= 3) at += i % 3 * (part /= 3);
+        for (; part > 1; i /= 2) at += i % 2 * (part /= 2);
+        return at;
     }
 
     /// From x at its places to X.
     TG_INLINE static void forward(type* a, int n, const fourier_angles& angles) {
+        const int third = n % 3 == 0 ? n / 3 : n;
+        for (int at = 0; at < n; at += third) forward_of_two(a + at, third, angles);
+        if (third < n) join_thirds(a, third, angles);
+    }
+
+    /// The transposed map: from n numbers that stand as X does to n at the places of x. With X[k] weighted by 1 / n, and by 2 / n where
+    /// it stands for two, the inverse.
+    TG_INLINE static void backward(type* a, int n, const fourier_angles& angles) {
+        const int third = n % 3 == 0 ? n / 3 : n;
+        if (third < n) part_thirds(a, third, angles);
+        for (int at = 0; at < n; at += third) backward_of_two(a + at, third, angles);
+    }
+
+private:
+    static constexpr float sine_of_third = 0.866025403784438646763723170753f; // of a turn, sqrt(3) / 2
+
+    // (real, imaginary) times exp(-i angle).
+    TG_INLINE static void turn(type& real, type& imaginary, float c, float s) {
+        const type before = real;
+        real *= c;
+        V::multiply_add(real, imaginary, s);
+        imaginary *= c;
+        V::multiply_add(imaginary, before, -s);
+    }
+
+    // Of three transforms of n / 3 numbers, E0, E1 and E2, with T1 = E1[k] w^k, T2 = E2[k] w^2k and w = exp(-2 pi i / n): X[k] is the sum
+    // E0[k] + T1 + T2, and X[n / 3 + k] and the conjugate of X[n / 3 - k] are the sums with T1 and T2 turned by a third. They stand where
+    // the six numbers stood.
+    TG_INLINE static void join_thirds(type* a, int third, const fourier_angles& angles) {
+        type *const b = a + third, *const c = b + third;
+        const int step = fourier_angles::circle / (3 * third), middle = third / 2;
+        {
+            const type sum = b[0] + c[0], difference = b[0] - c[0];
+            b[0] = a[0] - sum * 0.5f;
+            a[0] += sum;
+            c[0] = difference * -sine_of_third;
+        }
+        {
+            const type sum = b[middle] + c[middle], difference = b[middle] - c[middle];
+            b[middle] = a[middle] - difference;
+            a[middle] += difference * 0.5f;
+            c[middle] = sum * -sine_of_third;
+        }
+        for (int k = 1; k < middle; ++k) {
+            const auto once = static_cast<std::size_t>(k * step), twice = 2 * once;
+            type real1 = b[k], imaginary1 = b[third - k], real2 = c[k], imaginary2 = c[third - k];
+            turn(real1, imaginary1, angles.cosine[once], angles.sine[once]);
+            turn(real2, imaginary2, angles.cosine[twice], angles.sine[twice]);
+            const type real = real1 + real2, imaginary = imaginary1 + imaginary2;
+            const type across = (real1 - real2) * sine_of_third, along = (imaginary1 - imaginary2) * sine_of_third;
+            const type middle_real = a[k] - real * 0.5f, middle_imaginary = a[third - k] - imaginary * 0.5f;
+            a[k] += real;
+            c[third - k] = a[third - k] + imaginary;
+            b[k] = middle_real + along;
+            b[third - k] = middle_imaginary - across;
+            a[third - k] = middle_real - along;
+            c[k] = -middle_imaginary - across;
+        }
+    }
+    // The transposed map.
+    TG_INLINE static void part_thirds(type* a, int third, const fourier_angles& angles) {
+        type *const b = a + third, *const c = b + third;
+        const int step = fourier_angles::circle / (3 * third), middle = third / 2;
+        {
+            const type sum = a[0] - b[0] * 0.5f, difference = c[0] * -sine_of_third;
+            a[0] += b[0];
+            b[0] = sum + difference;
+            c[0] = sum - difference;
+        }
+        {
+            const type difference = a[middle] * 0.5f - b[middle], sum = c[middle] * -sine_of_third;
+            a[middle] += b[middle];
+            b[middle] = sum + difference;
+            c[middle] = sum - difference;
+        }
+        for (int k = 1; k < middle; ++k) {
+            const auto once = static_cast<std::size_t>(k * step), twice = 2 * once;
+            const type middle_real = b[k] + a[third - k], along = (b[k] - a[third - k]) * sine_of_third;
+            const type middle_imaginary = b[third - k] - c[k], across = (b[third - k] + c[k]) * -sine_of_third;
+            const type real = a[k] - middle_real * 0.5f, imaginary = c[third - k] - middle_imaginary * 0.5f;
+            a[k] += middle_real;
+            a[third - k] = c[third - k] + middle_imaginary;
+            type real1 = real + across, real2 = real - across, imaginary1 = imaginary + along,
+                 imaginary2 = imaginary - along;
+            turn(real1, imaginary1, angles.cosine[once], -angles.sine[once]);
+            turn(real2, imaginary2, angles.cosine[twice], -angles.sine[twice]);
+            b[k] = real1;
+            b[third - k] = imaginary1;
+            c[k] = real2;
+            c[third - k] = imaginary2;
+        }
+    }
+
+    TG_INLINE static void forward_of_two(type* a, int n, const fourier_angles& angles) {
         for (int at = 0; at < n; at += 4) {
             type* const p = a + at;
             const type even = p[0] + p[1], odd = p[2] + p[3], low = p[0] - p[1], high = p[3] - p[2];
@@ -55,7 +152,7 @@ struct real_fourier {
             p[3] = high;
         }
         for (int half = 4; half < n; half *= 2) {
-            const int step = fourier_angles::most / (2 * half);
+            const int step = fourier_angles::circle / (2 * half);
             for (int at = 0; at < n; at += 2 * half) {
                 type* const p = a + at;
                 const type sum = p[0] + p[half];
@@ -79,11 +176,9 @@ struct real_fourier {
         }
     }
 
-    /// The transposed map: from n numbers that stand as X does to n at the places of x. With X[k] weighted by 1 / n, and by 2 / n where
-    /// it stands for two, the inverse.
-    TG_INLINE static void backward(type* a, int n, const fourier_angles& angles) {
+    TG_INLINE static void backward_of_two(type* a, int n, const fourier_angles& angles) {
         for (int half = n / 2; half >= 4; half /= 2) {
-            const int step = fourier_angles::most / (2 * half);
+            const int step = fourier_angles::circle / (2 * half);
             for (int at = 0; at < n; at += 2 * half) {
                 type* const p = a + at;
                 const type sum = p[0] + p[half];
