@@ -82,13 +82,13 @@ template <class F>
 void report(const std::string& name, double flops, const F& f) {
     if (name.find(wanted) == std::string::npos) return;
     const double time = best_of(f);
-    std::printf("%-52s %10.3f ms %8.1f GF/s %6.1f %%\n", name.c_str(), time * 1e3, flops / time / 1e9,
+    std::printf("%-64s %10.3f ms %8.1f GF/s %6.1f %%\n", name.c_str(), time * 1e3, flops / time / 1e9,
                 100 * flops / time / 1e9 / peak);
     std::fflush(stdout);
 }
 
 void convolution(const char* name, cpu::convolution_geometry g) {
-    const std::string label = std::string(name) + " batch " + std::to_string(g.batch);
+    std::string label = std::string(name) + " batch " + std::to_string(g.batch);
     buffer<float> x(static_cast<std::size_t>(g.batch * g.in_height * g.in_width * g.in_channels));
     buffer<float> y(static_cast<std::size_t>(g.batch * g.out_height * g.out_width * g.out_channels));
     buffer<float> w(static_cast<std::size_t>(g.kernel_height * g.kernel_width * g.group_in() * g.out_channels));
@@ -115,6 +115,8 @@ void convolution(const char* name, cpu::convolution_geometry g) {
     }
     cpu::convolution_geometry fewer = g;
     if (cpu::algorithm_for<float>(fewer) == nullptr) return;
+    if (fewer.algorithm == tapegraph::convolution_algorithm::fourier)
+        label += " by " + std::to_string(cpu::detail::line_tiles(fewer, true).transform);
     // GF/s of these count the products that direct sums take.
     const auto bytes = [&](cpu::convolution_pass pass) {
         return cpu::fast_convolution.workspace(fewer, pass, threads, false);
@@ -190,9 +192,16 @@ int main(int argc, char** argv) {
     product("gemm 3200 x 1 x 1024, a transposed", 3200, 1, 1024, true, false);
     product("gemm 1024 x 3200 x 1", 1024, 3200, 1, false, false);
     product("gemm 1 x 3200 x 1024", 1, 3200, 1024, false, false);
-    for (const std::int64_t batch : {1, 16, 32}) {
+    for (const std::int64_t batch : {1, 8, 16, 32}) {
         convolution("conv1 50x50x3 3x3 150", {batch, 50, 50, 3, 3, 3, 48, 48, 150});
         convolution("conv2 24x24x150 5x5 300", {batch, 24, 24, 150, 5, 5, 20, 20, 300});
+        convolution("1-D 16x128 16 128 same", {batch, 1, 16, 128, 1, 16, 1, 16, 128, 1, 1, 0, 8});
+        convolution("1-D 45x128 20 64", {batch, 1, 45, 128, 1, 20, 1, 26, 64});
+        convolution("1-D 64x128 9 128 same", {batch, 1, 64, 128, 1, 9, 1, 64, 128, 1, 1, 0, 4});
+        convolution("1-D 300x64 5 64 same", {batch, 1, 300, 64, 1, 5, 1, 300, 64, 1, 1, 0, 2});
+        convolution("1-D 350x33 100 32", {batch, 1, 350, 33, 1, 100, 1, 251, 32});
+        convolution("1-D 140x30 40 128 stride 4 same", {batch, 1, 140, 30, 1, 40, 1, 35, 128, 1, 4, 0, 18});
+        convolution("1-D 1362x128 20 256", {batch, 1, 1362, 128, 1, 20, 1, 1343, 256});
         convolution("1-D 1400x128 9 128", {batch, 1, 1400, 128, 1, 9, 1, 1392, 128});
         convolution("1-D 1343x256 20 256", {batch, 1, 1343, 256, 1, 20, 1, 1324, 256});
         convolution("1-D 121x64 20 128", {batch, 1, 121, 64, 1, 20, 1, 102, 128});
