@@ -74,19 +74,21 @@ void same(const char* name, const tg::tensor<double>& ours, const vector& theirs
 template <class Hand, class Compiled, class Taped>
 void measure(const char* name, double seconds, const Hand& hand, const Compiled& compiled, const Taped& taped) {
     std::vector<double> times[3];
+    int counts[3]{1, 1, 1};
     const double start = benchmarks::seconds_now();
     while (benchmarks::seconds_now() - start < seconds || times[0].size() < 5) {
-        const auto repeated = [](const auto& f) { // some 50 us at least: longer than the clock's grain
-            int count = 0;
-            const double begun = benchmarks::seconds_now();
-            double now = begun;
-            do f(), ++count, now = benchmarks::seconds_now();
-            while (now - begun < 5e-5);
-            return (now - begun) / count;
+        // Some 100 us at least between two looks at the clock: one takes as long as Rosenbrock's function.
+        const auto repeated = [&](const auto& f, int k) {
+            for (;; counts[k] *= 2) {
+                const double begun = benchmarks::seconds_now();
+                for (int i = 0; i < counts[k]; ++i) f();
+                const double passed = benchmarks::seconds_now() - begun;
+                if (passed >= 1e-4) return times[k].push_back(passed / counts[k]);
+            }
         };
-        times[0].push_back(repeated(hand));
-        times[1].push_back(repeated(compiled));
-        times[2].push_back(repeated(taped));
+        repeated(hand, 0);
+        repeated(compiled, 1);
+        repeated(taped, 2);
     }
     const double base = benchmarks::median(times[0]) * 1e6, graph = benchmarks::median(times[1]) * 1e6,
                  eager = benchmarks::median(times[2]) * 1e6;
