@@ -97,7 +97,7 @@ private:
                                 "parameter server, what a worker wants");
     }
     void give(client& c) {
-        std::memcpy(c.given.data(), weights_.data(), weights_.size());
+        if (!weights_.empty()) std::memcpy(c.given.data(), weights_.data(), weights_.size());
         c.waits = false;
         c.reply = ranks_->start(c.rank, {c.given.data(), weights_.size()}, {}, parameter_pull_channel,
                                 "parameter server, weights");
