@@ -117,14 +117,14 @@ void broadcast(exchange& ranks, int root, std::span<std::byte> bytes, const std:
     int bit = 1;
     for (; bit < size; bit *= 2)
         if ((mine & bit) != 0) {
-            request from = ranks.start(peer(mine - bit), {}, bytes, channel, label);
-            ranks.wait(from);
+            scoped_request from(ranks, ranks.start(peer(mine - bit), {}, bytes, channel, label));
+            from.wait();
             break;
         }
     for (bit /= 2; bit > 0; bit /= 2)
         if (mine + bit < size) {
-            request to = ranks.start(peer(mine + bit), bytes, {}, channel, label);
-            ranks.wait(to);
+            scoped_request to(ranks, ranks.start(peer(mine + bit), bytes, {}, channel, label));
+            to.wait();
         }
 }
 
@@ -136,10 +136,11 @@ void barrier(exchange& ranks, const std::string& label = "barrier") {
     std::byte heard{};
     // In round k every rank hears from the one 2^k before it (Hensgen, Finkel, Manber 1988): any number of ranks.
     for (int distance = 1; distance < size; distance *= 2) {
-        request to = ranks.start((ranks.rank() + distance) % size, std::span(&told, 1), {}, channel, label);
-        request from = ranks.start((ranks.rank() + size - distance) % size, {}, std::span(&heard, 1), channel, label);
-        ranks.wait(from);
-        ranks.wait(to);
+        const int next = (ranks.rank() + distance) % size, before = (ranks.rank() + size - distance) % size;
+        scoped_request to(ranks, ranks.start(next, std::span(&told, 1), {}, channel, label));
+        scoped_request from(ranks, ranks.start(before, {}, std::span(&heard, 1), channel, label));
+        from.wait();
+        to.wait();
     }
 }
 

@@ -116,6 +116,7 @@ public:
         try {
             start_pair(slot, peer, send, receive, channel);
         } catch (...) {
+            cancel_pair(slot); // one of the two may have begun
             free_.push_back(slot);
             throw;
         }
@@ -249,6 +250,21 @@ private:
     std::vector<pair> slots_;
     std::vector<int> free_;
     std::vector<operation*> operations_;
+};
+
+/// A request on memory that ends with a scope. An exception, at the deadline say, gives it up, lest a message arrives in what is there
+/// by then.
+class scoped_request {
+public:
+    scoped_request(exchange& ranks, request of) : ranks_(&ranks), of_(of) {}
+    scoped_request(const scoped_request&) = delete;
+    scoped_request& operator=(const scoped_request&) = delete;
+    ~scoped_request() { ranks_->cancel(of_); }
+    void wait() { ranks_->wait(of_); }
+
+private:
+    exchange* ranks_;
+    request of_;
 };
 
 } // namespace distributed

@@ -42,7 +42,9 @@ protected:
     }
     bool finished(int slot) override { return behind_->test(requests_[static_cast<std::size_t>(slot)]); }
     void poll() override { behind_->progress(); }
-    void cancel_pair(int slot) noexcept override { behind_->cancel(requests_[static_cast<std::size_t>(slot)]); }
+    void cancel_pair(int slot) noexcept override {
+        if (static_cast<std::size_t>(slot) < requests_.size()) behind_->cancel(requests_[static_cast<std::size_t>(slot)]);
+    }
 
 private:
     static int place_in(const exchange& behind, const std::vector<int>& members) {

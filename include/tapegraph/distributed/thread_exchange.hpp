@@ -76,6 +76,7 @@ private:
         }
         void poll() override { group_.check(); }
         void cancel_pair(int slot) noexcept override {
+            if (left_.size() <= static_cast<std::size_t>(slot)) return;
             counter& left = left_[static_cast<std::size_t>(slot)];
             group_.forget(rank(), peer_of(slot), left);
             left.store(0, std::memory_order_relaxed);

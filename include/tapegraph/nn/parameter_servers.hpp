@@ -127,10 +127,7 @@ public:
                 }
                 const std::span<const std::byte> block = pushed_values_.bytes();
                 say(p, detail::parameter_request::push, block.size());
-                distributed::request sent =
-                    ranks().start(server_->server_ranks()[p], block, {}, detail::parameter_push_channel,
-                                  "gradients to a parameter server");
-                ranks().wait(sent);
+                tell(p, block, detail::parameter_push_channel, "gradients to a parameter server");
             }
         model_->set_step(model_->step() + 1);
         ranks().set_step(model_->step());
@@ -168,9 +165,13 @@ private:
     }
     void say(std::size_t p, detail::parameter_request what, std::size_t bytes = 0) {
         const detail::parameter_header header{what, pushed_, static_cast<std::int64_t>(bytes)};
-        distributed::request sent = ranks().start(server_->server_ranks()[p], std::as_bytes(std::span(&header, 1)), {},
-                                                  detail::parameter_header_channel, "a request to a parameter server");
-        ranks().wait(sent);
+        tell(p, std::as_bytes(std::span(&header, 1)), detail::parameter_header_channel,
+             "a request to a parameter server");
+    }
+    void tell(std::size_t p, std::span<const std::byte> block, int channel, const char* what) {
+        distributed::scoped_request sent(ranks(),
+                                         ranks().start(server_->server_ranks()[p], block, {}, channel, what));
+        sent.wait();
     }
     void read_weights() {
         for (std::size_t p = 0; p < blocks_.size(); ++p) {
@@ -186,9 +187,9 @@ private:
         }
     }
     void hear(std::size_t p, std::span<std::byte> block, const char* what) {
-        distributed::request come =
-            ranks().start(server_->server_ranks()[p], {}, block, detail::parameter_pull_channel, what);
-        ranks().wait(come);
+        distributed::scoped_request come(
+            ranks(), ranks().start(server_->server_ranks()[p], {}, block, detail::parameter_pull_channel, what));
+        come.wait();
     }
     void put(const detail::parameter_plan::block& of, std::span<const std::byte> block) const {
         for (const detail::held_variable& v : of.held)
