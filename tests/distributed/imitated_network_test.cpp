@@ -125,6 +125,19 @@ TEST_CASE("ten minutes of silence pass at once") {
     CHECK(what == "exchange: rank 0 waited 600.0 s for rank 1 in step 41, barrier (0 bytes to send, 1 to receive)");
 }
 
+TEST_CASE("messages of a barrier that is given up never arrive") {
+    int late = 0;
+    td::run_on_network(2, {}, [&](td::imitated_exchange& mine) {
+        if (mine.rank() == 1) mine.compute(2 * mine.deadline()); // rank 0 has gone on by then
+        try {
+            td::barrier(mine);
+        } catch (const tg::exchange_error&) {
+            ++late;
+        }
+    });
+    CHECK(late == 2);
+}
+
 TEST_CASE("a rank that ends by an exception ends the others; links that are none") {
     CHECK_THROWS_WITH_AS(td::run_on_network(3, {},
                                             [](td::imitated_exchange& mine) {

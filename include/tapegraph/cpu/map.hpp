@@ -91,32 +91,13 @@ private:
             return;
         }
         direct_ = false;
-        const int lead = rank_ - view.rank;
-        std::int64_t stride = 1;
-        bool trailing = true; // equal to the domain's trailing axes, extents of 1 in front
-        for (int i = rank_ - 1; i >= 0; --i) {
-            const std::int64_t own = i >= lead ? view.extents[i - lead] : 1;
-            p.strides[i] = own == 1 ? 0 : stride;
-            stride *= own;
-        }
-        // Trailing exactly when the strides are those of a contiguous block for the last axes and zero before.
-        std::int64_t expected = 1;
-        bool inside = true;
-        for (int i = rank_ - 1; i >= 0; --i) {
-            if (extents_[i] == 1) continue;
-            if (inside && p.strides[i] == expected && expected < count) {
-                expected *= extents_[i];
-                continue;
-            }
-            inside = false;
-            trailing = trailing && p.strides[i] == 0;
-        }
-        trailing = trailing && expected == count;
-        p.how = detail::slot_plan::access::staged;
         p.period = count;
         const std::int64_t length = count + (elements_ < detail::tile_elements ? elements_ : detail::tile_elements);
         const std::size_t bytes = static_cast<std::size_t>((length * p.size + 63) / 64 * 64);
-        if (!trailing || used_ + bytes > sizeof tables_) return;
+        if (!trails(p, view, count) || used_ + bytes > sizeof tables_) {
+            p.how = detail::slot_plan::access::staged;
+            return;
+        }
         std::byte* const table = tables_ + used_;
         used_ += bytes;
         p.how = detail::slot_plan::access::periodic;
@@ -129,6 +110,27 @@ private:
             }
         }
         p.data = table;
+    }
+
+    // Sets an operand's strides. Whether it is the domain's trailing axes, extents of 1 in front: its strides are those of a contiguous
+    // block for the last axes and zero before.
+    bool trails(detail::slot_plan& p, const buffer_view& view, std::int64_t count) const {
+        const int lead = rank_ - view.rank;
+        std::int64_t stride = 1, expected = 1;
+        bool trailing = true, inside = true;
+        for (int i = rank_ - 1; i >= 0; --i) {
+            const std::int64_t own = i >= lead ? view.extents[i - lead] : 1;
+            p.strides[i] = own == 1 ? 0 : stride;
+            stride *= own;
+            if (extents_[i] == 1) continue;
+            if (inside && p.strides[i] == expected && expected < count) {
+                expected *= extents_[i];
+                continue;
+            }
+            inside = false;
+            trailing = trailing && p.strides[i] == 0;
+        }
+        return trailing && expected == count;
     }
 
     const void* locate(const detail::slot_plan& p, std::int64_t begin, std::int64_t count, std::byte*& free) const {
@@ -182,21 +184,22 @@ void run_map(tile_function evaluate, const kernel_call& call);
 TG_DEFINITION void run_map(tile_function evaluate, const kernel_call& call) {
     const std::int64_t elements = call.domain.elements();
     if (elements == 0) return;
+    // The common case, every operand of full shape, needs none of the reader's tables.
+    if (elements < detail::parallel_elements) {
+        tile t;
+        t.count = elements;
+        int s = 0;
+        for (; s < call.inputs && call.in[s].elements() == elements; ++s) t.in[s] = call.in[s].data;
+        if (s == call.inputs) {
+            for (int k = 0; k < call.outputs; ++k) t.out[k] = call.out[k].data;
+            return evaluate(t);
+        }
+    }
     void* out[most_results];
     std::int64_t sizes[most_results];
     for (int k = 0; k < call.outputs; ++k) {
         out[k] = call.out[k].data;
         sizes[k] = static_cast<std::int64_t>(size_of(call.out[k].type));
-    }
-    // The common case, every operand of full shape, needs none of the reader's tables.
-    bool plain = elements < detail::parallel_elements;
-    for (int s = 0; plain && s < call.inputs; ++s) plain = call.in[s].elements() == elements;
-    if (plain) {
-        tile t;
-        t.count = elements;
-        for (int s = 0; s < call.inputs; ++s) t.in[s] = call.in[s].data;
-        for (int k = 0; k < call.outputs; ++k) t.out[k] = out[k];
-        return evaluate(t);
     }
     const region_reader reader(evaluate, call.in, call.inputs, call.domain);
     const std::int64_t chunks = (elements + detail::chunk_elements - 1) / detail::chunk_elements;

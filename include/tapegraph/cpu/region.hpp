@@ -1,9 +1,8 @@
 #pragma once
 
 #include <tapegraph/core/call.hpp>
-#include <tapegraph/cpu/isa.hpp>
 #include <tapegraph/cpu/parallel.hpp>
-#include <tapegraph/expr/registers.hpp>
+#include <tapegraph/cpu/tile.hpp>
 
 #include <cstddef>
 #include <cstring>
@@ -12,19 +11,6 @@
 /// which is the same for all regions, cuts the index space into tiles and lays broadcast operands out for them.
 
 namespace tapegraph::cpu {
-
-inline constexpr int most_slots = 24;
-inline constexpr int most_results = 12;
-
-/// A run of elements of the index space: every operand contiguous. Results may be null (not wanted) and may coincide
-/// with operands at the same elements when there is one result.
-struct tile {
-    const void* in[most_slots];
-    void* out[most_results];
-    std::int64_t count;
-};
-
-using tile_function = void (*)(const tile&);
 
 template <class Region>
 struct region_body;
@@ -47,21 +33,22 @@ struct region_body<region<slots<Slots...>, results<Results...>, Instructions...>
         return machine::reg_at<Register>(f).stored();
     }
 
-    template <int Register, int... S>
+    template <std::int64_t Lanes, int Register, int... S>
     TG_INLINE static void loop(const tile& t, void* target, std::integer_sequence<int, S...>) {
         using result = typename evaluator::template word<Register>;
         const pointers<S...> p{{static_cast<const machine::word_t<Slots>*>(t.in[S])}...};
         result* const out = static_cast<result*>(target);
-        const std::int64_t count = t.count;
+        const std::int64_t count = t.count & -Lanes;
 #pragma omp simd
         for (std::int64_t i = 0; i < count; ++i) out[i] = element<Register>(p, i);
     }
 
-    template <class Isa>
-    TG_INLINE static void run(const tile* t) {
+    template <std::int64_t Lanes>
+    TG_INLINE static void run(const tile& t) {
         int k = 0;
-        ((t->out[k] != nullptr ? loop<Results>(*t, t->out[k], std::make_integer_sequence<int, evaluator::slot_count>{})
-                               : void(),
+        ((t.out[k] != nullptr
+              ? loop<Lanes, Results>(t, t.out[k], std::make_integer_sequence<int, evaluator::slot_count>{})
+              : void(),
           ++k),
          ...);
     }
@@ -91,32 +78,32 @@ struct merged_region_body<region<slots<Slots...>, results<Results...>, Instructi
          ...);
     }
 
-    template <int... S, int... R>
+    template <std::int64_t Lanes, int... S, int... R>
     TG_INLINE static void loop(const tile& t, std::integer_sequence<int, S...>, std::integer_sequence<int, R...>) {
         const pointers<S...> p{{static_cast<const machine::word_t<Slots>*>(t.in[S])}...};
         const targets<R...> to{{static_cast<typename evaluator::template word<Results>*>(t.out[R])}...};
-        const std::int64_t count = t.count;
+        const std::int64_t count = t.count & -Lanes;
 #pragma omp simd
         for (std::int64_t i = 0; i < count; ++i) element(p, to, i);
     }
 
-    template <class Isa>
-    TG_INLINE static void run(const tile* t) {
-        loop(*t, std::make_integer_sequence<int, evaluator::slot_count>{},
-             std::make_integer_sequence<int, int(sizeof...(Results))>{});
+    template <std::int64_t Lanes>
+    TG_INLINE static void run(const tile& t) {
+        loop<Lanes>(t, std::make_integer_sequence<int, evaluator::slot_count>{},
+                    std::make_integer_sequence<int, int(sizeof...(Results))>{});
     }
 };
 
 /// Evaluates a region over one tile with the active instruction set.
 template <class Region>
 void evaluate_tile(const tile& t) {
-    dispatch<region_body<Region>>(&t);
+    dispatch<in_whole_vectors<region_body<Region>, Region>>(&t);
 }
 
 /// The same for a merged region, none of whose results is null.
 template <class Region>
 void evaluate_merged_tile(const tile& t) {
-    dispatch<merged_region_body<Region>>(&t);
+    dispatch<in_whole_vectors<merged_region_body<Region>, Region>>(&t);
 }
 
 } // namespace tapegraph::cpu

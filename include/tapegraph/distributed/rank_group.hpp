@@ -43,7 +43,8 @@ protected:
     bool finished(int slot) override { return behind_->test(requests_[static_cast<std::size_t>(slot)]); }
     void poll() override { behind_->progress(); }
     void cancel_pair(int slot) noexcept override {
-        if (static_cast<std::size_t>(slot) < requests_.size()) behind_->cancel(requests_[static_cast<std::size_t>(slot)]);
+        if (static_cast<std::size_t>(slot) < requests_.size())
+            behind_->cancel(requests_[static_cast<std::size_t>(slot)]);
     }
 
 private:

@@ -80,8 +80,16 @@ struct map_op {
     static constexpr bool integers = false;
     /// Whether a formula of floating-point values may have integer operands here: questions and casts.
     static constexpr bool from_integers = false;
+    /// Arithmetic instructions of one value, roughly.
+    static constexpr int instructions = 1;
     using attributes = no_attributes;
     static constexpr dtype result_type(dtype common) { return common; }
+};
+
+/// Elementwise operations whose value is a polynomial or several, behind a reduction of the argument.
+template <int Arity>
+struct series_op : map_op<Arity> {
+    static constexpr int instructions = 20;
 };
 
 /// Elementwise operations that answer a question.

@@ -169,8 +169,7 @@ private:
              "a request to a parameter server");
     }
     void tell(std::size_t p, std::span<const std::byte> block, int channel, const char* what) {
-        distributed::scoped_request sent(ranks(),
-                                         ranks().start(server_->server_ranks()[p], block, {}, channel, what));
+        distributed::scoped_request sent(ranks(), ranks().start(server_->server_ranks()[p], block, {}, channel, what));
         sent.wait();
     }
     void read_weights() {

@@ -49,7 +49,7 @@ struct leaky_relu_op : map_op<2> {
 };
 
 /// x above 0, alpha (e^x - 1) below; the derivative at 0 is alpha.
-struct elu_op : map_op<2> {
+struct elu_op : series_op<2> {
     static constexpr std::string_view name = "elu";
     template <class V>
     TG_HD static constexpr V value(V x, V alpha) {
@@ -77,7 +77,7 @@ struct softsign_op : map_op<1> {
 };
 
 /// 1 / (1 + exp(-x))
-struct sigmoid_op : map_op<1> {
+struct sigmoid_op : series_op<1> {
     static constexpr std::string_view name = "sigmoid";
     static constexpr std::string_view layer_name = "sigmoid";
     template <class V>
@@ -87,7 +87,7 @@ struct sigmoid_op : map_op<1> {
     TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * (y * (1 - y)); }
 };
 
-struct tanh_op : map_op<1> {
+struct tanh_op : series_op<1> {
     static constexpr std::string_view name = "tanh";
     static constexpr std::string_view layer_name = "tanh";
     template <class V>
@@ -99,7 +99,7 @@ struct tanh_op : map_op<1> {
 };
 
 /// log(1 + exp(x)), without overflow
-struct softplus_op : map_op<1> {
+struct softplus_op : series_op<1> {
     static constexpr std::string_view name = "softplus";
     template <class V>
     TG_HD static constexpr V value(V x) {
@@ -108,7 +108,7 @@ struct softplus_op : map_op<1> {
     TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<sigmoid_op>(x); }
 };
 
-struct erf_op : map_op<1> {
+struct erf_op : series_op<1> {
     static constexpr std::string_view name = "erf";
     template <class V>
     TG_HD static constexpr V value(V x) {
@@ -119,7 +119,7 @@ struct erf_op : map_op<1> {
 };
 
 /// 1 - erf(x)
-struct erfc_op : map_op<1> {
+struct erfc_op : series_op<1> {
     static constexpr std::string_view name = "erfc";
     template <class V>
     TG_HD static constexpr V value(V x) {

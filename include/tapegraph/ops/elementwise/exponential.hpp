@@ -7,7 +7,7 @@
 
 namespace tapegraph {
 
-struct exp_op : map_op<1> {
+struct exp_op : series_op<1> {
     static constexpr std::string_view name = "exp";
     template <class V>
     TG_HD static constexpr V value(V x) {
@@ -16,7 +16,7 @@ struct exp_op : map_op<1> {
     TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * y; }
 };
 
-struct expm1_op : map_op<1> {
+struct expm1_op : series_op<1> {
     static constexpr std::string_view name = "expm1";
     template <class V>
     TG_HD static constexpr V value(V x) {
@@ -25,7 +25,7 @@ struct expm1_op : map_op<1> {
     TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * (y + 1); }
 };
 
-struct log_op : map_op<1> {
+struct log_op : series_op<1> {
     static constexpr std::string_view name = "log";
     template <class V>
     TG_HD static constexpr V value(V x) {
@@ -34,7 +34,7 @@ struct log_op : map_op<1> {
     TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy / x; }
 };
 
-struct log1p_op : map_op<1> {
+struct log1p_op : series_op<1> {
     static constexpr std::string_view name = "log1p";
     template <class V>
     TG_HD static constexpr V value(V x) {
@@ -43,7 +43,7 @@ struct log1p_op : map_op<1> {
     TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy / (1 + x); }
 };
 
-struct exp2_op : map_op<1> {
+struct exp2_op : series_op<1> {
     static constexpr std::string_view name = "exp2";
     template <class V>
     TG_HD static constexpr V value(V x) {
@@ -52,7 +52,7 @@ struct exp2_op : map_op<1> {
     TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * (0.6931471805599453 * y); }
 };
 
-struct log2_op : map_op<1> {
+struct log2_op : series_op<1> {
     static constexpr std::string_view name = "log2";
     template <class V>
     TG_HD static constexpr V value(V x) {
@@ -61,7 +61,7 @@ struct log2_op : map_op<1> {
     TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy / (0.6931471805599453 * x); }
 };
 
-struct log10_op : map_op<1> {
+struct log10_op : series_op<1> {
     static constexpr std::string_view name = "log10";
     template <class V>
     TG_HD static constexpr V value(V x) {

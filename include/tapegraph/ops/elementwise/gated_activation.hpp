@@ -19,7 +19,7 @@ TG_INLINE constexpr auto not_far(auto x) { return apply<clip_op>(x, -1000, 1000)
 } // namespace detail
 
 /// x P(x), P the distribution function of the standard normal distribution: x erfc(-x / sqrt 2) / 2
-struct gelu_op : map_op<1> {
+struct gelu_op : series_op<1> {
     static constexpr std::string_view name = "gelu";
     template <class V>
     TG_HD static constexpr V value(V x) {
@@ -34,7 +34,7 @@ struct gelu_op : map_op<1> {
 };
 
 /// x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2 = x sigmoid(2 sqrt(2 / pi) (x + 0.044715 x^3))
-struct gelu_tanh_op : map_op<1> {
+struct gelu_tanh_op : series_op<1> {
     static constexpr std::string_view name = "gelu_tanh";
     template <class V>
     TG_HD static constexpr V value(V x) {
@@ -51,7 +51,7 @@ struct gelu_tanh_op : map_op<1> {
 };
 
 /// x sigmoid(x)
-struct swish_op : map_op<1> {
+struct swish_op : series_op<1> {
     static constexpr std::string_view name = "swish";
     template <class V>
     TG_HD static constexpr V value(V x) {
@@ -64,7 +64,7 @@ struct swish_op : map_op<1> {
 };
 
 /// x tanh(softplus(x)) = x n / (n + 2), n = e^x (e^x + 2)
-struct mish_op : map_op<1> {
+struct mish_op : series_op<1> {
     static constexpr std::string_view name = "mish";
     template <class V>
     TG_HD static constexpr V value(V x) {

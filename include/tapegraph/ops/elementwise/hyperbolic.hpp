@@ -7,7 +7,7 @@
 
 namespace tapegraph {
 
-struct cosh_op : map_op<1> {
+struct cosh_op : series_op<1> {
     static constexpr std::string_view name = "cosh";
     template <class V>
     TG_HD static constexpr V value(V x) {
@@ -16,7 +16,7 @@ struct cosh_op : map_op<1> {
     static constexpr auto vjp(auto dy, auto x, auto);
 };
 
-struct sinh_op : map_op<1> {
+struct sinh_op : series_op<1> {
     static constexpr std::string_view name = "sinh";
     template <class V>
     TG_HD static constexpr V value(V x) {
@@ -28,7 +28,7 @@ struct sinh_op : map_op<1> {
 TG_INLINE constexpr auto cosh_op::vjp(auto dy, auto x, auto) { return dy * apply<sinh_op>(x); }
 
 /// The derivative, 1 / sqrt(1 + x^2), does not overflow on the way.
-struct asinh_op : map_op<1> {
+struct asinh_op : series_op<1> {
     static constexpr std::string_view name = "asinh";
     template <class V>
     TG_HD static constexpr V value(V x) {
@@ -38,7 +38,7 @@ struct asinh_op : map_op<1> {
 };
 
 /// The derivative is infinite at 1.
-struct acosh_op : map_op<1> {
+struct acosh_op : series_op<1> {
     static constexpr std::string_view name = "acosh";
     template <class V>
     TG_HD static constexpr V value(V x) {
@@ -48,7 +48,7 @@ struct acosh_op : map_op<1> {
 };
 
 /// The derivative is infinite at -1 and 1.
-struct atanh_op : map_op<1> {
+struct atanh_op : series_op<1> {
     static constexpr std::string_view name = "atanh";
     template <class V>
     TG_HD static constexpr V value(V x) {

@@ -41,7 +41,7 @@ struct rsqrt_op : map_op<1> {
     TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * -0.5 * (y * y * y); }
 };
 
-struct pow_op : map_op<2> {
+struct pow_op : series_op<2> {
     static constexpr std::string_view name = "pow";
     template <class V>
     TG_HD static constexpr V value(V x, V y) {
@@ -63,7 +63,7 @@ struct reciprocal_op : map_op<1> {
     TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return -(dy * (y * y)); }
 };
 
-struct cbrt_op : map_op<1> {
+struct cbrt_op : series_op<1> {
     static constexpr std::string_view name = "cbrt";
     template <class V>
     TG_HD static constexpr V value(V x) {

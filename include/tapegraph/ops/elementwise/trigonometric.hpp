@@ -7,7 +7,7 @@
 
 namespace tapegraph {
 
-struct cos_op : map_op<1> {
+struct cos_op : series_op<1> {
     static constexpr std::string_view name = "cos";
     template <class V>
     TG_HD static constexpr V value(V x) {
@@ -16,7 +16,7 @@ struct cos_op : map_op<1> {
     TG_INLINE static constexpr auto vjp(auto dy, auto x, auto);
 };
 
-struct sin_op : map_op<1> {
+struct sin_op : series_op<1> {
     static constexpr std::string_view name = "sin";
     template <class V>
     TG_HD static constexpr V value(V x) {
@@ -27,7 +27,7 @@ struct sin_op : map_op<1> {
 
 TG_INLINE constexpr auto cos_op::vjp(auto dy, auto x, auto) { return -(dy * apply<sin_op>(x)); }
 
-struct tan_op : map_op<1> {
+struct tan_op : series_op<1> {
     static constexpr std::string_view name = "tan";
     template <class V>
     TG_HD static constexpr V value(V x) {
@@ -37,7 +37,7 @@ struct tan_op : map_op<1> {
 };
 
 /// The derivative is infinite at -1 and 1.
-struct asin_op : map_op<1> {
+struct asin_op : series_op<1> {
     static constexpr std::string_view name = "asin";
     template <class V>
     TG_HD static constexpr V value(V x) {
@@ -46,7 +46,7 @@ struct asin_op : map_op<1> {
     TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<rsqrt_op>((1 - x) * (1 + x)); }
 };
 
-struct acos_op : map_op<1> {
+struct acos_op : series_op<1> {
     static constexpr std::string_view name = "acos";
     template <class V>
     TG_HD static constexpr V value(V x) {
@@ -55,7 +55,7 @@ struct acos_op : map_op<1> {
     TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return -(dy * apply<rsqrt_op>((1 - x) * (1 + x))); }
 };
 
-struct atan_op : map_op<1> {
+struct atan_op : series_op<1> {
     static constexpr std::string_view name = "atan";
     template <class V>
     TG_HD static constexpr V value(V x) {
@@ -65,7 +65,7 @@ struct atan_op : map_op<1> {
 };
 
 /// sqrt(x^2 + y^2) without intermediate overflow; the derivative at the origin is 0.
-struct hypot_op : map_op<2> {
+struct hypot_op : series_op<2> {
     static constexpr std::string_view name = "hypot";
     template <class V>
     TG_HD static constexpr V value(V x, V y) {
@@ -81,7 +81,7 @@ struct hypot_op : map_op<2> {
 };
 
 /// The angle of the point (x, y), in (-pi, pi]; the derivative at the origin is 0.
-struct atan2_op : map_op<2> {
+struct atan2_op : series_op<2> {
     static constexpr std::string_view name = "atan2";
     template <class V>
     TG_HD static constexpr V value(V y, V x) {
