@@ -1,4 +1,5 @@
 #include <support/graph_runner.hpp>
+#include <support/settings_guard.hpp>
 
 #include <tapegraph/ops/recurrent/layers_kernel.hpp>
 
@@ -64,8 +65,8 @@ struct setting {
 };
 
 // More than the 96 rows and the 64 units that are taken at a time, one row, primes; products large enough for threads.
-constexpr setting settings[]{
-    {101, 3, 67, true}, {1, 9, 257, false}, {3, 5, 131, true}, {37, 7, 200, false}, {9, 2, 512, false}};
+constexpr setting settings[]{{101, 3, 67, true},  {1, 9, 257, false}, {3, 5, 131, true},
+                             {37, 7, 200, false}, {9, 2, 512, false}, {1, 8, 128, false}};
 
 template <class Cell, class T>
 struct operands {
@@ -93,7 +94,10 @@ void check_threads() {
         const passes<Cell, T> alone = x.run();
         for (int threads : {2, 3, 4, 7}) {
             tg::set_thread_count(threads);
-            CHECK(x.run() == alone);
+            for (double seconds : {1e-9, 1e-4}) { // threads share units wherever they can, or rows alone
+                tg::cpu::exchange_time::assume(seconds);
+                CHECK(x.run() == alone);
+            }
         }
         tg::set_thread_count(0);
     }
@@ -105,6 +109,48 @@ TEST_CASE_TEMPLATE("recurrent layers: the bits do not depend on the threads", Ce
                    tg::cpu::gru_cell<true>, tg::cpu::gru_cell<false>, tg::cpu::simple_rnn_cell) {
     check_threads<Cell, float>();
     check_threads<Cell, double>();
+}
+
+TEST_CASE("recurrences: who shares units depends on what an exchange takes") {
+    using tg::cpu::recurrence_part;
+    constexpr std::size_t small = std::size_t{1} << 18,
+                          large = std::size_t{1} << 22; // bytes: 128 and 512 units of an LSTM
+    const auto members = [](std::int64_t batch, std::int64_t units, std::size_t bytes, double exchange) {
+        return recurrence_part(batch, units, 64, {bytes, exchange}, 0, 2).members;
+    };
+    CHECK(members(1, 128, small, 1e-7) == 2); // cores that share a cache
+    CHECK(members(1, 128, small, 5e-7) == 1);
+    CHECK(members(8, 128, small, 1e-7) == 2);
+    CHECK(members(8, 128, small, 5e-7) == 1);
+    CHECK(members(16, 128, small, 1e-7) == 1); // rows enough for both
+    CHECK(members(1, 64, small, 1e-7) == 1);   // one group
+    CHECK(members(16, 512, large, 1) == 2);    // no cache of one core holds it
+    const recurrence_part second(8, 128, 64, {small, 5e-7}, 1, 2);
+    CHECK(second.first_row == 4);
+    CHECK(second.rows == 4);
+    CHECK(second.first_unit == 0);
+    CHECK(second.last_unit == 128);
+}
+
+TEST_CASE("exchanges between threads are measured by a team, and again when that is old") {
+    using tg::cpu::exchange_time;
+    const support::settings_guard guard;
+    tg::set_thread_count(2);
+    exchange_time::assume(123);
+    CHECK(exchange_time::seconds() == 123);
+    exchange_time time;
+    int threads_of_team = 1;
+    tg::cpu::parallel_team(true, [&](int thread, int threads) {
+        if (thread == 0) threads_of_team = threads;
+        time.measure(thread, threads);
+    });
+    if (threads_of_team > 1) { // 1e-4: the other one did not run
+        CHECK(exchange_time::seconds() > 0);
+        CHECK(exchange_time::seconds() <= 1e-4);
+    } else {
+        CHECK(exchange_time::seconds() == 123);
+    }
+    exchange_time::assume(1e-7);
 }
 
 TEST_CASE_TEMPLATE("recurrent layers: float is near double, on every instruction set", Cell, tg::cpu::lstm_cell,
@@ -137,8 +183,8 @@ TEST_CASE_TEMPLATE("recurrent layers: float is near double, on every instruction
     }
 }
 
-TEST_CASE_TEMPLATE("the workspace is known before any address is, as when a program is planned", Cell, tg::cpu::lstm_cell,
-                   tg::cpu::gru_cell<true>, tg::cpu::gru_cell<false>, tg::cpu::simple_rnn_cell) {
+TEST_CASE_TEMPLATE("the workspace is known before any address is, as when a program is planned", Cell,
+                   tg::cpu::lstm_cell, tg::cpu::gru_cell<true>, tg::cpu::gru_cell<false>, tg::cpu::simple_rnn_cell) {
     const auto bytes = [](const tg::cpu::recurrent_shape<float>& s, bool backward) {
         return tg::cpu::recurrent_workspace_bytes<Cell>(s, backward, 2);
     };

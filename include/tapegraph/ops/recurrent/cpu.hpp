@@ -68,11 +68,19 @@ template <class Cell, class T>
 struct recurrent_workspace {
     T *panels, *rows, *reset, *cells, *carried, *kept, *zeros, *products;
     std::int64_t group, product_row, product_elements;
+    int row_vectors;
+    recurrence_division division;
 
     recurrent_workspace(workspace_cutter& cut, const recurrent_shape<T>& s, bool backward, int threads) {
-        const bool one_row = s.batch == 1;
         const std::int64_t lanes = recurrent_matrix<T>::most_lanes, states = s.batch * s.units;
-        group = std::max<std::int64_t>(recurrent_group, one_row ? 2 * lanes : lanes / 2);
+        division = {static_cast<std::size_t>(Cell::gates * recurrent_matrix<T>::elements(s.units, s.units)) * sizeof(T),
+                    exchange_time::seconds()};
+        // The sums of a row wait for one another unless there are eight vectors of them. With four each of two threads has some of
+        // 128 units, and reading their columns takes longer than that.
+        const bool narrow = threads > 1 && worth_threads(s.template multiply_adds<Cell>()) && division.pays(1) &&
+                            s.units <= (threads - 1) * std::int64_t{8} * active_tile_kernels<T>().lanes;
+        row_vectors = s.batch > 1 ? 0 : narrow ? 2 : 4;
+        group = std::max<std::int64_t>(recurrent_group, row_vectors == 0 ? lanes / 2 : row_vectors * lanes / 2);
         panels = cut.take<T>(Cell::gates * recurrent_matrix<T>::elements(s.units, s.units));
         rows = cut.take<T>(2 * s.batch * (backward ? s.template z_row<Cell>() : s.h_row()));
         reset = cut.take<T>(Cell::reset_before && !backward ? s.batch * s.h_row() : 0);
@@ -82,7 +90,9 @@ struct recurrent_workspace {
         kept = cut.take<T>(Cell::reset_before && !backward ? Cell::kept * states : 0); // from one phase to the next
         zeros = cut.take<T>(s.units);
         // What a cell keeps may take the products' place, and more.
-        product_row = (backward ? 1 : std::max(Cell::gates, Cell::kept)) * group;
+        // As much as the widest group takes: how long exchanges take when a program runs is unknown when it is planned.
+        product_row =
+            (backward ? 1 : std::max(Cell::gates, Cell::kept)) * std::max(group, s.batch == 1 ? 2 * lanes : 0);
         product_elements = std::min(recurrent_rows, s.batch) * product_row;
         products = cut.take<T>(threads * product_elements);
         if (zeros != nullptr) std::fill_n(zeros, s.units, T(0)); // else only counted
@@ -99,7 +109,7 @@ struct recurrent_workspace {
     }
     /// R^T's rows of one phase.
     recurrent_matrix<T> transposed(const recurrent_shape<T>& s, int phase) const {
-        return {s.units, gates_in<Cell>(phase) * s.units, s.batch == 1,
+        return {s.units, gates_in<Cell>(phase) * s.units, row_vectors,
                 panels + first_gate<Cell>(phase) * recurrent_matrix<T>::elements(s.units, s.units)};
     }
 };
@@ -172,13 +182,14 @@ void recurrent_forward(const recurrent_shape<T>& s, step_rows<const T> projected
     const step_rows<T> gates = keeps ? out.gates : step_rows<T>{work.kept, Cell::kept * u, 0};
     const std::int64_t gate_elements = recurrent_matrix<T>::elements(u, u);
     const auto gate_matrix = [&](int gate) {
-        return recurrent_matrix<T>{u, u, s.batch == 1, work.panels + gate * gate_elements};
+        return recurrent_matrix<T>{u, u, work.row_vectors, work.panels + gate * gate_elements};
     };
     const std::int64_t width = 2 * gate_matrix(0).lanes();
     recurrence_meetings meetings;
+    exchange_time exchange;
+    const bool measures = exchange_time::is_due();
     parallel_team(detail::worth_threads(s.template multiply_adds<Cell>()), [&](int thread, int threads) {
-        const recurrence_part part(s.batch, u, group, static_cast<std::size_t>(Cell::gates * gate_elements) * sizeof(T),
-                                   thread, threads);
+        const recurrence_part part(s.batch, u, group, work.division, thread, threads);
         detail::pack_part(part, width, [&](std::int64_t panel) {
             for (int gate = 0; gate < Cell::gates; ++gate)
                 gate_matrix(gate).pack(panel, s.recurrent + gate * u, Cell::gates * u, false);
@@ -232,6 +243,7 @@ void recurrent_forward(const recurrent_shape<T>& s, step_rows<const T> projected
         };
         for (std::int64_t t = 0; t < s.time; ++t)
             detail::for_phases<Cell>([&](auto phase) { phase_of_step(phase, t); });
+        if (measures) exchange.measure(thread, threads);
     });
 }
 
@@ -258,10 +270,10 @@ void recurrent_backward(const recurrent_shape<T>& s, const recurrent_gradients<T
     const bool carries = Cell::states == 2 && s.mask != nullptr;
     const std::int64_t width = 2 * work.transposed(s, 0).lanes();
     recurrence_meetings meetings;
+    exchange_time exchange;
+    const bool measures = exchange_time::is_due();
     parallel_team(detail::worth_threads(s.template multiply_adds<Cell>()), [&](int thread, int threads) {
-        const recurrence_part part(
-            s.batch, u, group, static_cast<std::size_t>(recurrent_matrix<T>::elements(u, Cell::gates * u)) * sizeof(T),
-            thread, threads);
+        const recurrence_part part(s.batch, u, group, work.division, thread, threads);
         detail::pack_part(part, width, [&](std::int64_t panel) {
             detail::for_phases<Cell>([&](auto phase) {
                 work.transposed(s, phase).pack(panel, s.recurrent + detail::first_gate<Cell>(phase) * u,
@@ -332,6 +344,7 @@ void recurrent_backward(const recurrent_shape<T>& s, const recurrent_gradients<T
         for (std::int64_t t = s.time - 1; t >= 0; --t)
             detail::for_phases<Cell>([&](auto phase) { phase_of_step(phase, t); });
         if (g.dh0.data != nullptr) phase_of_step(std::integral_constant<int, 0>{}, -1); // the initial state
+        if (measures) exchange.measure(thread, threads);
     });
 }
 

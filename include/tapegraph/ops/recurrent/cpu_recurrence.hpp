@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/cpu/exchange_time.hpp>
 #include <tapegraph/cpu/gemm_kernel.hpp>
 #include <tapegraph/cpu/parallel.hpp>
 #include <tapegraph/cpu/tasks.hpp>
@@ -47,22 +48,23 @@ inline constexpr std::int64_t recurrent_group = 64;
 
 template <class Isa, class T>
 const auto& wide_row_table() {
-    static constexpr typename tile_kernels<T>::function table[2] = {&fused<Isa>::template run<T, 1, 4>,
-                                                                    &fused<Isa>::template run<T, 1, 8>};
+    static constexpr typename tile_kernels<T>::function table[3] = {
+        &fused<Isa>::template run<T, 1, 2>, &fused<Isa>::template run<T, 1, 4>, &fused<Isa>::template run<T, 1, 8>};
     return table;
 }
 
-/// Kernels for one row times 4 or 8 vectors: with two, the additions would wait for one another.
+/// The kernel for one row times 2, 4 or 8 vectors.
 template <class T>
-const typename tile_kernels<T>::function* wide_row_kernels() {
+typename tile_kernels<T>::function wide_row_kernel(int vectors) {
+    const int which = vectors / 4; // 0, 1, 2
 #if defined(__x86_64__)
     switch (active_instruction_set()) {
-    case instruction_set::avx512: return wide_row_table<avx512, T>();
-    case instruction_set::avx2: return wide_row_table<avx2, T>();
+    case instruction_set::avx512: return wide_row_table<avx512, T>()[which];
+    case instruction_set::avx2: return wide_row_table<avx2, T>()[which];
     case instruction_set::baseline: break;
     }
 #endif
-    return wide_row_table<baseline, T>();
+    return wide_row_table<baseline, T>()[which];
 }
 
 } // namespace detail
@@ -72,13 +74,13 @@ const typename tile_kernels<T>::function* wide_row_kernels() {
 template <class T>
 struct recurrent_matrix {
     std::int64_t n, k;
-    bool one_row; ///< all products have one row
+    int row_vectors; ///< where all products have one row, the vectors of half a panel; else 0
     T* packed;
 
     static constexpr int most_lanes = 4 * tile_kernels<T>::most_lanes;
     static std::int64_t elements(std::int64_t n, std::int64_t k) { return panel_layout::padded(n, most_lanes) * k; }
 
-    int lanes() const { return (one_row ? 4 : 1) * active_tile_kernels<T>().lanes; }
+    int lanes() const { return std::max(row_vectors, 1) * active_tile_kernels<T>().lanes; }
     panel_layout layout() const { return {n, lanes()}; }
 
     void pack(std::int64_t panel, const T* from, std::int64_t from_row, bool transposed) const {
@@ -99,10 +101,10 @@ struct recurrent_matrix {
             job.walk.inner = k * (part + 1) / parts - first;
             job.b = packed + l.offset(panel, k) + first * l.width(panel);
             job.accumulate = part > 0;
-            if (one_row) {
+            if (row_vectors > 0) {
                 job.a = a + first;
                 job.c = out;
-                detail::wide_row_kernels<T>()[l.vectors(panel) - 1](job);
+                detail::wide_row_kernel<T>(row_vectors * l.vectors(panel))(job);
                 continue;
             }
             for_tiles(rows, kernels.rows, [&](std::int64_t row, std::int64_t count) {
@@ -114,20 +116,36 @@ struct recurrent_matrix {
     }
 };
 
+/// What a recurrence knows before its team comes together.
+struct recurrence_division {
+    std::size_t bytes; ///< of the packed matrix
+    double exchange;   ///< seconds, exchange_time
+
+    // Measured on an EPYC (Zen 5): a matrix comes from L2 with so many bytes a second, and members that share it need three
+    // exchanges a step. 128 units of an LSTM pay with cores that share a cache; with others, 256.
+    static constexpr double bytes_per_second = 1.5e11, exchanges = 3;
+
+    /// Whether `members` that hold a part of the units each save more by reading half as much as they lose by meeting.
+    bool pays(int members) const {
+        return static_cast<double>(bytes) / (2 * members) / bytes_per_second > exchanges * exchange;
+    }
+};
+
 /// A thread's part of a recurrence: rows of the batch, and groups of units whose panels it packs and multiplies with.
 struct recurrence_part {
     std::int64_t first_row, rows;
     std::int64_t first_unit, last_unit;
     int row_part, row_parts, member, members;
 
-    /// `width`: units of one group. `bytes`: of the packed matrix.
-    recurrence_part(std::int64_t batch, std::int64_t units, std::int64_t width, std::size_t bytes, int thread,
-                    int threads) {
+    /// `width`: units of one group.
+    recurrence_part(std::int64_t batch, std::int64_t units, std::int64_t width, const recurrence_division& division,
+                    int thread, int threads) {
         const std::int64_t groups = detail::divide_up(units, width);
-        // The units are split where a thread would have few rows or a matrix beyond its L2.
+        // The units are split where a thread would have few rows, if that pays, or a matrix beyond its L2.
         members = 1;
         while (2 * members <= threads && 2 * members <= groups &&
-               (batch * members < 8 * threads || bytes / static_cast<std::size_t>(members) > (std::size_t{1} << 20)))
+               ((batch * members < 8 * threads && division.pays(members)) ||
+                division.bytes / static_cast<std::size_t>(members) > (std::size_t{1} << 20)))
             members *= 2;
         row_parts =
             static_cast<int>(std::min<std::int64_t>(threads / members, std::min<std::int64_t>(most_parts, batch)));

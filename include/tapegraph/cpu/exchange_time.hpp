@@ -1,0 +1,68 @@
+#pragma once
+
+#include <tapegraph/core/clock.hpp>
+#include <tapegraph/cpu/parallel.hpp>
+
+#include <algorithm>
+#include <atomic>
+
+/// How long threads of a team need to hear from each other. Between cores that share a cache it is a tenth of a microsecond both
+/// ways, between others half of one and more, and where a thread runs may change from one moment to the next; whether threads that
+/// meet at every step are quicker than one alone depends on it.
+
+namespace tapegraph::cpu {
+
+class exchange_time {
+public:
+    /// Seconds from a word to the answer, as last measured.
+    static double seconds() { return seconds_.load(std::memory_order_relaxed); }
+    /// Sets what is measured, until the next measurement: for tests.
+    static void assume(double seconds) {
+        seconds_.store(seconds, std::memory_order_relaxed);
+        measured_.store(detail_now(), std::memory_order_relaxed);
+    }
+    /// Whether the last measurement is old. Asked outside of the team, so that all its threads do the same.
+    static bool is_due() { return detail_now() - measured_.load(std::memory_order_relaxed) > interval; }
+
+    /// Measures between the first and the last thread of a team, both of which call it; one of a team alone does nothing.
+    void measure(int thread, int threads) {
+        if (threads < 2 || (thread != 0 && thread != threads - 1)) return;
+        double least = most, before = detail_now();
+        for (int i = 1; i <= rounds; ++i) {
+            if (thread == 0) {
+                word_.store(i, std::memory_order_release);
+                if (!hears(answer_, i)) break;
+                const double now = detail_now();
+                least = std::min(least, now - before);
+                before = now;
+            } else {
+                if (!hears(word_, i)) break;
+                answer_.store(i, std::memory_order_release);
+            }
+        }
+        if (thread == 0) assume(least);
+    }
+
+private:
+    static constexpr int rounds = 8;
+    static constexpr double interval = 0.05, most = 1e-4; // seconds
+    static double detail_now() { return tapegraph::detail::steady_seconds(); }
+
+    // Looks without a pause, which would be half of what is measured. Gives up when the other one does not run.
+    static bool hears(const std::atomic<int>& from, int what) {
+        for (double end = 0; from.load(std::memory_order_acquire) < what;)
+            for (int i = 0; i < 4096 && from.load(std::memory_order_acquire) < what; ++i)
+                if (i == 4095) {
+                    const double now = detail_now();
+                    if (end == 0) end = now + most;
+                    if (now > end) return false;
+                }
+        return true;
+    }
+
+    inline static std::atomic<double> seconds_{1e-7}, measured_{-1};
+    alignas(128) std::atomic<int> word_{0};
+    alignas(128) std::atomic<int> answer_{0};
+};
+
+} // namespace tapegraph::cpu
