@@ -89,8 +89,8 @@ struct recurrent_workspace {
         carried = cut.take<T>(backward && Cell::states == 2 ? states : 0);
         kept = cut.take<T>(Cell::reset_before && !backward ? Cell::kept * states : 0); // from one phase to the next
         zeros = cut.take<T>(s.units);
-        // What a cell keeps may take the products' place, and more.
-        // As much as the widest group takes: how long exchanges take when a program runs is unknown when it is planned.
+        // What a cell keeps may take the products' place, and more. Of one row as much as the widest group takes: how long exchanges
+        // take when a program runs is unknown when it is planned.
         product_row =
             (backward ? 1 : std::max(Cell::gates, Cell::kept)) * std::max(group, s.batch == 1 ? 2 * lanes : 0);
         product_elements = std::min(recurrent_rows, s.batch) * product_row;
