@@ -14528,6 +14528,7 @@ public:
   try {
    start_pair(slot, peer, send, receive, channel);
   } catch (...) {
+   cancel_pair(slot);
    free_.push_back(slot);
    throw;
   }
@@ -14661,6 +14662,21 @@ private:
  std::vector<pair> slots_;
  std::vector<int> free_;
  std::vector<operation*> operations_;
+};
+
+/// A request on memory that ends with a scope. An exception, at the deadline say, gives it up, lest a message arrives in what is there
+/// by then.
+class scoped_request {
+public:
+ scoped_request(exchange& ranks, request of) : ranks_(&ranks), of_(of) {}
+ scoped_request(const scoped_request&) = delete;
+ scoped_request& operator=(const scoped_request&) = delete;
+ ~scoped_request() { ranks_->cancel(of_); }
+ void wait() { ranks_->wait(of_); }
+
+private:
+ exchange* ranks_;
+ request of_;
 };
 }
 }
@@ -14961,14 +14977,14 @@ void broadcast(exchange& ranks, int root, std::span<std::byte> bytes, const std:
  int bit = 1;
  for (; bit < size; bit *= 2)
   if ((mine & bit) != 0) {
-   request from = ranks.start(peer(mine - bit), {}, bytes, channel, label);
-   ranks.wait(from);
+   scoped_request from(ranks, ranks.start(peer(mine - bit), {}, bytes, channel, label));
+   from.wait();
    break;
   }
  for (bit /= 2; bit > 0; bit /= 2)
   if (mine + bit < size) {
-   request to = ranks.start(peer(mine + bit), bytes, {}, channel, label);
-   ranks.wait(to);
+   scoped_request to(ranks, ranks.start(peer(mine + bit), bytes, {}, channel, label));
+   to.wait();
   }
 }
 
@@ -14979,10 +14995,11 @@ void barrier(exchange& ranks, const std::string& label = "barrier") {
  const std::byte told{1};
  std::byte heard{};
  for (int distance = 1; distance < size; distance *= 2) {
-  request to = ranks.start((ranks.rank() + distance) % size, std::span(&told, 1), {}, channel, label);
-  request from = ranks.start((ranks.rank() + size - distance) % size, {}, std::span(&heard, 1), channel, label);
-  ranks.wait(from);
-  ranks.wait(to);
+  const int next = (ranks.rank() + distance) % size, before = (ranks.rank() + size - distance) % size;
+  scoped_request to(ranks, ranks.start(next, std::span(&told, 1), {}, channel, label));
+  scoped_request from(ranks, ranks.start(before, {}, std::span(&heard, 1), channel, label));
+  from.wait();
+  to.wait();
  }
 }
 
@@ -17790,7 +17807,10 @@ protected:
  }
  bool finished(int slot) override { return behind_->test(requests_[static_cast<std::size_t>(slot)]); }
  void poll() override { behind_->progress(); }
- void cancel_pair(int slot) noexcept override { behind_->cancel(requests_[static_cast<std::size_t>(slot)]); }
+ void cancel_pair(int slot) noexcept override {
+  if (static_cast<std::size_t>(slot) < requests_.size())
+   behind_->cancel(requests_[static_cast<std::size_t>(slot)]);
+ }
 
 private:
  static int place_in(const exchange& behind, const std::vector<int>& members) {
@@ -18060,6 +18080,7 @@ private:
   }
   void poll() override { group_.check(); }
   void cancel_pair(int slot) noexcept override {
+   if (left_.size() <= static_cast<std::size_t>(slot)) return;
    counter& left = left_[static_cast<std::size_t>(slot)];
    group_.forget(rank(), peer_of(slot), left);
    left.store(0, std::memory_order_relaxed);
@@ -18306,7 +18327,7 @@ private:
         "parameter server, what a worker wants");
  }
  void give(client& c) {
-  std::memcpy(c.given.data(), weights_.data(), weights_.size());
+  if (!weights_.empty()) std::memcpy(c.given.data(), weights_.data(), weights_.size());
   c.waits = false;
   c.reply = ranks_->start(c.rank, {c.given.data(), weights_.size()}, {}, parameter_pull_channel,
         "parameter server, weights");
@@ -18678,10 +18699,7 @@ public:
     }
     const std::span<const std::byte> block = pushed_values_.bytes();
     say(p, detail::parameter_request::push, block.size());
-    distributed::request sent =
-     ranks().start(server_->server_ranks()[p], block, {}, detail::parameter_push_channel,
-        "gradients to a parameter server");
-    ranks().wait(sent);
+    tell(p, block, detail::parameter_push_channel, "gradients to a parameter server");
    }
   model_->set_step(model_->step() + 1);
   ranks().set_step(model_->step());
@@ -18719,9 +18737,12 @@ private:
  }
  void say(std::size_t p, detail::parameter_request what, std::size_t bytes = 0) {
   const detail::parameter_header header{what, pushed_, static_cast<std::int64_t>(bytes)};
-  distributed::request sent = ranks().start(server_->server_ranks()[p], std::as_bytes(std::span(&header, 1)), {},
-            detail::parameter_header_channel, "a request to a parameter server");
-  ranks().wait(sent);
+  tell(p, std::as_bytes(std::span(&header, 1)), detail::parameter_header_channel,
+   "a request to a parameter server");
+ }
+ void tell(std::size_t p, std::span<const std::byte> block, int channel, const char* what) {
+  distributed::scoped_request sent(ranks(), ranks().start(server_->server_ranks()[p], block, {}, channel, what));
+  sent.wait();
  }
  void read_weights() {
   for (std::size_t p = 0; p < blocks_.size(); ++p) {
@@ -18737,9 +18758,9 @@ private:
   }
  }
  void hear(std::size_t p, std::span<std::byte> block, const char* what) {
-  distributed::request come =
-   ranks().start(server_->server_ranks()[p], {}, block, detail::parameter_pull_channel, what);
-  ranks().wait(come);
+  distributed::scoped_request come(
+   ranks(), ranks().start(server_->server_ranks()[p], {}, block, detail::parameter_pull_channel, what));
+  come.wait();
  }
  void put(const detail::parameter_plan::block& of, std::span<const std::byte> block) const {
   for (const detail::held_variable& v : of.held)

@@ -1685,8 +1685,14 @@ struct map_op {
  static constexpr int condition_operands = 0;
  static constexpr bool integers = false;
  static constexpr bool from_integers = false;
+ static constexpr int instructions = 1;
  using attributes = no_attributes;
  static constexpr dtype result_type(dtype common) { return common; }
+};
+
+template <int Arity>
+struct series_op : map_op<Arity> {
+ static constexpr int instructions = 20;
 };
 
 template <int Arity>
@@ -4676,7 +4682,7 @@ TG_HD constexpr T tan(T x) {
 
 namespace tapegraph {
 
-struct exp_op : map_op<1> {
+struct exp_op : series_op<1> {
  static constexpr std::string_view name = "exp";
  template <class V>
  TG_HD static constexpr V value(V x) {
@@ -4685,7 +4691,7 @@ struct exp_op : map_op<1> {
  TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * y; }
 };
 
-struct expm1_op : map_op<1> {
+struct expm1_op : series_op<1> {
  static constexpr std::string_view name = "expm1";
  template <class V>
  TG_HD static constexpr V value(V x) {
@@ -4694,7 +4700,7 @@ struct expm1_op : map_op<1> {
  TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * (y + 1); }
 };
 
-struct log_op : map_op<1> {
+struct log_op : series_op<1> {
  static constexpr std::string_view name = "log";
  template <class V>
  TG_HD static constexpr V value(V x) {
@@ -4703,7 +4709,7 @@ struct log_op : map_op<1> {
  TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy / x; }
 };
 
-struct log1p_op : map_op<1> {
+struct log1p_op : series_op<1> {
  static constexpr std::string_view name = "log1p";
  template <class V>
  TG_HD static constexpr V value(V x) {
@@ -4712,7 +4718,7 @@ struct log1p_op : map_op<1> {
  TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy / (1 + x); }
 };
 
-struct exp2_op : map_op<1> {
+struct exp2_op : series_op<1> {
  static constexpr std::string_view name = "exp2";
  template <class V>
  TG_HD static constexpr V value(V x) {
@@ -4721,7 +4727,7 @@ struct exp2_op : map_op<1> {
  TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * (0.6931471805599453 * y); }
 };
 
-struct log2_op : map_op<1> {
+struct log2_op : series_op<1> {
  static constexpr std::string_view name = "log2";
  template <class V>
  TG_HD static constexpr V value(V x) {
@@ -4730,7 +4736,7 @@ struct log2_op : map_op<1> {
  TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy / (0.6931471805599453 * x); }
 };
 
-struct log10_op : map_op<1> {
+struct log10_op : series_op<1> {
  static constexpr std::string_view name = "log10";
  template <class V>
  TG_HD static constexpr V value(V x) {
@@ -5133,7 +5139,7 @@ struct rsqrt_op : map_op<1> {
  TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * -0.5 * (y * y * y); }
 };
 
-struct pow_op : map_op<2> {
+struct pow_op : series_op<2> {
  static constexpr std::string_view name = "pow";
  template <class V>
  TG_HD static constexpr V value(V x, V y) {
@@ -5153,7 +5159,7 @@ struct reciprocal_op : map_op<1> {
  TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return -(dy * (y * y)); }
 };
 
-struct cbrt_op : map_op<1> {
+struct cbrt_op : series_op<1> {
  static constexpr std::string_view name = "cbrt";
  template <class V>
  TG_HD static constexpr V value(V x) {
@@ -7692,7 +7698,7 @@ struct leaky_relu_op : map_op<2> {
 };
 
 /// x above 0, alpha (e^x - 1) below; the derivative at 0 is alpha.
-struct elu_op : map_op<2> {
+struct elu_op : series_op<2> {
  static constexpr std::string_view name = "elu";
  template <class V>
  TG_HD static constexpr V value(V x, V alpha) {
@@ -7719,7 +7725,7 @@ struct softsign_op : map_op<1> {
 };
 
 /// 1 / (1 + exp(-x))
-struct sigmoid_op : map_op<1> {
+struct sigmoid_op : series_op<1> {
  static constexpr std::string_view name = "sigmoid";
  static constexpr std::string_view layer_name = "sigmoid";
  template <class V>
@@ -7729,7 +7735,7 @@ struct sigmoid_op : map_op<1> {
  TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * (y * (1 - y)); }
 };
 
-struct tanh_op : map_op<1> {
+struct tanh_op : series_op<1> {
  static constexpr std::string_view name = "tanh";
  static constexpr std::string_view layer_name = "tanh";
  template <class V>
@@ -7740,7 +7746,7 @@ struct tanh_op : map_op<1> {
 };
 
 /// log(1 + exp(x)), without overflow
-struct softplus_op : map_op<1> {
+struct softplus_op : series_op<1> {
  static constexpr std::string_view name = "softplus";
  template <class V>
  TG_HD static constexpr V value(V x) {
@@ -7749,7 +7755,7 @@ struct softplus_op : map_op<1> {
  TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<sigmoid_op>(x); }
 };
 
-struct erf_op : map_op<1> {
+struct erf_op : series_op<1> {
  static constexpr std::string_view name = "erf";
  template <class V>
  TG_HD static constexpr V value(V x) {
@@ -7759,7 +7765,7 @@ struct erf_op : map_op<1> {
 };
 
 /// 1 - erf(x)
-struct erfc_op : map_op<1> {
+struct erfc_op : series_op<1> {
  static constexpr std::string_view name = "erfc";
  template <class V>
  TG_HD static constexpr V value(V x) {
@@ -12871,6 +12877,8 @@ inline const float* kept_filters(const kernel_call& c, const convolution_geometr
 
 // ---- tapegraph/cpu/region.hpp ----
 
+// ---- tapegraph/cpu/tile.hpp ----
+
 // ---- tapegraph/expr/registers.hpp ----
 
 namespace tapegraph::machine {
@@ -13016,6 +13024,77 @@ struct tile {
 
 using tile_function = void (*)(const tile&);
 
+namespace detail {
+
+template <std::int64_t Lanes, class Word>
+TG_INLINE const Word* beside_copies(const Word* from, std::int64_t count, std::byte* memory) {
+ using index = integer_of_size<sizeof(Word)>;
+ Word* const to = reinterpret_cast<Word*>(memory);
+ const Word first = from[0];
+#pragma omp simd
+ for (index i = 0; i < static_cast<index>(Lanes); ++i) to[i] = i < static_cast<index>(count) ? from[i] : first;
+ return to;
+}
+template <std::int64_t Lanes, class Word>
+TG_INLINE void keep_first(const std::byte* memory, Word* to, std::int64_t count) {
+ using index = integer_of_size<sizeof(Word)>;
+ const Word* const from = reinterpret_cast<const Word*>(memory);
+#pragma omp simd
+ for (index i = 0; i < static_cast<index>(Lanes); ++i)
+  if (i < static_cast<index>(count)) to[i] = from[i];
+}
+}
+
+template <class Body, class Region>
+struct in_whole_vectors;
+
+template <class Body, dtype... Slots, int... Results, class... Instructions>
+struct in_whole_vectors<Body, region<slots<Slots...>, results<Results...>, Instructions...>> {
+ using evaluator = machine::evaluator<region<slots<Slots...>, results<Results...>, Instructions...>>;
+ template <int Register>
+ using word = typename evaluator::template word<Register>;
+
+ template <class Isa>
+ static constexpr std::int64_t lanes = [] {
+  if ((0 + ... + Instructions::operation::instructions) < 16) return std::int64_t{1};
+  std::size_t least = 8;
+  for (std::size_t size : {sizeof(machine::word_t<Slots>)..., sizeof(word<Results>)...})
+   least = size < least ? size : least;
+  const bool masks = Isa::vector_bytes == 64 || (Isa::vector_bytes == 32 && least >= 4);
+  return masks ? Isa::vector_bytes / static_cast<std::int64_t>(least) : std::int64_t{1};
+ }();
+
+ template <class Isa>
+ TG_INLINE static void run(const tile* t) {
+  if constexpr (lanes<Isa> == 1)
+   Body::template run<1>(*t);
+  else
+   run<lanes<Isa>>(*t, std::make_integer_sequence<int, int(sizeof...(Slots))>{},
+       std::make_integer_sequence<int, int(sizeof...(Results))>{});
+ }
+
+private:
+ template <std::int64_t Lanes, int... S, int... R>
+ TG_INLINE static void run(const tile& t, std::integer_sequence<int, S...>, std::integer_sequence<int, R...>) {
+  const std::int64_t rest = t.count % Lanes, whole = t.count - rest;
+  alignas(64) std::byte in[sizeof...(S) + 1][Lanes * 8], out[sizeof...(R)][Lanes * 8];
+  tile end;
+  for (const tile* part = &t;; part = &end) {
+   Body::template run<Lanes>(*part);
+   if (rest == 0) return;
+   if (part == &end) break;
+   ((end.in[S] = detail::beside_copies<Lanes>(static_cast<const machine::word_t<Slots>*>(t.in[S]) + whole,
+             rest, in[S])),
+   ...);
+   ((end.out[R] = t.out[R] == nullptr ? nullptr : out[R]), ...);
+   end.count = Lanes;
+  }
+  ((t.out[R] == nullptr ? void()
+       : detail::keep_first<Lanes>(out[R], static_cast<word<Results>*>(t.out[R]) + whole, rest)),
+  ...);
+ }
+};
+
 template <class Region>
 struct region_body;
 
@@ -13035,21 +13114,22 @@ struct region_body<region<slots<Slots...>, results<Results...>, Instructions...>
   return machine::reg_at<Register>(f).stored();
  }
 
- template <int Register, int... S>
+ template <std::int64_t Lanes, int Register, int... S>
  TG_INLINE static void loop(const tile& t, void* target, std::integer_sequence<int, S...>) {
   using result = typename evaluator::template word<Register>;
   const pointers<S...> p{{static_cast<const machine::word_t<Slots>*>(t.in[S])}...};
   result* const out = static_cast<result*>(target);
-  const std::int64_t count = t.count;
+  const std::int64_t count = t.count & -Lanes;
 #pragma omp simd
   for (std::int64_t i = 0; i < count; ++i) out[i] = element<Register>(p, i);
  }
 
- template <class Isa>
- TG_INLINE static void run(const tile* t) {
+ template <std::int64_t Lanes>
+ TG_INLINE static void run(const tile& t) {
   int k = 0;
-  ((t->out[k] != nullptr ? loop<Results>(*t, t->out[k], std::make_integer_sequence<int, evaluator::slot_count>{})
-       : void(),
+  ((t.out[k] != nullptr
+   ? loop<Lanes, Results>(t, t.out[k], std::make_integer_sequence<int, evaluator::slot_count>{})
+   : void(),
   ++k),
   ...);
  }
@@ -13078,30 +13158,30 @@ struct merged_region_body<region<slots<Slots...>, results<Results...>, Instructi
   ...);
  }
 
- template <int... S, int... R>
+ template <std::int64_t Lanes, int... S, int... R>
  TG_INLINE static void loop(const tile& t, std::integer_sequence<int, S...>, std::integer_sequence<int, R...>) {
   const pointers<S...> p{{static_cast<const machine::word_t<Slots>*>(t.in[S])}...};
   const targets<R...> to{{static_cast<typename evaluator::template word<Results>*>(t.out[R])}...};
-  const std::int64_t count = t.count;
+  const std::int64_t count = t.count & -Lanes;
 #pragma omp simd
   for (std::int64_t i = 0; i < count; ++i) element(p, to, i);
  }
 
- template <class Isa>
- TG_INLINE static void run(const tile* t) {
-  loop(*t, std::make_integer_sequence<int, evaluator::slot_count>{},
-   std::make_integer_sequence<int, int(sizeof...(Results))>{});
+ template <std::int64_t Lanes>
+ TG_INLINE static void run(const tile& t) {
+  loop<Lanes>(t, std::make_integer_sequence<int, evaluator::slot_count>{},
+     std::make_integer_sequence<int, int(sizeof...(Results))>{});
  }
 };
 
 template <class Region>
 void evaluate_tile(const tile& t) {
- dispatch<region_body<Region>>(&t);
+ dispatch<in_whole_vectors<region_body<Region>, Region>>(&t);
 }
 
 template <class Region>
 void evaluate_merged_tile(const tile& t) {
- dispatch<merged_region_body<Region>>(&t);
+ dispatch<in_whole_vectors<merged_region_body<Region>, Region>>(&t);
 }
 
 namespace detail {
@@ -13180,31 +13260,13 @@ private:
    return;
   }
   direct_ = false;
-  const int lead = rank_ - view.rank;
-  std::int64_t stride = 1;
-  bool trailing = true;
-  for (int i = rank_ - 1; i >= 0; --i) {
-   const std::int64_t own = i >= lead ? view.extents[i - lead] : 1;
-   p.strides[i] = own == 1 ? 0 : stride;
-   stride *= own;
-  }
-  std::int64_t expected = 1;
-  bool inside = true;
-  for (int i = rank_ - 1; i >= 0; --i) {
-   if (extents_[i] == 1) continue;
-   if (inside && p.strides[i] == expected && expected < count) {
-    expected *= extents_[i];
-    continue;
-   }
-   inside = false;
-   trailing = trailing && p.strides[i] == 0;
-  }
-  trailing = trailing && expected == count;
-  p.how = detail::slot_plan::access::staged;
   p.period = count;
   const std::int64_t length = count + (elements_ < detail::tile_elements ? elements_ : detail::tile_elements);
   const std::size_t bytes = static_cast<std::size_t>((length * p.size + 63) / 64 * 64);
-  if (!trailing || used_ + bytes > sizeof tables_) return;
+  if (!trails(p, view, count) || used_ + bytes > sizeof tables_) {
+   p.how = detail::slot_plan::access::staged;
+   return;
+  }
   std::byte* const table = tables_ + used_;
   used_ += bytes;
   p.how = detail::slot_plan::access::periodic;
@@ -13217,6 +13279,25 @@ private:
    }
   }
   p.data = table;
+ }
+
+ bool trails(detail::slot_plan& p, const buffer_view& view, std::int64_t count) const {
+  const int lead = rank_ - view.rank;
+  std::int64_t stride = 1, expected = 1;
+  bool trailing = true, inside = true;
+  for (int i = rank_ - 1; i >= 0; --i) {
+   const std::int64_t own = i >= lead ? view.extents[i - lead] : 1;
+   p.strides[i] = own == 1 ? 0 : stride;
+   stride *= own;
+   if (extents_[i] == 1) continue;
+   if (inside && p.strides[i] == expected && expected < count) {
+    expected *= extents_[i];
+    continue;
+   }
+   inside = false;
+   trailing = trailing && p.strides[i] == 0;
+  }
+  return trailing && expected == count;
  }
 
  const void* locate(const detail::slot_plan& p, std::int64_t begin, std::int64_t count, std::byte*& free) const {
@@ -13267,20 +13348,21 @@ void run_map(tile_function evaluate, const kernel_call& call);
 TG_DEFINITION void run_map(tile_function evaluate, const kernel_call& call) {
  const std::int64_t elements = call.domain.elements();
  if (elements == 0) return;
+ if (elements < detail::parallel_elements) {
+  tile t;
+  t.count = elements;
+  int s = 0;
+  for (; s < call.inputs && call.in[s].elements() == elements; ++s) t.in[s] = call.in[s].data;
+  if (s == call.inputs) {
+   for (int k = 0; k < call.outputs; ++k) t.out[k] = call.out[k].data;
+   return evaluate(t);
+  }
+ }
  void* out[most_results];
  std::int64_t sizes[most_results];
  for (int k = 0; k < call.outputs; ++k) {
   out[k] = call.out[k].data;
   sizes[k] = static_cast<std::int64_t>(size_of(call.out[k].type));
- }
- bool plain = elements < detail::parallel_elements;
- for (int s = 0; plain && s < call.inputs; ++s) plain = call.in[s].elements() == elements;
- if (plain) {
-  tile t;
-  t.count = elements;
-  for (int s = 0; s < call.inputs; ++s) t.in[s] = call.in[s].data;
-  for (int k = 0; k < call.outputs; ++k) t.out[k] = out[k];
-  return evaluate(t);
  }
  const region_reader reader(evaluate, call.in, call.inputs, call.domain);
  const std::int64_t chunks = (elements + detail::chunk_elements - 1) / detail::chunk_elements;
@@ -36220,7 +36302,7 @@ TG_INLINE constexpr auto not_far(auto x) { return apply<clip_op>(x, -1000, 1000)
 }
 
 /// x P(x), P the distribution function of the standard normal distribution: x erfc(-x / sqrt 2) / 2
-struct gelu_op : map_op<1> {
+struct gelu_op : series_op<1> {
  static constexpr std::string_view name = "gelu";
  template <class V>
  TG_HD static constexpr V value(V x) {
@@ -36234,7 +36316,7 @@ struct gelu_op : map_op<1> {
 };
 
 /// x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2 = x sigmoid(2 sqrt(2 / pi) (x + 0.044715 x^3))
-struct gelu_tanh_op : map_op<1> {
+struct gelu_tanh_op : series_op<1> {
  static constexpr std::string_view name = "gelu_tanh";
  template <class V>
  TG_HD static constexpr V value(V x) {
@@ -36251,7 +36333,7 @@ struct gelu_tanh_op : map_op<1> {
 };
 
 /// x sigmoid(x)
-struct swish_op : map_op<1> {
+struct swish_op : series_op<1> {
  static constexpr std::string_view name = "swish";
  template <class V>
  TG_HD static constexpr V value(V x) {
@@ -36264,7 +36346,7 @@ struct swish_op : map_op<1> {
 };
 
 /// x tanh(softplus(x)) = x n / (n + 2), n = e^x (e^x + 2)
-struct mish_op : map_op<1> {
+struct mish_op : series_op<1> {
  static constexpr std::string_view name = "mish";
  template <class V>
  TG_HD static constexpr V value(V x) {
@@ -36330,7 +36412,7 @@ TG_INLINE constexpr auto hard_swish(const A& x) {
 
 namespace tapegraph {
 
-struct cos_op : map_op<1> {
+struct cos_op : series_op<1> {
  static constexpr std::string_view name = "cos";
  template <class V>
  TG_HD static constexpr V value(V x) {
@@ -36339,7 +36421,7 @@ struct cos_op : map_op<1> {
  TG_INLINE static constexpr auto vjp(auto dy, auto x, auto);
 };
 
-struct sin_op : map_op<1> {
+struct sin_op : series_op<1> {
  static constexpr std::string_view name = "sin";
  template <class V>
  TG_HD static constexpr V value(V x) {
@@ -36350,7 +36432,7 @@ struct sin_op : map_op<1> {
 
 TG_INLINE constexpr auto cos_op::vjp(auto dy, auto x, auto) { return -(dy * apply<sin_op>(x)); }
 
-struct tan_op : map_op<1> {
+struct tan_op : series_op<1> {
  static constexpr std::string_view name = "tan";
  template <class V>
  TG_HD static constexpr V value(V x) {
@@ -36360,7 +36442,7 @@ struct tan_op : map_op<1> {
 };
 
 /// The derivative is infinite at -1 and 1.
-struct asin_op : map_op<1> {
+struct asin_op : series_op<1> {
  static constexpr std::string_view name = "asin";
  template <class V>
  TG_HD static constexpr V value(V x) {
@@ -36369,7 +36451,7 @@ struct asin_op : map_op<1> {
  TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<rsqrt_op>((1 - x) * (1 + x)); }
 };
 
-struct acos_op : map_op<1> {
+struct acos_op : series_op<1> {
  static constexpr std::string_view name = "acos";
  template <class V>
  TG_HD static constexpr V value(V x) {
@@ -36378,7 +36460,7 @@ struct acos_op : map_op<1> {
  TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return -(dy * apply<rsqrt_op>((1 - x) * (1 + x))); }
 };
 
-struct atan_op : map_op<1> {
+struct atan_op : series_op<1> {
  static constexpr std::string_view name = "atan";
  template <class V>
  TG_HD static constexpr V value(V x) {
@@ -36388,7 +36470,7 @@ struct atan_op : map_op<1> {
 };
 
 /// sqrt(x^2 + y^2) without intermediate overflow; the derivative at the origin is 0.
-struct hypot_op : map_op<2> {
+struct hypot_op : series_op<2> {
  static constexpr std::string_view name = "hypot";
  template <class V>
  TG_HD static constexpr V value(V x, V y) {
@@ -36404,7 +36486,7 @@ struct hypot_op : map_op<2> {
 };
 
 /// The angle of the point (x, y), in (-pi, pi]; the derivative at the origin is 0.
-struct atan2_op : map_op<2> {
+struct atan2_op : series_op<2> {
  static constexpr std::string_view name = "atan2";
  template <class V>
  TG_HD static constexpr V value(V y, V x) {
@@ -36459,7 +36541,7 @@ TG_INLINE constexpr auto hypot(const A& x, const B& y) {
 
 namespace tapegraph {
 
-struct cosh_op : map_op<1> {
+struct cosh_op : series_op<1> {
  static constexpr std::string_view name = "cosh";
  template <class V>
  TG_HD static constexpr V value(V x) {
@@ -36468,7 +36550,7 @@ struct cosh_op : map_op<1> {
  static constexpr auto vjp(auto dy, auto x, auto);
 };
 
-struct sinh_op : map_op<1> {
+struct sinh_op : series_op<1> {
  static constexpr std::string_view name = "sinh";
  template <class V>
  TG_HD static constexpr V value(V x) {
@@ -36480,7 +36562,7 @@ struct sinh_op : map_op<1> {
 TG_INLINE constexpr auto cosh_op::vjp(auto dy, auto x, auto) { return dy * apply<sinh_op>(x); }
 
 /// The derivative, 1 / sqrt(1 + x^2), does not overflow on the way.
-struct asinh_op : map_op<1> {
+struct asinh_op : series_op<1> {
  static constexpr std::string_view name = "asinh";
  template <class V>
  TG_HD static constexpr V value(V x) {
@@ -36490,7 +36572,7 @@ struct asinh_op : map_op<1> {
 };
 
 /// The derivative is infinite at 1.
-struct acosh_op : map_op<1> {
+struct acosh_op : series_op<1> {
  static constexpr std::string_view name = "acosh";
  template <class V>
  TG_HD static constexpr V value(V x) {
@@ -36500,7 +36582,7 @@ struct acosh_op : map_op<1> {
 };
 
 /// The derivative is infinite at -1 and 1.
-struct atanh_op : map_op<1> {
+struct atanh_op : series_op<1> {
  static constexpr std::string_view name = "atanh";
  template <class V>
  TG_HD static constexpr V value(V x) {
@@ -43023,6 +43105,55 @@ struct simple_rnn_cell {
 
 // ---- tapegraph/ops/recurrent/cpu_recurrence.hpp ----
 
+// ---- tapegraph/cpu/exchange_time.hpp ----
+
+class exchange_time {
+public:
+ static double seconds() { return seconds_.load(std::memory_order_relaxed); }
+ static void assume(double seconds) {
+  seconds_.store(seconds, std::memory_order_relaxed);
+  measured_.store(now(), std::memory_order_relaxed);
+ }
+ static bool is_due() { return now() - measured_.load(std::memory_order_relaxed) > interval; }
+
+ void measure(int thread, int threads) {
+  if (threads < 2 || (thread != 0 && thread != threads - 1)) return;
+  double least = most, before = now();
+  for (int i = 1; i <= rounds; ++i) {
+   if (thread == 0) {
+    word_.store(i, std::memory_order_release);
+    if (!hears(answer_, i)) break;
+    const double heard = now();
+    least = std::min(least, heard - before);
+    before = heard;
+   } else {
+    if (!hears(word_, i)) break;
+    answer_.store(i, std::memory_order_release);
+   }
+  }
+  if (thread == 0) assume(least);
+ }
+
+private:
+ static constexpr int rounds = 8;
+ static constexpr double interval = 0.05, most = 1e-4;
+ static double now() { return tapegraph::detail::steady_seconds(); }
+
+ static bool hears(const std::atomic<int>& from, int what) {
+  double end = 0;
+  for (int looks = 1; from.load(std::memory_order_acquire) < what; ++looks)
+   if (looks % 4096 == 0) {
+    if (end == 0) end = now() + most;
+    if (now() > end) return false;
+   }
+  return true;
+ }
+
+ inline static std::atomic<double> seconds_{1e-7}, measured_{-1};
+ alignas(128) std::atomic<int> word_{0};
+ alignas(128) std::atomic<int> answer_{0};
+};
+
 class alignas(64) meeting_point {
 public:
  void wait(int members) {
@@ -43053,34 +43184,35 @@ inline constexpr std::int64_t recurrent_group = 64;
 
 template <class Isa, class T>
 const auto& wide_row_table() {
- static constexpr typename tile_kernels<T>::function table[2] = {&fused<Isa>::template run<T, 1, 4>,
-                 &fused<Isa>::template run<T, 1, 8>};
+ static constexpr typename tile_kernels<T>::function table[3] = {
+  &fused<Isa>::template run<T, 1, 2>, &fused<Isa>::template run<T, 1, 4>, &fused<Isa>::template run<T, 1, 8>};
  return table;
 }
 
 template <class T>
-const typename tile_kernels<T>::function* wide_row_kernels() {
+typename tile_kernels<T>::function wide_row_kernel(int vectors) {
+ const int which = vectors / 4;
 #if defined(__x86_64__)
  switch (active_instruction_set()) {
- case instruction_set::avx512: return wide_row_table<avx512, T>();
- case instruction_set::avx2: return wide_row_table<avx2, T>();
+ case instruction_set::avx512: return wide_row_table<avx512, T>()[which];
+ case instruction_set::avx2: return wide_row_table<avx2, T>()[which];
  case instruction_set::baseline: break;
  }
 #endif
- return wide_row_table<baseline, T>();
+ return wide_row_table<baseline, T>()[which];
 }
 }
 
 template <class T>
 struct recurrent_matrix {
  std::int64_t n, k;
- bool one_row;
+ int row_vectors;
  T* packed;
 
  static constexpr int most_lanes = 4 * tile_kernels<T>::most_lanes;
  static std::int64_t elements(std::int64_t n, std::int64_t k) { return panel_layout::padded(n, most_lanes) * k; }
 
- int lanes() const { return (one_row ? 4 : 1) * active_tile_kernels<T>().lanes; }
+ int lanes() const { return std::max(row_vectors, 1) * active_tile_kernels<T>().lanes; }
  panel_layout layout() const { return {n, lanes()}; }
 
  void pack(std::int64_t panel, const T* from, std::int64_t from_row, bool transposed) const {
@@ -43100,10 +43232,10 @@ struct recurrent_matrix {
    job.walk.inner = k * (part + 1) / parts - first;
    job.b = packed + l.offset(panel, k) + first * l.width(panel);
    job.accumulate = part > 0;
-   if (one_row) {
+   if (row_vectors > 0) {
     job.a = a + first;
     job.c = out;
-    detail::wide_row_kernels<T>()[l.vectors(panel) - 1](job);
+    detail::wide_row_kernel<T>(row_vectors * l.vectors(panel))(job);
     continue;
    }
    for_tiles(rows, kernels.rows, [&](std::int64_t row, std::int64_t count) {
@@ -43115,17 +43247,29 @@ struct recurrent_matrix {
  }
 };
 
+struct recurrence_division {
+ std::size_t bytes;
+ double exchange;
+
+ static constexpr double bytes_per_second = 1.5e11, exchanges = 3;
+
+ bool pays(int members) const {
+  return static_cast<double>(bytes) / (2 * members) / bytes_per_second > exchanges * exchange;
+ }
+};
+
 struct recurrence_part {
  std::int64_t first_row, rows;
  std::int64_t first_unit, last_unit;
  int row_part, row_parts, member, members;
 
- recurrence_part(std::int64_t batch, std::int64_t units, std::int64_t width, std::size_t bytes, int thread,
-     int threads) {
+ recurrence_part(std::int64_t batch, std::int64_t units, std::int64_t width, const recurrence_division& division,
+     int thread, int threads) {
   const std::int64_t groups = detail::divide_up(units, width);
   members = 1;
   while (2 * members <= threads && 2 * members <= groups &&
-   (batch * members < 8 * threads || bytes / static_cast<std::size_t>(members) > (std::size_t{1} << 20)))
+   ((batch * members < 8 * threads && division.pays(members)) ||
+    division.bytes / static_cast<std::size_t>(members) > (std::size_t{1} << 20)))
    members *= 2;
   row_parts =
    static_cast<int>(std::min<std::int64_t>(threads / members, std::min<std::int64_t>(most_parts, batch)));
@@ -43433,11 +43577,17 @@ template <class Cell, class T>
 struct recurrent_workspace {
  T *panels, *rows, *reset, *cells, *carried, *kept, *zeros, *products;
  std::int64_t group, product_row, product_elements;
+ int row_vectors;
+ recurrence_division division;
 
  recurrent_workspace(workspace_cutter& cut, const recurrent_shape<T>& s, bool backward, int threads) {
-  const bool one_row = s.batch == 1;
   const std::int64_t lanes = recurrent_matrix<T>::most_lanes, states = s.batch * s.units;
-  group = std::max<std::int64_t>(recurrent_group, one_row ? 2 * lanes : lanes / 2);
+  division = {static_cast<std::size_t>(Cell::gates * recurrent_matrix<T>::elements(s.units, s.units)) * sizeof(T),
+     exchange_time::seconds()};
+  const bool narrow = threads > 1 && worth_threads(s.template multiply_adds<Cell>()) && division.pays(1) &&
+       s.units <= (threads - 1) * std::int64_t{8} * active_tile_kernels<T>().lanes;
+  row_vectors = s.batch > 1 ? 0 : narrow ? 2 : 4;
+  group = std::max<std::int64_t>(recurrent_group, row_vectors == 0 ? lanes / 2 : row_vectors * lanes / 2);
   panels = cut.take<T>(Cell::gates * recurrent_matrix<T>::elements(s.units, s.units));
   rows = cut.take<T>(2 * s.batch * (backward ? s.template z_row<Cell>() : s.h_row()));
   reset = cut.take<T>(Cell::reset_before && !backward ? s.batch * s.h_row() : 0);
@@ -43445,7 +43595,8 @@ struct recurrent_workspace {
   carried = cut.take<T>(backward && Cell::states == 2 ? states : 0);
   kept = cut.take<T>(Cell::reset_before && !backward ? Cell::kept * states : 0);
   zeros = cut.take<T>(s.units);
-  product_row = (backward ? 1 : std::max(Cell::gates, Cell::kept)) * group;
+  product_row =
+   (backward ? 1 : std::max(Cell::gates, Cell::kept)) * std::max(group, s.batch == 1 ? 2 * lanes : 0);
   product_elements = std::min(recurrent_rows, s.batch) * product_row;
   products = cut.take<T>(threads * product_elements);
   if (zeros != nullptr) std::fill_n(zeros, s.units, T(0));
@@ -43461,7 +43612,7 @@ struct recurrent_workspace {
   return {zeros, zeros, 0};
  }
  recurrent_matrix<T> transposed(const recurrent_shape<T>& s, int phase) const {
-  return {s.units, gates_in<Cell>(phase) * s.units, s.batch == 1,
+  return {s.units, gates_in<Cell>(phase) * s.units, row_vectors,
     panels + first_gate<Cell>(phase) * recurrent_matrix<T>::elements(s.units, s.units)};
  }
 };
@@ -43526,13 +43677,14 @@ void recurrent_forward(const recurrent_shape<T>& s, step_rows<const T> projected
  const step_rows<T> gates = keeps ? out.gates : step_rows<T>{work.kept, Cell::kept * u, 0};
  const std::int64_t gate_elements = recurrent_matrix<T>::elements(u, u);
  const auto gate_matrix = [&](int gate) {
-  return recurrent_matrix<T>{u, u, s.batch == 1, work.panels + gate * gate_elements};
+  return recurrent_matrix<T>{u, u, work.row_vectors, work.panels + gate * gate_elements};
  };
  const std::int64_t width = 2 * gate_matrix(0).lanes();
  recurrence_meetings meetings;
+ exchange_time exchange;
+ const bool measures = exchange_time::is_due();
  parallel_team(detail::worth_threads(s.template multiply_adds<Cell>()), [&](int thread, int threads) {
-  const recurrence_part part(s.batch, u, group, static_cast<std::size_t>(Cell::gates * gate_elements) * sizeof(T),
-        thread, threads);
+  const recurrence_part part(s.batch, u, group, work.division, thread, threads);
   detail::pack_part(part, width, [&](std::int64_t panel) {
    for (int gate = 0; gate < Cell::gates; ++gate)
     gate_matrix(gate).pack(panel, s.recurrent + gate * u, Cell::gates * u, false);
@@ -43586,6 +43738,7 @@ void recurrent_forward(const recurrent_shape<T>& s, step_rows<const T> projected
   };
   for (std::int64_t t = 0; t < s.time; ++t)
    detail::for_phases<Cell>([&](auto phase) { phase_of_step(phase, t); });
+  if (measures) exchange.measure(thread, threads);
  });
 }
 
@@ -43611,10 +43764,10 @@ void recurrent_backward(const recurrent_shape<T>& s, const recurrent_gradients<T
  const bool carries = Cell::states == 2 && s.mask != nullptr;
  const std::int64_t width = 2 * work.transposed(s, 0).lanes();
  recurrence_meetings meetings;
+ exchange_time exchange;
+ const bool measures = exchange_time::is_due();
  parallel_team(detail::worth_threads(s.template multiply_adds<Cell>()), [&](int thread, int threads) {
-  const recurrence_part part(
-   s.batch, u, group, static_cast<std::size_t>(recurrent_matrix<T>::elements(u, Cell::gates * u)) * sizeof(T),
-   thread, threads);
+  const recurrence_part part(s.batch, u, group, work.division, thread, threads);
   detail::pack_part(part, width, [&](std::int64_t panel) {
    detail::for_phases<Cell>([&](auto phase) {
     work.transposed(s, phase).pack(panel, s.recurrent + detail::first_gate<Cell>(phase) * u,
@@ -43685,6 +43838,7 @@ void recurrent_backward(const recurrent_shape<T>& s, const recurrent_gradients<T
   for (std::int64_t t = s.time - 1; t >= 0; --t)
    detail::for_phases<Cell>([&](auto phase) { phase_of_step(phase, t); });
   if (g.dh0.data != nullptr) phase_of_step(std::integral_constant<int, 0>{}, -1);
+  if (measures) exchange.measure(thread, threads);
  });
 }
 

@@ -19,22 +19,22 @@ public:
     /// Sets what is measured, until the next measurement: for tests.
     static void assume(double seconds) {
         seconds_.store(seconds, std::memory_order_relaxed);
-        measured_.store(detail_now(), std::memory_order_relaxed);
+        measured_.store(now(), std::memory_order_relaxed);
     }
     /// Whether the last measurement is old. Asked outside of the team, so that all its threads do the same.
-    static bool is_due() { return detail_now() - measured_.load(std::memory_order_relaxed) > interval; }
+    static bool is_due() { return now() - measured_.load(std::memory_order_relaxed) > interval; }
 
     /// Measures between the first and the last thread of a team, both of which call it; one of a team alone does nothing.
     void measure(int thread, int threads) {
         if (threads < 2 || (thread != 0 && thread != threads - 1)) return;
-        double least = most, before = detail_now();
+        double least = most, before = now();
         for (int i = 1; i <= rounds; ++i) {
             if (thread == 0) {
                 word_.store(i, std::memory_order_release);
                 if (!hears(answer_, i)) break;
-                const double now = detail_now();
-                least = std::min(least, now - before);
-                before = now;
+                const double heard = now();
+                least = std::min(least, heard - before);
+                before = heard;
             } else {
                 if (!hears(word_, i)) break;
                 answer_.store(i, std::memory_order_release);
@@ -46,17 +46,16 @@ public:
 private:
     static constexpr int rounds = 8;
     static constexpr double interval = 0.05, most = 1e-4; // seconds
-    static double detail_now() { return tapegraph::detail::steady_seconds(); }
+    static double now() { return tapegraph::detail::steady_seconds(); }
 
     // Looks without a pause, which would be half of what is measured. Gives up when the other one does not run.
     static bool hears(const std::atomic<int>& from, int what) {
-        for (double end = 0; from.load(std::memory_order_acquire) < what;)
-            for (int i = 0; i < 4096 && from.load(std::memory_order_acquire) < what; ++i)
-                if (i == 4095) {
-                    const double now = detail_now();
-                    if (end == 0) end = now + most;
-                    if (now > end) return false;
-                }
+        double end = 0;
+        for (int looks = 1; from.load(std::memory_order_acquire) < what; ++looks)
+            if (looks % 4096 == 0) {
+                if (end == 0) end = now() + most;
+                if (now() > end) return false;
+            }
         return true;
     }
 

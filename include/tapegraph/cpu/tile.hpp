@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/cpu/isa.hpp>
+#include <tapegraph/cpu/vector.hpp>
 #include <tapegraph/expr/registers.hpp>
 
 #include <cstddef>
@@ -30,15 +31,10 @@ using tile_function = void (*)(const tile&);
 
 namespace detail {
 
-template <std::size_t Size>
-using index_of_size = std::conditional_t<
-    Size == 1, std::int8_t,
-    std::conditional_t<Size == 2, std::int16_t, std::conditional_t<Size == 4, std::int32_t, std::int64_t>>>;
-
 // Indices as wide as the elements, and conditions instead of shorter loops: these become masks.
 template <std::int64_t Lanes, class Word>
 TG_INLINE const Word* beside_copies(const Word* from, std::int64_t count, std::byte* memory) {
-    using index = index_of_size<sizeof(Word)>;
+    using index = integer_of_size<sizeof(Word)>;
     Word* const to = reinterpret_cast<Word*>(memory);
     const Word first = from[0];
 #pragma omp simd
@@ -47,7 +43,7 @@ TG_INLINE const Word* beside_copies(const Word* from, std::int64_t count, std::b
 }
 template <std::int64_t Lanes, class Word>
 TG_INLINE void keep_first(const std::byte* memory, Word* to, std::int64_t count) {
-    using index = index_of_size<sizeof(Word)>;
+    using index = integer_of_size<sizeof(Word)>;
     const Word* const from = reinterpret_cast<const Word*>(memory);
 #pragma omp simd
     for (index i = 0; i < static_cast<index>(Lanes); ++i)
