@@ -97,7 +97,7 @@ TEST_CASE("scalars: derivatives at infinities and kinks") {
         CHECK(tg::gradient([](auto v) { return softsign(v); })(x) <= 1e-6);
         CHECK(tg::gradient([](auto v) { return asinh(v); })(x) >= 0);
     }
-    CHECK(tg::gradient([](auto v) { return asinh(v); })(1e200) == doctest::Approx(1e-200));
+    CHECK(tg::gradient([](auto v) { return asinh(v); })(1e200) * 1e200 == doctest::Approx(1));
     CHECK(tg::gradient([](auto v) { return asin(v); })(1.0) == inf);
     CHECK(tg::gradient([](auto v) { return acos(v); })(-1.0) == -inf);
     CHECK(tg::gradient([](auto v) { return atanh(v); })(1.0) == inf);
