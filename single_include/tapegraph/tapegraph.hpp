@@ -43105,9 +43105,9 @@ struct simple_rnn_cell {
 
 // ---- tapegraph/ops/recurrent/cpu_recurrence.hpp ----
 
-// ---- tapegraph/cpu/exchange_time.hpp ----
+// ---- tapegraph/cpu/round_trip.hpp ----
 
-class exchange_time {
+class round_trip {
 public:
  static double seconds() { return seconds_.load(std::memory_order_relaxed); }
  static void assume(double seconds) {
@@ -43249,12 +43249,12 @@ struct recurrent_matrix {
 
 struct recurrence_division {
  std::size_t bytes;
- double exchange;
+ double round_trip;
 
- static constexpr double bytes_per_second = 1.5e11, exchanges = 3;
+ static constexpr double bytes_per_second = 1.5e11, round_trips = 3;
 
  bool pays(int members) const {
-  return static_cast<double>(bytes) / (2 * members) / bytes_per_second > exchanges * exchange;
+  return static_cast<double>(bytes) / (2 * members) / bytes_per_second > round_trips * round_trip;
  }
 };
 
@@ -43583,7 +43583,7 @@ struct recurrent_workspace {
  recurrent_workspace(workspace_cutter& cut, const recurrent_shape<T>& s, bool backward, int threads) {
   const std::int64_t lanes = recurrent_matrix<T>::most_lanes, states = s.batch * s.units;
   division = {static_cast<std::size_t>(Cell::gates * recurrent_matrix<T>::elements(s.units, s.units)) * sizeof(T),
-     exchange_time::seconds()};
+     round_trip::seconds()};
   const bool narrow = threads > 1 && worth_threads(s.template multiply_adds<Cell>()) && division.pays(1) &&
        s.units <= (threads - 1) * std::int64_t{8} * active_tile_kernels<T>().lanes;
   row_vectors = s.batch > 1 ? 0 : narrow ? 2 : 4;
@@ -43681,8 +43681,8 @@ void recurrent_forward(const recurrent_shape<T>& s, step_rows<const T> projected
  };
  const std::int64_t width = 2 * gate_matrix(0).lanes();
  recurrence_meetings meetings;
- exchange_time exchange;
- const bool measures = exchange_time::is_due();
+ round_trip meeting_time;
+ const bool measures = round_trip::is_due();
  parallel_team(detail::worth_threads(s.template multiply_adds<Cell>()), [&](int thread, int threads) {
   const recurrence_part part(s.batch, u, group, work.division, thread, threads);
   detail::pack_part(part, width, [&](std::int64_t panel) {
@@ -43738,7 +43738,7 @@ void recurrent_forward(const recurrent_shape<T>& s, step_rows<const T> projected
   };
   for (std::int64_t t = 0; t < s.time; ++t)
    detail::for_phases<Cell>([&](auto phase) { phase_of_step(phase, t); });
-  if (measures) exchange.measure(thread, threads);
+  if (measures) meeting_time.measure(thread, threads);
  });
 }
 
@@ -43764,8 +43764,8 @@ void recurrent_backward(const recurrent_shape<T>& s, const recurrent_gradients<T
  const bool carries = Cell::states == 2 && s.mask != nullptr;
  const std::int64_t width = 2 * work.transposed(s, 0).lanes();
  recurrence_meetings meetings;
- exchange_time exchange;
- const bool measures = exchange_time::is_due();
+ round_trip meeting_time;
+ const bool measures = round_trip::is_due();
  parallel_team(detail::worth_threads(s.template multiply_adds<Cell>()), [&](int thread, int threads) {
   const recurrence_part part(s.batch, u, group, work.division, thread, threads);
   detail::pack_part(part, width, [&](std::int64_t panel) {
@@ -43838,7 +43838,7 @@ void recurrent_backward(const recurrent_shape<T>& s, const recurrent_gradients<T
   for (std::int64_t t = s.time - 1; t >= 0; --t)
    detail::for_phases<Cell>([&](auto phase) { phase_of_step(phase, t); });
   if (g.dh0.data != nullptr) phase_of_step(std::integral_constant<int, 0>{}, -1);
-  if (measures) exchange.measure(thread, threads);
+  if (measures) meeting_time.measure(thread, threads);
  });
 }
 

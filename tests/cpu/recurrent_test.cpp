@@ -95,7 +95,7 @@ void check_threads() {
         for (int threads : {2, 3, 4, 7}) {
             tg::set_thread_count(threads);
             for (double seconds : {1e-9, 1e-4}) { // threads share units wherever they can, or rows alone
-                tg::cpu::exchange_time::assume(seconds);
+                tg::cpu::round_trip::assume(seconds);
                 CHECK(x.run() == alone);
             }
         }
@@ -111,12 +111,12 @@ TEST_CASE_TEMPLATE("recurrent layers: the bits do not depend on the threads", Ce
     check_threads<Cell, double>();
 }
 
-TEST_CASE("recurrences: who shares units depends on what an exchange takes") {
+TEST_CASE("recurrences: who shares units depends on what a round trip takes") {
     using tg::cpu::recurrence_part;
     constexpr std::size_t small = std::size_t{1} << 18,
                           large = std::size_t{1} << 22; // bytes: 128 and 512 units of an LSTM
-    const auto members = [](std::int64_t batch, std::int64_t units, std::size_t bytes, double exchange) {
-        return recurrence_part(batch, units, 64, {bytes, exchange}, 0, 2).members;
+    const auto members = [](std::int64_t batch, std::int64_t units, std::size_t bytes, double round_trip) {
+        return recurrence_part(batch, units, 64, {bytes, round_trip}, 0, 2).members;
     };
     CHECK(members(1, 128, small, 1e-7) == 2); // cores that share a cache
     CHECK(members(1, 128, small, 5e-7) == 1);
@@ -132,25 +132,25 @@ TEST_CASE("recurrences: who shares units depends on what an exchange takes") {
     CHECK(second.last_unit == 128);
 }
 
-TEST_CASE("exchanges between threads are measured by a team, and again when that is old") {
-    using tg::cpu::exchange_time;
+TEST_CASE("what a round trip between threads takes is measured by a team") {
+    using tg::cpu::round_trip;
     const support::settings_guard guard;
     tg::set_thread_count(2);
-    exchange_time::assume(123);
-    CHECK(exchange_time::seconds() == 123);
-    exchange_time time;
+    round_trip::assume(123);
+    CHECK(round_trip::seconds() == 123);
+    round_trip time;
     int threads_of_team = 1;
     tg::cpu::parallel_team(true, [&](int thread, int threads) {
         if (thread == 0) threads_of_team = threads;
         time.measure(thread, threads);
     });
     if (threads_of_team > 1) { // 1e-4: the other one did not run
-        CHECK(exchange_time::seconds() > 0);
-        CHECK(exchange_time::seconds() <= 1e-4);
+        CHECK(round_trip::seconds() > 0);
+        CHECK(round_trip::seconds() <= 1e-4);
     } else {
-        CHECK(exchange_time::seconds() == 123);
+        CHECK(round_trip::seconds() == 123);
     }
-    exchange_time::assume(1e-7);
+    round_trip::assume(1e-7);
 }
 
 TEST_CASE_TEMPLATE("recurrent layers: float is near double, on every instruction set", Cell, tg::cpu::lstm_cell,

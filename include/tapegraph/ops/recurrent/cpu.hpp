@@ -74,7 +74,7 @@ struct recurrent_workspace {
     recurrent_workspace(workspace_cutter& cut, const recurrent_shape<T>& s, bool backward, int threads) {
         const std::int64_t lanes = recurrent_matrix<T>::most_lanes, states = s.batch * s.units;
         division = {static_cast<std::size_t>(Cell::gates * recurrent_matrix<T>::elements(s.units, s.units)) * sizeof(T),
-                    exchange_time::seconds()};
+                    round_trip::seconds()};
         // The sums of a row wait for one another unless there are eight vectors of them. With four each of two threads has some of
         // 128 units, and reading their columns takes longer than that.
         const bool narrow = threads > 1 && worth_threads(s.template multiply_adds<Cell>()) && division.pays(1) &&
@@ -89,7 +89,7 @@ struct recurrent_workspace {
         carried = cut.take<T>(backward && Cell::states == 2 ? states : 0);
         kept = cut.take<T>(Cell::reset_before && !backward ? Cell::kept * states : 0); // from one phase to the next
         zeros = cut.take<T>(s.units);
-        // What a cell keeps may take the products' place, and more. Of one row as much as the widest group takes: how long exchanges
+        // What a cell keeps may take the products' place, and more. Of one row as much as the widest group takes: how long meetings
         // take when a program runs is unknown when it is planned.
         product_row =
             (backward ? 1 : std::max(Cell::gates, Cell::kept)) * std::max(group, s.batch == 1 ? 2 * lanes : 0);
@@ -186,8 +186,8 @@ void recurrent_forward(const recurrent_shape<T>& s, step_rows<const T> projected
     };
     const std::int64_t width = 2 * gate_matrix(0).lanes();
     recurrence_meetings meetings;
-    exchange_time exchange;
-    const bool measures = exchange_time::is_due();
+    round_trip meeting_time;
+    const bool measures = round_trip::is_due();
     parallel_team(detail::worth_threads(s.template multiply_adds<Cell>()), [&](int thread, int threads) {
         const recurrence_part part(s.batch, u, group, work.division, thread, threads);
         detail::pack_part(part, width, [&](std::int64_t panel) {
@@ -243,7 +243,7 @@ void recurrent_forward(const recurrent_shape<T>& s, step_rows<const T> projected
         };
         for (std::int64_t t = 0; t < s.time; ++t)
             detail::for_phases<Cell>([&](auto phase) { phase_of_step(phase, t); });
-        if (measures) exchange.measure(thread, threads);
+        if (measures) meeting_time.measure(thread, threads);
     });
 }
 
@@ -270,8 +270,8 @@ void recurrent_backward(const recurrent_shape<T>& s, const recurrent_gradients<T
     const bool carries = Cell::states == 2 && s.mask != nullptr;
     const std::int64_t width = 2 * work.transposed(s, 0).lanes();
     recurrence_meetings meetings;
-    exchange_time exchange;
-    const bool measures = exchange_time::is_due();
+    round_trip meeting_time;
+    const bool measures = round_trip::is_due();
     parallel_team(detail::worth_threads(s.template multiply_adds<Cell>()), [&](int thread, int threads) {
         const recurrence_part part(s.batch, u, group, work.division, thread, threads);
         detail::pack_part(part, width, [&](std::int64_t panel) {
@@ -344,7 +344,7 @@ void recurrent_backward(const recurrent_shape<T>& s, const recurrent_gradients<T
         for (std::int64_t t = s.time - 1; t >= 0; --t)
             detail::for_phases<Cell>([&](auto phase) { phase_of_step(phase, t); });
         if (g.dh0.data != nullptr) phase_of_step(std::integral_constant<int, 0>{}, -1); // the initial state
-        if (measures) exchange.measure(thread, threads);
+        if (measures) meeting_time.measure(thread, threads);
     });
 }
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <tapegraph/cpu/exchange_time.hpp>
 #include <tapegraph/cpu/gemm_kernel.hpp>
 #include <tapegraph/cpu/parallel.hpp>
+#include <tapegraph/cpu/round_trip.hpp>
 #include <tapegraph/cpu/tasks.hpp>
 
 #include <algorithm>
@@ -119,15 +119,15 @@ struct recurrent_matrix {
 /// What a recurrence knows before its team comes together.
 struct recurrence_division {
     std::size_t bytes; ///< of the packed matrix
-    double exchange;   ///< seconds, exchange_time
+    double round_trip; ///< seconds between two threads
 
     // Measured on an EPYC (Zen 5): a matrix comes from L2 with so many bytes a second, and members that share it need three
-    // exchanges a step. 128 units of an LSTM pay with cores that share a cache; with others, 256.
-    static constexpr double bytes_per_second = 1.5e11, exchanges = 3;
+    // round trips a step. 128 units of an LSTM pay with cores that share a cache; with others, 256.
+    static constexpr double bytes_per_second = 1.5e11, round_trips = 3;
 
     /// Whether `members` that hold a part of the units each save more by reading half as much as they lose by meeting.
     bool pays(int members) const {
-        return static_cast<double>(bytes) / (2 * members) / bytes_per_second > exchanges * exchange;
+        return static_cast<double>(bytes) / (2 * members) / bytes_per_second > round_trips * round_trip;
     }
 };
 

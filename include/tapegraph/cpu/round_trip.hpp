@@ -6,15 +6,15 @@
 #include <algorithm>
 #include <atomic>
 
-/// How long threads of a team need to hear from each other. Between cores that share a cache it is a tenth of a microsecond both
-/// ways, between others half of one and more, and where a thread runs may change from one moment to the next; whether threads that
-/// meet at every step are quicker than one alone depends on it.
+/// What a word from one thread of a team to another and the answer take. Between cores that share a cache it is a tenth of a
+/// microsecond, between others half of one and more, and where a thread runs may change from one moment to the next; whether
+/// threads that meet at every step are quicker than one alone depends on it.
 
 namespace tapegraph::cpu {
 
-class exchange_time {
+class round_trip {
 public:
-    /// Seconds from a word to the answer, as last measured.
+    /// Seconds, as last measured.
     static double seconds() { return seconds_.load(std::memory_order_relaxed); }
     /// Sets what is measured, until the next measurement: for tests.
     static void assume(double seconds) {
