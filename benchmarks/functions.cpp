@@ -21,10 +21,11 @@ namespace cpu = tapegraph::cpu;
 constexpr std::int64_t count = 4096;
 
 template <class Op, tg::dtype Type>
-using loop_of_one = cpu::region_body<tg::region<tg::slots<Type>, tg::results<1>, tg::instruction<Op, Type, 0>>>;
+using loop_of_one =
+    cpu::in_whole_vectors<cpu::region_body<tg::region<tg::slots<Type>, tg::results<1>, tg::instruction<Op, Type, 0>>>>;
 template <class Op, tg::dtype Type>
-using loop_of_two =
-    cpu::region_body<tg::region<tg::slots<Type, Type>, tg::results<2>, tg::instruction<Op, Type, 0, 1>>>;
+using loop_of_two = cpu::in_whole_vectors<
+    cpu::region_body<tg::region<tg::slots<Type, Type>, tg::results<2>, tg::instruction<Op, Type, 0, 1>>>>;
 
 // In no order: neighbours are far apart.
 template <class T>

@@ -4,7 +4,7 @@
     tools/vectorised.py [--compiler g++] [--chains 24] [--seed 1] [--verbose] [more compiler arguments]
 
 Kernels are scalar code that must vectorise at -O2 (docs/design.md); a branch or a struct in the wrong place silently
-makes one ten times slower. For every `struct NAME : map_op<N>` (or predicate_op) of include/tapegraph/ops a region with
+makes one ten times slower. For every `struct NAME : map_op<N>` (or series_op, predicate_op) of include/tapegraph/ops a region with
 that one operation is compiled for AVX2 and AVX-512, in float and double, and the assembly of its loop is looked at.
 So are regions of random chains of operations, whose conditionals meet. Of recurrent layers' cells g++ itself is asked which
 `omp simd` loops it has vectorised. Prints what is not vectorised; exits 1 if there is any. --verbose lists instructions in
@@ -19,7 +19,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-OPERATION = re.compile(r"^struct (\w+)\s*:\s*(map_op|predicate_op)<(\d)>", re.MULTILINE)
+OPERATION = re.compile(r"^struct (\w+)\s*:\s*(map_op|series_op|predicate_op)<(\d)>", re.MULTILINE)
 # Made of libm's fmod, which is exact and scalar.
 SCALAR = {"floor_divide_op", "remainder_op"}
 # Operations on conditions, and those that only exist for other element types.
@@ -42,7 +42,11 @@ def operations():
 
 def source(names):
     lines = ["#include <tapegraph/cpu/region.hpp>", "#include <tapegraph/ops/ops.hpp>", "using namespace tapegraph;",
-             "using namespace tapegraph::detail;"]
+             "using namespace tapegraph::detail;",
+             # Without what stands around a loop (cpu/tile.hpp).
+             "template <class Body> struct loops_of {",
+             "    template <class Isa> TG_INLINE static void run(const cpu::tile* t) { Body::template run<1>(*t); }",
+             "};"]
     for name, operands, conditions, base in names:
         for element in ("f32", "f64"):
             slots = ", ".join(f"dtype::{'boolean' if i < conditions else element}" for i in range(operands))
@@ -51,14 +55,14 @@ def source(names):
             region = (f"region<slots<{slots}>, results<{operands}>, "
                       f"instruction<{name}, dtype::{result}, {arguments}>>")
             for isa in ("avx2", "avx512"):
-                lines.append(f"template void cpu::on<cpu::{isa}>::run<cpu::region_body<{region}>>(const cpu::tile*);")
+                lines.append(f"template void cpu::on<cpu::{isa}>::run<loops_of<cpu::region_body<{region}>>>(const cpu::tile*);")
     return "\n".join(lines) + "\n"
 
 
 def chains(names, count, seed):
     """Regions of two to four operations and selections, each reading the one before: a struct `chainN` each."""
     draw = random.Random(seed)
-    usual = [n for n in names if n[3] == "map_op" and n[2] == 0 and not n[0].startswith("logical")]
+    usual = [n for n in names if n[3] != "predicate_op" and n[2] == 0 and not n[0].startswith("logical")]
     conditional = [n for n in usual if n[0].split("_")[0] in {"maximum", "minimum", "relu", "clip", "abs", "sign", "exp"}]
     lines, described = [], []
     for chain in range(count):
@@ -79,8 +83,8 @@ def chains(names, count, seed):
         # Every other one with all that it computes as its results, at once.
         numbers = [i for i, kind in enumerate(kinds) if kind == element and i >= slots]
         body, wanted = ("merged_region_body", numbers) if chain % 2 else ("region_body", numbers[-1:])
-        lines.append(f"struct chain{chain}z : cpu::{body}<region<slots<{', '.join(['dtype::' + element] * slots)}>, "
-                     f"results<{', '.join(map(str, wanted))}>, {spelled}>> {{}};")
+        lines.append(f"struct chain{chain}z : loops_of<cpu::{body}<region<slots<{', '.join(['dtype::' + element] * slots)}>, "
+                     f"results<{', '.join(map(str, wanted))}>, {spelled}>>> {{}};")
         lines.append(f"template void cpu::on<cpu::avx512>::run<chain{chain}z>(const cpu::tile*);")
         described.append(f"{element}, {slots} operands, {len(wanted)} results: " + "; ".join(f"{name} {at}" for name, _, at in steps))
     return "\n".join(lines) + "\n", described

@@ -13045,11 +13045,12 @@ TG_INLINE void keep_first(const std::byte* memory, Word* to, std::int64_t count)
 }
 }
 
-template <class Body, class Region>
+template <class Body>
 struct in_whole_vectors;
 
-template <class Body, dtype... Slots, int... Results, class... Instructions>
-struct in_whole_vectors<Body, region<slots<Slots...>, results<Results...>, Instructions...>> {
+template <template <class> class Loops, dtype... Slots, int... Results, class... Instructions>
+struct in_whole_vectors<Loops<region<slots<Slots...>, results<Results...>, Instructions...>>> {
+ using body = Loops<region<slots<Slots...>, results<Results...>, Instructions...>>;
  using evaluator = machine::evaluator<region<slots<Slots...>, results<Results...>, Instructions...>>;
  template <int Register>
  using word = typename evaluator::template word<Register>;
@@ -13067,7 +13068,7 @@ struct in_whole_vectors<Body, region<slots<Slots...>, results<Results...>, Instr
  template <class Isa>
  TG_INLINE static void run(const tile* t) {
   if constexpr (lanes<Isa> == 1)
-   Body::template run<1>(*t);
+   body::template run<1>(*t);
   else
    run<lanes<Isa>>(*t, std::make_integer_sequence<int, int(sizeof...(Slots))>{},
        std::make_integer_sequence<int, int(sizeof...(Results))>{});
@@ -13080,7 +13081,7 @@ private:
   alignas(64) std::byte in[sizeof...(S) + 1][Lanes * 8], out[sizeof...(R)][Lanes * 8];
   tile end;
   for (const tile* part = &t;; part = &end) {
-   Body::template run<Lanes>(*part);
+   body::template run<Lanes>(*part);
    if (rest == 0) return;
    if (part == &end) break;
    ((end.in[S] = detail::beside_copies<Lanes>(static_cast<const machine::word_t<Slots>*>(t.in[S]) + whole,
@@ -13176,12 +13177,12 @@ struct merged_region_body<region<slots<Slots...>, results<Results...>, Instructi
 
 template <class Region>
 void evaluate_tile(const tile& t) {
- dispatch<in_whole_vectors<region_body<Region>, Region>>(&t);
+ dispatch<in_whole_vectors<region_body<Region>>>(&t);
 }
 
 template <class Region>
 void evaluate_merged_tile(const tile& t) {
- dispatch<in_whole_vectors<merged_region_body<Region>, Region>>(&t);
+ dispatch<in_whole_vectors<merged_region_body<Region>>>(&t);
 }
 
 namespace detail {

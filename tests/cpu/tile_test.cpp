@@ -112,8 +112,7 @@ using divided =
 using sum = region<slots<f64, f64>, results<2>, instruction<add_op, f64, 0, 1>>;
 
 template <class Region>
-constexpr bool by_whole_vectors =
-    cpu::in_whole_vectors<cpu::region_body<Region>, Region>::template lanes<cpu::avx512> > 1;
+constexpr bool by_whole_vectors = cpu::in_whole_vectors<cpu::region_body<Region>>::template lanes<cpu::avx512> > 1;
 static_assert(by_whole_vectors<gate> && by_whole_vectors<gate_in_float> && by_whole_vectors<chosen> &&
               by_whole_vectors<halves> && by_whole_vectors<divided> && !by_whole_vectors<sum>);
 

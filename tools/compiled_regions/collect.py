@@ -19,8 +19,8 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 HEADER = ROOT / "include/tapegraph/eager/compiled_regions.hpp"
 TYPES = ["f32", "f64", "f16", "bf16", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "boolean"]
-SYMBOL = re.compile(r" void tapegraph::cpu::on<tapegraph::cpu::baseline>::run<tapegraph::cpu::(merged_|)region_body<"
-                    r"(tapegraph::region<.*?>) *>, tapegraph::cpu::tile const\*>")
+SYMBOL = re.compile(r" void tapegraph::cpu::on<tapegraph::cpu::baseline>::run<tapegraph::cpu::in_whole_vectors<"
+                    r"tapegraph::cpu::(merged_|)region_body<(tapegraph::region<.*?>) *> *>, tapegraph::cpu::tile const\*>")
 
 BEGIN = """#pragma once
 

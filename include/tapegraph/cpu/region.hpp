@@ -97,13 +97,13 @@ struct merged_region_body<region<slots<Slots...>, results<Results...>, Instructi
 /// Evaluates a region over one tile with the active instruction set.
 template <class Region>
 void evaluate_tile(const tile& t) {
-    dispatch<in_whole_vectors<region_body<Region>, Region>>(&t);
+    dispatch<in_whole_vectors<region_body<Region>>>(&t);
 }
 
 /// The same for a merged region, none of whose results is null.
 template <class Region>
 void evaluate_merged_tile(const tile& t) {
-    dispatch<in_whole_vectors<merged_region_body<Region>, Region>>(&t);
+    dispatch<in_whole_vectors<merged_region_body<Region>>>(&t);
 }
 
 } // namespace tapegraph::cpu

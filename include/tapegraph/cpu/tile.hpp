@@ -54,11 +54,12 @@ TG_INLINE void keep_first(const std::byte* memory, Word* to, std::int64_t count)
 
 /// Runs `Body::run<Lanes>(tile)`, which leaves out what fills no vector of `Lanes` elements, over a whole tile; where that does not pay
 /// `Body::run<1>`, which leaves out nothing.
-template <class Body, class Region>
+template <class Body>
 struct in_whole_vectors;
 
-template <class Body, dtype... Slots, int... Results, class... Instructions>
-struct in_whole_vectors<Body, region<slots<Slots...>, results<Results...>, Instructions...>> {
+template <template <class> class Loops, dtype... Slots, int... Results, class... Instructions>
+struct in_whole_vectors<Loops<region<slots<Slots...>, results<Results...>, Instructions...>>> {
+    using body = Loops<region<slots<Slots...>, results<Results...>, Instructions...>>;
     using evaluator = machine::evaluator<region<slots<Slots...>, results<Results...>, Instructions...>>;
     template <int Register>
     using word = typename evaluator::template word<Register>;
@@ -78,7 +79,7 @@ struct in_whole_vectors<Body, region<slots<Slots...>, results<Results...>, Instr
     template <class Isa>
     TG_INLINE static void run(const tile* t) {
         if constexpr (lanes<Isa> == 1)
-            Body::template run<1>(*t);
+            body::template run<1>(*t);
         else
             run<lanes<Isa>>(*t, std::make_integer_sequence<int, int(sizeof...(Slots))>{},
                             std::make_integer_sequence<int, int(sizeof...(Results))>{});
@@ -91,7 +92,7 @@ private:
         alignas(64) std::byte in[sizeof...(S) + 1][Lanes * 8], out[sizeof...(R)][Lanes * 8];
         tile end;
         for (const tile* part = &t;; part = &end) { // the body stands here once
-            Body::template run<Lanes>(*part);
+            body::template run<Lanes>(*part);
             if (rest == 0) return;
             if (part == &end) break;
             ((end.in[S] = detail::beside_copies<Lanes>(static_cast<const machine::word_t<Slots>*>(t.in[S]) + whole,
