@@ -116,6 +116,8 @@ TEST_CASE("triplets are those that loops over all of them choose") {
     CHECK(tg::triplet_semi_hard{}(tg::tensor<double>{{0}, {1}, {-1}, {3}}, labels{0, 0, 1, 1}).item() == 1.25);
     CHECK(tg::triplet_hard{}(x, labels{1, 1, 1, 1, 1}).item() == 0);
     CHECK(tg::triplet_hard{}(tg::zeros<double>({1, 2}), labels{3}).item() == 0);
+    // Equal embeddings are no distance apart: 0 + 1 - 1.
+    CHECK(tg::triplet_hard{}(tg::tensor<double>{{0}, {0}, {1}, {1}}, labels{0, 0, 1, 1}).item() == 0);
     const auto [loss, slope] = value_and_gradient(tg::triplet_hard{}, tg::zeros<double>({4, 2}), labels{0, 0, 1, 1});
     CHECK(loss.item() == 1);
     for (const double v : slope.values()) CHECK(v == 0);

@@ -215,6 +215,14 @@ TEST_CASE("metrics at their ends") {
     tg::metric_accumulator<tg::sparse_top_k_categorical_accuracy<1>> first;
     first.update(tg::tensor<double>{{1, 1, 0}, {nan, 2, 1}}, tg::tensor<std::int32_t>{1, 0});
     CHECK(first.result() == 0.5);
+    // A class that is neither label nor prediction is not one of the mean.
+    tg::metric_accumulator<tg::mean_io_u<3>> overlaps;
+    overlaps.update(tg::tensor<double>{{1, 0, 0}, {0, 1, 0}}, tg::tensor<std::int32_t>{0, 1});
+    CHECK(overlaps.result() == 1);
+    // No output above the threshold is no prediction, though one of them is the largest.
+    tg::metric_accumulator<tg::fbeta_score> none;
+    none.update(tg::tensor<double>{{0.4, 0.3}}, tg::tensor<double>{{1, 0}});
+    CHECK(none.result() == 0);
     // A sequence [batch, time, classes] with padding, and weights of its records.
     tg::metric_accumulator<tg::perplexity> perplexity;
     perplexity.update(tg::zeros<double>({2, 2, 4}), tg::tensor<std::int32_t>{{1, -1}, {2, 3}},
