@@ -162,6 +162,7 @@ TEST_CASE("ctc at its ends: large logits, time too short, labels that are none")
 
     CHECK(support::contains(message_of<tg::range_error>([&] { tg::ctc{}(two, table(1, {1, 3})); }), "index 3"));
     CHECK(support::contains(message_of<tg::range_error>([&] { tg::ctc{}(two, table(1, {-1, 1})); }), "index -2"));
+    CHECK(support::contains(message_of<tg::range_error>([&] { tg::ctc{}(two, table(1, {0, 1})); }), "index -2"));
     CHECK(support::contains(message_of<tg::range_error>([&] { tg::ctc{}(two, table(1, {1, -7})); }), "index -7"));
 }
 
