@@ -5,6 +5,7 @@
 #   find_package(tapegraph REQUIRED COMPONENTS cuda)
 #   add_executable(mine main.cpp)
 #   tapegraph_cuda_sources(mine)
+#   target_link_libraries(mine PRIVATE tapegraph::cuda_kernels)   # optional, COMPONENTS kernels cuda: kernels compiled once
 #
 # Needs: the language CUDA enabled; TAPEGRAPH_CUDA_INCLUDE_DIR, where tapegraph/cuda/ lies.
 
@@ -69,6 +70,29 @@ if(NOT TARGET tapegraph::cuda)
     add_library(tapegraph::cuda INTERFACE IMPORTED GLOBAL)
     target_link_libraries(tapegraph::cuda INTERFACE
         tapegraph::cuda_headers $<TARGET_OBJECTS:tapegraph_cuda_library>)
+
+    # tapegraph::cuda_kernels: tapegraph::kernels and its device's half (cuda/component.cuh), compiled for
+    # CMAKE_CUDA_ARCHITECTURES once per build, when something links it.
+    if(TARGET tapegraph::kernels)
+        set(tapegraph_cuda_parts convolution movement ordering pooling recurrent reduction)
+        set(tapegraph_cuda_part_sources "")
+        foreach(part IN LISTS tapegraph_cuda_parts)
+            set(text "#include <tapegraph/tapegraph.hpp>\n")
+            if(part STREQUAL "recurrent") # the library's cells, then what runs them
+                set(text "#include <tapegraph/ops/recurrent/layers_kernel.hpp>\n\n#include <tapegraph/nn/layers/recurrent.hpp>\n")
+            endif()
+            set(source "${CMAKE_CURRENT_BINARY_DIR}/tapegraph_cuda_kernels/${part}.cu")
+            file(CONFIGURE OUTPUT "${source}" CONTENT "${text}" @ONLY)
+            set_source_files_properties("${source}" PROPERTIES COMPILE_DEFINITIONS TG_CUDA_PART=${part})
+            list(APPEND tapegraph_cuda_part_sources "${source}")
+        endforeach()
+        add_library(tapegraph_cuda_kernels STATIC EXCLUDE_FROM_ALL ${tapegraph_cuda_part_sources})
+        set_target_properties(tapegraph_cuda_kernels PROPERTIES POSITION_INDEPENDENT_CODE ON)
+        target_link_libraries(tapegraph_cuda_kernels PUBLIC tapegraph::kernels tapegraph::cuda)
+        target_compile_definitions(tapegraph_cuda_kernels PRIVATE TG_CUDA_COMPONENT=2
+            INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:TG_CUDA_COMPONENT=1>)
+        add_library(tapegraph::cuda_kernels ALIAS tapegraph_cuda_kernels)
+    endif()
 endif()
 
 # Compiles a target's .cpp files with nvcc, so that the models in them run on GPUs, and links tapegraph::cuda. Another

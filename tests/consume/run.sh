@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds and runs one consumer: run.sh KIND SOURCE BUILD, where KIND is
-#   find_package | kernels | compilation | cuda | mpi | add_subdirectory | fetch_content    a project
+#   find_package | kernels | compilation | cuda | cuda_kernels | mpi | add_subdirectory | fetch_content    a project
 #   single_header | single_header_readme | single_header_lstm              main.cpp, README.md's first program, lstm.cpp
 # ctest sets CMAKE, GENERATOR, COMPILER, LAUNCHER and VERSION.
 set -euo pipefail
@@ -45,11 +45,11 @@ else
     arguments=(-S "$here/$kind" -B "$work/build" -G "$GENERATOR" -DCMAKE_BUILD_TYPE=Release
         "-DCMAKE_CXX_FLAGS_RELEASE=-O1" "-DCMAKE_CXX_COMPILER=$COMPILER" "-DTAPEGRAPH_SOURCE=$source")
     if [ -n "$LAUNCHER" ]; then arguments+=("-DCMAKE_CXX_COMPILER_LAUNCHER=$LAUNCHER"); fi
-    if [ "$kind" = cuda ]; then
+    if [[ $kind = cuda* ]]; then
         arguments+=("-DCMAKE_CUDA_COMPILER=$CUDA_COMPILER" -DCMAKE_CUDA_ARCHITECTURES=80-virtual)
         if [ -n "$LAUNCHER" ]; then arguments+=("-DCMAKE_CUDA_COMPILER_LAUNCHER=$LAUNCHER"); fi
     fi
-    if [ "$kind" = kernels ]; then # the component has to be built to be installed: for one instruction set, which is quicker
+    if [[ $kind = *kernels ]]; then # the component has to be built to be installed: for one instruction set, which is quicker
         "$CMAKE" -S "$source" -B "$work/library" -G "$GENERATOR" -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_COMPILER=$COMPILER" \
             "-DCMAKE_CXX_COMPILER_LAUNCHER=$LAUNCHER" -DTAPEGRAPH_KERNELS=ON -DTAPEGRAPH_KERNELS_INSTRUCTION_SETS=1 \
             -DTAPEGRAPH_CUDA=OFF -DTAPEGRAPH_BUILD_TESTS=OFF -DTAPEGRAPH_BUILD_EXAMPLES=OFF -DTAPEGRAPH_BUILD_BENCHMARKS=OFF
@@ -64,6 +64,13 @@ else
     "$CMAKE" "${arguments[@]}"
     "$CMAKE" --build "$work/build"
     cp "$work/build/consumer" "$work/consumer"
+    if [ "$kind" = cuda_kernels ]; then # the program has none of what it took from there
+        nm -C "$work"/build/CMakeFiles/consumer.dir/models.cpp.o > "$work/names"
+        for name in convolution_bias_op max_pool matmul softmax argsort gather 'recurrent_forward<tapegraph::cpu::lstm_cell'; do
+            grep -q "$name" "$work/names" || { echo "models.cpp does not have $name" >&2; exit 1; }
+        done
+        if grep -E "cuda::kernels::(implicit_gemm|tensor_gemm|few_channels|pool|softmax|step_gemm|recurrent_[a-z]+_resident)" "$work/names"; then exit 1; fi
+    fi
     if [ "$kind" = kernels ]; then
         "$work/build/mixture"
         if LC_ALL=C "$CMAKE" --build "$work/build" --target refused > "$work/log" 2>&1; then

@@ -21,6 +21,8 @@
 #include <tapegraph/cuda/ops/ordering/sort.cuh>
 #include <tapegraph/cuda/widened.cuh>
 
+#include <tapegraph/cuda/component.cuh> // behind all definitions
+
 /// What runtime/kernel.hpp asks a backend for: the CUDA side of every operation.
 
 namespace tapegraph::cuda {
@@ -41,7 +43,9 @@ struct backend {
     }
     template <class Op, class Region, class T>
     static constexpr runtime::kernel_functions reduction() {
-        if constexpr (requires { sizeof(reduction_kernel<Op, Region, T>); })
+        if constexpr (runtime::is_one_of<T>(compiled_reductions<Op>) && runtime::reads_in_place<Region>)
+            return {&compiled_reduction<Op, T>::run, &compiled_reduction<Op, T>::workspace};
+        else if constexpr (requires { sizeof(reduction_kernel<Op, Region, T>); })
             return {&reduction_kernel<Op, Region, T>::run, &reduction_kernel<Op, Region, T>::workspace};
         return {};
     }

@@ -30,14 +30,42 @@ struct reduction_kernel;
 template <class Op>
 struct widened_kernel;
 
+/// An operation's functions, from their definitions.
 template <class Op, class T>
-constexpr runtime::kernel_functions kernel_for() {
+constexpr runtime::kernel_functions defined_kernel() {
     if constexpr (storage_type<T> && !runtime::takes_storage_types<Op>)
         return {&widened_kernel<Op>::run, &widened_kernel<Op>::workspace};
     else if constexpr (requires { &kernel<Op, T>::workspace; })
         return {&kernel<Op, T>::run, &kernel<Op, T>::workspace};
     else
         return {&kernel<Op, T>::run, &runtime::no_workspace};
+}
+
+/// The element types for which the component (cuda/component.cuh) holds an operation's functions; none without it.
+template <class Op>
+inline constexpr runtime::element_types<> compiled_types;
+
+/// An operation's functions in the component.
+template <class Op, class T>
+struct compiled_kernel {
+    static void run(const kernel_call& call);
+    static std::size_t workspace(const kernel_call& call);
+};
+/// The same of reductions of tensors in memory, with the domain of the call.
+template <class Op>
+inline constexpr runtime::element_types<> compiled_reductions;
+template <class Op, class T>
+struct compiled_reduction {
+    static void run(const kernel_call& call);
+    static std::size_t workspace(const kernel_call& call);
+};
+
+template <class Op, class T>
+constexpr runtime::kernel_functions kernel_for() {
+    if constexpr (runtime::is_one_of<T>(compiled_types<Op>))
+        return {&compiled_kernel<Op, T>::run, &compiled_kernel<Op, T>::workspace};
+    else
+        return defined_kernel<Op, T>();
 }
 
 namespace detail {

@@ -3,6 +3,7 @@
 #include <tapegraph/cuda/context.hpp>
 #include <tapegraph/cuda/kernel.cuh>
 #include <tapegraph/cuda/kernels/recurrent_rows.cuh>
+#include <tapegraph/cuda/ops/recurrent/compiled_recurrences.cuh>
 #include <tapegraph/cuda/ops/recurrent/recurrence.cuh>
 #include <tapegraph/ops/recurrent/kernel.hpp>
 
