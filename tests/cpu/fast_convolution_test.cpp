@@ -1,5 +1,6 @@
 #include <tapegraph/fast_convolution.hpp>
 #include <tapegraph/ops/convolution/cpu.hpp>
+#include <tapegraph/ops/convolution/kernel.hpp>
 #include <tapegraph/ops/pooling/cpu.hpp>
 
 #include <support/poisoned.hpp>
@@ -183,6 +184,7 @@ TEST_CASE("fast convolution: all passes near direct sums in double, the same bit
     check({2, 16, 16, 32, 3, 3, 18, 18, 32, 1, 1, 2, 2}); // padded by all but one of a kernel
     check({1, 14, 18, 40, 5, 5, 13, 14, 36, 1, 1, 0, 3}); // more on one side than on the other
     check({1, 4, 61, 32, 3, 3, 4, 61, 32, 1, 1, 1, 1});   // one row of tiles
+    check(valid(13, 10, 10, 33, 3, 41));                  // four tiles an image
 }
 
 TEST_CASE("fast convolution: who names an algorithm has it where it does not pay") {
@@ -245,6 +247,19 @@ TEST_CASE("fast convolution: an image's results do not depend on the others of i
     }
 }
 
+TEST_CASE("fast convolution: memory that is planned for a batch does for smaller ones, which may be direct") {
+    for (const auto pass :
+         {convolution_pass::forward, convolution_pass::input_gradient, convolution_pass::filter_gradient})
+        for (const geometry& of : {same(8, 8, 8, 32, 3, 32), valid(40, 8, 8, 300, 5, 200), same(9, 4, 16, 40, 5, 33)}) {
+            const auto bytes = [&](std::int64_t batch) {
+                geometry g = of;
+                g.batch = batch;
+                return tapegraph::runtime::detail::convolution_workspace<float>(g, pass);
+            };
+            for (std::int64_t batch = 0; batch < of.batch; ++batch) CHECK(bytes(batch) <= bytes(batch + 1));
+        }
+}
+
 TEST_CASE("fast convolution: no images, a NaN, and shapes that stay direct") {
     geometry g = resolved(same(0, 16, 16, 32, 3, 32));
     const std::vector<float> nothing;
@@ -276,6 +291,15 @@ TEST_CASE("fast convolution: no images, a NaN, and shapes that stay direct") {
     CHECK(!taken([](geometry& of) { of.out_channels = 3; }));
     CHECK(!taken([](geometry& of) { of.pad_left = 3; }));
     CHECK(!taken([](geometry& of) { of.out_height = 12; })); // 12 tiles
+
+    const auto small = [](std::int64_t batch, std::int64_t outputs) {
+        return resolved(same(batch, outputs, outputs, 32, 3, 32)).algorithm == convolution_algorithm::winograd;
+    };
+    CHECK(small(8, 8)); // 32 tiles in the batch
+    CHECK(!small(7, 8));
+    CHECK(small(32, 4));
+    CHECK(!small(64, 3)); // a tile for 9 outputs
+    CHECK(!small(64, 5)); // four for 25
 
     const auto along = [](const geometry& of) { return resolved(of).algorithm == convolution_algorithm::fourier; };
     CHECK(along(line(1, 140, 64, 20, 121, 64)));

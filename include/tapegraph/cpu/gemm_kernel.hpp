@@ -39,6 +39,9 @@ struct tile_job {
     bool accumulate;              // rows are updated in order, so rows of c may overlap each other shifted
     const T* bias = nullptr;      // [columns], added at the end
     bool relu = false;
+    // What the next call will read, fetched into L2 meanwhile: b so many elements further on, and k elements a row from here.
+    std::int64_t b_ahead = 0;
+    const T* a_ahead = nullptr;
 };
 
 namespace detail {
@@ -91,6 +94,10 @@ struct tile {
         const tile_walk walk = job.walk;
         const std::int64_t row = job.a_row;
         const T* b = job.b;
+        const std::int64_t b_ahead = job.b_ahead;
+        // Where nothing is wanted, the same line again: an address that is not mapped would be looked up each time.
+        const T* a_ahead = job.a_ahead != nullptr ? job.a_ahead : job.a;
+        const std::int64_t a_ahead_step = job.a_ahead != nullptr ? Rows : 0;
         const std::int64_t b_inner = walk.b_inner != 0 ? walk.b_inner : Vectors * v::lanes;
         // The sums take long enough to bring c in.
         for (int r = 0; r < Rows; ++r) {
@@ -101,6 +108,10 @@ struct tile {
             for (std::int64_t m = 0; m < walk.middle; ++m) {
                 const T* a = job.a + o * walk.a_outer + m * walk.a_middle;
                 for (std::int64_t i = 0; i < walk.inner; ++i) {
+                    __builtin_prefetch(b + b_ahead, 0, 2);
+                    if constexpr (Vectors * sizeof(type) > 64) __builtin_prefetch(b + b_ahead + v::lanes, 0, 2);
+                    __builtin_prefetch(a_ahead, 0, 2);
+                    a_ahead += a_ahead_step;
                     step(c, a, row, b, std::make_integer_sequence<int, Rows>{},
                          std::make_integer_sequence<int, Vectors>{});
                     a += walk.a_inner;

@@ -48,8 +48,8 @@ struct fast_forward_scratch {
         : filters(keeps ? nullptr
                         : cut.take<float>(plan.products * (turned ? plan.turned_stride() : plan.filter_stride()))),
           channels(nullptr),
-          results(cut.take<float>(threads * plan.result_block())),
-          block(plan.channel_block(turned ? plan.out_row : plan.in_row)) {
+          results(cut.take<float>(threads * plan.products * plan.result_stride())),
+          block(plan.products * plan.channel_stride(turned ? plan.out_row : plan.in_row)) {
         channels = cut.take<float>(threads * block);
     }
 };
@@ -65,11 +65,14 @@ inline void multiply_panel(const fast_plan& plan, const tile_kernels<float>& ker
     job.a_row = row;
     job.c_row = job.columns = width;
     for (std::int64_t p = 0; p < plan.products; ++p) {
+        const bool more = p + 1 < plan.products;
         job.b = u + p * stride + layout.offset(panel, depth);
-        const float* const a = v + p * plan.block * row;
-        float* const c = results + p * plan.block * width;
+        job.b_ahead = more ? stride : 0;
+        const float* const a = v + p * plan.channel_stride(row);
+        float* const c = results + p * plan.result_stride();
         for_tiles(tiles, kernels.rows, [&](std::int64_t first, std::int64_t count) {
             job.a = a + first * row;
+            job.a_ahead = job.a + (more ? plan.channel_stride(row) : 0);
             job.c = c + first * width;
             run[count - 1](job);
         });
@@ -114,8 +117,8 @@ TG_DEFINITION void fast_forward(const convolution_geometry& given, const float* 
         const std::int64_t share = task % shares, first = task / shares * fast_plan::block_tiles;
         const std::int64_t last = std::min(plan.tiles, first + fast_plan::block_tiles);
         float* const v = scratch.channels + thread * scratch.block;
-        float* const results = scratch.results + thread * plan.result_block();
-        transform<input_transform>(plan, input_job{g, &plan, x, v, first, last, plan.block * plan.in_row});
+        float* const results = scratch.results + thread * plan.products * plan.result_stride();
+        transform<input_transform>(plan, input_job{g, &plan, x, v, first, last, plan.channel_stride(plan.in_row)});
         for (std::int64_t panel = panels * share / shares; panel < panels * (share + 1) / shares; ++panel) {
             multiply_panel(plan, kernels, v, plan.in_row, u, stride, plan.filters, g.in_channels, panel, last - first,
                            results);
@@ -147,12 +150,13 @@ TG_DEFINITION void fast_input_gradient(const convolution_geometry& given, const 
                  at += g.in_channels) // the last pixel may have fewer phases
                 std::fill_n(dx + i * plan.image + at, std::min(channels, plan.image - at), 0.0f);
         float* const v = scratch.channels + thread * scratch.block;
-        float* const results = scratch.results + thread * plan.result_block();
+        float* const results = scratch.results + thread * plan.products * plan.result_stride();
         // Neighbouring tiles add to the same pixels, always in this order.
         const std::int64_t end = (image + images) * each;
         for (std::int64_t first = image * each; first < end; first += plan.block) {
             const std::int64_t last = std::min(end, first + plan.block);
-            transform<gradient_transform>(plan, gradient_job{g, &plan, dy, v, first, last, first, plan.block, false});
+            transform<gradient_transform>(plan, gradient_job{g, &plan, dy, v, first, last, first, plan.block,
+                                                             plan.channel_stride(plan.out_row), false});
             for (std::int64_t panel = from; panel < to; ++panel) {
                 multiply_panel(plan, kernels, v, plan.out_row, scratch.filters, stride, plan.turned, g.out_channels,
                                panel, last - first, results);
@@ -168,8 +172,8 @@ struct fast_filter_scratch {
     float *inputs, *gradients, *sums;
 
     fast_filter_scratch(workspace_cutter& cut, const fast_plan& plan)
-        : inputs(cut.take<float>(plan.input_group())),
-          gradients(cut.take<float>(plan.gradient_group())),
+        : inputs(cut.take<float>(plan.products * plan.input_stride())),
+          gradients(cut.take<float>(plan.products * plan.gradient_stride())),
           sums(cut.take<float>(plan.products * plan.filter_stride())) {}
 };
 
@@ -191,9 +195,9 @@ TG_DEFINITION void fast_filter_gradient(const convolution_geometry& given, const
         for_tasks(divide_up(end - begin, part), true, [&](std::int64_t task, int) {
             const std::int64_t first = begin + task * part, last = std::min(end, first + part);
             transform<input_transform>(plan, input_job{g, &plan, x, scratch.inputs + (first - begin) * plan.in_row,
-                                                       first, last, plan.group * plan.in_row});
-            transform<gradient_transform>(
-                plan, gradient_job{g, &plan, dy, scratch.gradients, first, last, begin, plan.group, true});
+                                                       first, last, plan.input_stride()});
+            transform<gradient_transform>(plan, gradient_job{g, &plan, dy, scratch.gradients, first, last, begin,
+                                                             plan.group, plan.gradient_stride(), true});
         });
         for_tasks(plan.products, true, [&](std::int64_t p, int) {
             tile_job<float> job{};
@@ -201,12 +205,11 @@ TG_DEFINITION void fast_filter_gradient(const convolution_geometry& given, const
             job.walk.a_inner = plan.in_row;
             job.a_row = 1;
             job.accumulate = begin > 0;
-            const float* const a = scratch.inputs + p * plan.group * plan.in_row;
+            const float* const a = scratch.inputs + p * plan.input_stride();
             for (std::int64_t panel = 0; panel < panels; ++panel) {
                 const std::int64_t width = plan.filters.width(panel);
                 const auto& run = kernels.run[plan.filters.vectors(panel) - 1];
-                job.b =
-                    scratch.gradients + p * plan.group * plan.filters.size(1) + plan.filters.offset(panel, plan.group);
+                job.b = scratch.gradients + p * plan.gradient_stride() + plan.filters.offset(panel, plan.group);
                 job.c_row = job.columns = width;
                 float* const c = scratch.sums + p * stride + plan.filters.offset(panel, g.in_channels);
                 for_tiles(g.in_channels, kernels.rows, [&](std::int64_t first, std::int64_t count) {

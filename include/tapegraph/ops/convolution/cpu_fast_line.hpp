@@ -142,7 +142,6 @@ struct gradient_transform<0> {
         using v = vector<float, Isa::vector_bytes>;
         const fast_plan& plan = *job->plan;
         const panel_layout& layout = plan.filters;
-        const std::int64_t product_stride = job->size * (job->in_panels ? layout.size(1) : plan.out_row);
         line_numbers<v> numbers(plan.transform);
         for (std::int64_t tile = job->first; tile < job->last; ++tile) {
             const fast_tile at(plan, tile);
@@ -157,7 +156,7 @@ struct gradient_transform<0> {
                 numbers.store_outputs_back(job->w + (job->in_panels ? layout.offset(panel, job->size) +
                                                                           row * layout.width(panel) + c % (2 * v::lanes)
                                                                     : row * plan.out_row + c),
-                                           product_stride);
+                                           job->product_stride);
             }
         }
     }
@@ -218,7 +217,7 @@ struct output_transform<0> {
             const std::int64_t count = std::min(plan.outputs, plan.g.out_width - at.column);
             for (std::int64_t n = 0; n < width; n += v::lanes) {
                 const std::int64_t channel = first_channel + n, left = plan.g.out_channels - channel;
-                numbers.load_outputs(job->results + (tile - job->first) * width + n, plan.block * width);
+                numbers.load_outputs(job->results + (tile - job->first) * width + n, plan.result_stride());
                 numbers.backward();
                 if (job->epilogue.bias != nullptr) load_channels<v>(bias, job->epilogue.bias + channel, left);
                 float* const to = job->y + (at.image * plan.g.out_width + at.column) * plan.g.out_channels + channel;
@@ -246,7 +245,7 @@ struct input_gradient_transform<0> {
             const std::int64_t pixel = at.column - plan.g.pad_left;
             for (std::int64_t n = 0; n < width; n += v::lanes) {
                 const std::int64_t channel = first_channel + n;
-                numbers.load_inputs_back(job->results + (tile - job->first) * width + n, plan.block * width);
+                numbers.load_inputs_back(job->results + (tile - job->first) * width + n, plan.result_stride());
                 numbers.backward();
                 // Those past the last output's inputs are zeros, and roundings of zeros.
                 for (int i = 0; i < plan.outputs + plan.g.kernel_width - 1; ++i) {

@@ -19,12 +19,17 @@ inline bool winograd_can(const convolution_geometry& g) {
            g.pad_top < g.kernel_height && g.pad_left < g.kernel_width && g.in_height > 0 && g.in_width > 0 &&
            g.out_height > 0 && g.out_width > 0 && g.in_channels > 0 && g.out_channels > 0;
 }
-/// Between enough channels and with enough outputs for the transforms to pay at any batch: what the batch decided, a batch of another
-/// size would round otherwise.
+/// Between enough channels and with enough outputs for the transforms to pay at any batch. Of smaller images, whose tiles are well
+/// filled, the batch must bring enough tiles to pay for the filters' transforms, so that an image's results are rounded otherwise
+/// in a small batch than in a large one.
 inline bool winograd_pays(const convolution_geometry& g) {
-    constexpr std::int64_t fewest_channels = 32, fewest_tiles = 16;
-    return g.in_channels >= fewest_channels && g.out_channels >= fewest_channels &&
-           divide_up(g.out_height, fast_outputs) * divide_up(g.out_width, fast_outputs) >= fewest_tiles;
+    constexpr std::int64_t fewest_channels = 32, fewest_tiles = 16, fewest_of_batch = 32, least_gain = 3;
+    if (g.in_channels < fewest_channels || g.out_channels < fewest_channels) return false;
+    const std::int64_t tiles = divide_up(g.out_height, fast_outputs) * divide_up(g.out_width, fast_outputs);
+    if (tiles >= fewest_tiles) return true;
+    const std::int64_t side = fast_outputs + g.kernel_width - 1, made = tiles * side * side;
+    const std::int64_t direct = g.out_height * g.out_width * g.kernel_height * g.kernel_width;
+    return tiles * g.batch >= fewest_of_batch && direct >= least_gain * made;
 }
 
 /// A long kernel along one dimension, by real Fourier transforms of overlapping tiles. A stride becomes channels: `stride` neighbouring
@@ -154,18 +159,20 @@ struct fast_plan {
         in_row = row_of(g.in_channels, lanes);
         out_row = row_of(g.out_channels, lanes);
     }
-    /// Floats of one product's filters, [panel][in channel][columns], a cache line and a half from a round number; and the other way
-    /// round, [panel of in channels][out channel][columns].
-    std::int64_t filter_stride() const { return filters.size(turned.n) + 48; }
-    std::int64_t turned_stride() const { return turned.size(filters.n) + 48; }
-    /// Floats of a block's transformed channels, [product][tile][row], and of a panel's results, [product][tile][columns].
-    std::int64_t channel_block(std::int64_t row) const { return products * block * row; }
-    std::int64_t result_block() const { return products * block * 2 * filters.lanes; }
-    /// Floats of a group's transformed inputs and gradients, [product][panel][tile][columns].
-    std::int64_t input_group() const { return products * group * in_row; }
-    std::int64_t gradient_group() const { return products * group * filters.size(1); }
+    /// Floats from one product's filters to the next's, [panel][in channel][columns]; and the other way round, [panel of in
+    /// channels][out channel][columns].
+    std::int64_t filter_stride() const { return spread(filters.size(turned.n)); }
+    std::int64_t turned_stride() const { return spread(turned.size(filters.n)); }
+    /// Of a block's transformed channels, [tile][row], and of a panel's results, [tile][columns].
+    std::int64_t channel_stride(std::int64_t row) const { return spread(block * row); }
+    std::int64_t result_stride() const { return spread(block * 2 * filters.lanes); }
+    /// Of a group's transformed inputs, [tile][row], and gradients, [panel][tile][columns].
+    std::int64_t input_stride() const { return spread(group * in_row); }
+    std::int64_t gradient_stride() const { return spread(group * filters.size(1)); }
 
 private:
+    // A transform reads or writes all products of a tile: an odd number of cache lines apart they lie in different sets of a cache.
+    static std::int64_t spread(std::int64_t floats) { return (divide_up(floats, 16) | 1) * 16; }
     static std::int64_t row_of(std::int64_t channels, int lanes) {
         const std::int64_t row = panel_layout::padded(channels, lanes);
         return row % 64 == 0 ? row + lanes : row;

@@ -16,6 +16,15 @@ TG_INLINE void load_channels(typename V::type& to, const float* from, std::int64
     else
         V::load_first(to, from, static_cast<int>(left));
 }
+/// The same from channel `c` of a row on, where nobody looks at channels that the row has not: they may be its neighbour's. Rows end at
+/// `end`.
+template <class V>
+TG_INLINE void load_beside(typename V::type& to, const float* row, std::int64_t c, const float* end) {
+    if (row == nullptr)
+        to = typename V::type{};
+    else
+        load_channels<V>(to, row + c, end - row - c);
+}
 template <class V>
 TG_INLINE void store_channels(float* to, const typename V::type& value, std::int64_t left) {
     if (left >= V::lanes)
@@ -53,7 +62,7 @@ struct input_transform {
         using numbers = toom_cook<fast_outputs, Taps>;
         constexpr int side = numbers::products;
         const convolution_geometry& g = job->g;
-        typename v::type in[side * side], out[side * side];
+        const float* const end = job->x + g.batch * job->plan->image;
         const float* pixel[side * side];
         for (std::int64_t tile = job->first; tile < job->last; ++tile) {
             const fast_tile at(*job->plan, tile);
@@ -61,10 +70,13 @@ struct input_transform {
                               at.column - g.pad_left);
             float* const to = job->v + (tile - job->first) * job->plan->in_row;
             for (std::int64_t c = 0; c < g.in_channels; c += v::lanes) {
-                for (int i = 0; i < side * side; ++i)
-                    load_channels<v>(in[i], pixel[i] == nullptr ? nullptr : pixel[i] + c, g.in_channels - c);
-                channel_map<numbers, typename numbers::input, v>::forward_both(in, out);
-                for (int i = 0; i < side * side; ++i) v::store(to + i * job->product_stride + c, out[i]);
+                const auto load = [&](typename v::type & in, int i) __attribute__((always_inline)) {
+                    load_beside<v>(in, pixel[i], c, end);
+                };
+                const auto store = [&](int i, const typename v::type& out) __attribute__((always_inline)) {
+                    v::store(to + i * job->product_stride + c, out);
+                };
+                channel_map<numbers, typename numbers::input, v>::forward_both(load, store);
             }
         }
     }
@@ -77,6 +89,7 @@ struct gradient_job {
     const float* dy;
     float* w;
     std::int64_t first, last, begin, size; ///< tiles, and those of the group or block
+    std::int64_t product_stride;
     bool in_panels;
 };
 template <int Taps>
@@ -85,11 +98,10 @@ struct gradient_transform {
     TG_INLINE static void run(const gradient_job* job) {
         using v = vector<float, Isa::vector_bytes>;
         using numbers = toom_cook<fast_outputs, Taps>;
-        constexpr int side = numbers::products, m = fast_outputs;
+        constexpr int m = fast_outputs;
         const convolution_geometry& g = job->g;
         const panel_layout& layout = job->plan->filters;
-        const std::int64_t product_stride = job->size * (job->in_panels ? layout.size(1) : job->plan->out_row);
-        typename v::type in[m * m], out[side * side];
+        const float* const end = job->dy + g.batch * g.out_height * g.out_width * g.out_channels;
         const float* pixel[m * m];
         for (std::int64_t tile = job->first; tile < job->last; ++tile) {
             const fast_tile at(*job->plan, tile);
@@ -100,10 +112,13 @@ struct gradient_transform {
                     job->w + (job->in_panels ? layout.offset(panel, job->size) +
                                                    (tile - job->begin) * layout.width(panel) + c % (2 * v::lanes)
                                              : (tile - job->begin) * job->plan->out_row + c);
-                for (int i = 0; i < m * m; ++i)
-                    load_channels<v>(in[i], pixel[i] == nullptr ? nullptr : pixel[i] + c, g.out_channels - c);
-                channel_map<numbers, typename numbers::output, v>::forward_both(in, out);
-                for (int i = 0; i < side * side; ++i) v::store(to + i * product_stride, out[i]);
+                const auto load = [&](typename v::type & in, int i) __attribute__((always_inline)) {
+                    load_beside<v>(in, pixel[i], c, end);
+                };
+                const auto store = [&](int i, const typename v::type& out) __attribute__((always_inline)) {
+                    v::store(to + i * job->product_stride, out);
+                };
+                channel_map<numbers, typename numbers::output, v>::forward_both(load, store);
             }
         }
     }
@@ -126,11 +141,11 @@ struct filter_transform {
     TG_INLINE static void run(const filter_job* job) {
         using v = vector<float, Isa::vector_bytes>;
         using numbers = toom_cook<fast_outputs, Taps>;
-        constexpr int side = numbers::products, taps = Taps * Taps;
+        constexpr int taps = Taps * Taps;
         const panel_layout& layout = job->turned ? job->plan->turned : job->plan->filters;
         const std::int64_t depth = job->turned ? job->g.out_channels : job->g.in_channels;
         const std::int64_t in_channels = job->g.in_channels, out_channels = job->g.out_channels;
-        typename v::type in[taps], out[side * side];
+        const float* const end = job->w + taps * in_channels * out_channels;
         alignas(64) float turned[taps][filter_job::most][v::lanes] = {};
         for (std::int64_t n = 0; n < layout.n; n += v::lanes) {
             const std::int64_t panel = n / (2 * v::lanes), left = layout.n - n;
@@ -139,15 +154,16 @@ struct filter_transform {
                 transpose(&turned[i][0][0], v::lanes, job->w + (i * in_channels + n) * out_channels + job->first,
                           out_channels, std::min<std::int64_t>(v::lanes, left), job->last - job->first);
             for (std::int64_t c = job->first; c < job->last; ++c) {
-                for (int i = 0; i < taps; ++i) {
+                const auto load = [&](typename v::type & in, int i) __attribute__((always_inline)) {
                     if (job->turned)
-                        v::load(in[i], turned[i][c - job->first]);
+                        v::load(in, turned[i][c - job->first]);
                     else
-                        load_channels<v>(in[i], job->w + (i * in_channels + c) * out_channels + n, left);
-                }
-                channel_map<numbers, typename numbers::filter, v>::forward_both(in, out);
-                for (int i = 0; i < side * side; ++i)
-                    v::store(to + i * job->product_stride + c * layout.width(panel), out[i]);
+                        load_beside<v>(in, job->w + (i * in_channels + c) * out_channels, n, end);
+                };
+                const auto store = [&](int i, const typename v::type& out) __attribute__((always_inline)) {
+                    v::store(to + i * job->product_stride + c * layout.width(panel), out);
+                };
+                channel_map<numbers, typename numbers::filter, v>::forward_both(load, store);
             }
         }
     }
@@ -170,26 +186,31 @@ struct output_transform {
         using v = vector<float, Isa::vector_bytes>;
         using type = typename v::type;
         using numbers = toom_cook<fast_outputs, Taps>;
-        constexpr int side = numbers::products, m = fast_outputs;
+        constexpr int m = fast_outputs;
         const convolution_geometry& g = job->g;
         const std::int64_t width = job->plan->filters.width(job->panel), first_channel = job->panel * 2 * v::lanes;
-        const std::int64_t step = job->pooled ? 2 : 1, height = g.out_height / step, row = g.out_width / step;
-        type in[side * side], out[m * m], bias = {};
+        const int halved = job->pooled ? 1 : 0, step = 1 + halved;
+        const std::int64_t height = g.out_height >> halved, row = g.out_width >> halved;
+        const std::int64_t result_stride = job->plan->result_stride();
+        type out[m * m], bias = {};
         for (std::int64_t tile = job->first; tile < job->last; ++tile) {
             const fast_tile at(*job->plan, tile);
             for (std::int64_t n = 0; n < width; n += v::lanes) {
                 const std::int64_t channel = first_channel + n, left = g.out_channels - channel;
                 const float* const from = job->results + (tile - job->first) * width + n;
-                for (int i = 0; i < side * side; ++i) v::load(in[i], from + i * job->plan->block * width);
-                channel_map<numbers, typename numbers::output, v>::backward_both(in, out);
+                const auto load = [&](type & in, int i) __attribute__((always_inline)) {
+                    v::load(in, from + i * result_stride);
+                };
+                const auto store = [&](int i, const type& value) __attribute__((always_inline)) { out[i] = value; };
+                channel_map<numbers, typename numbers::output, v>::backward_both(load, store);
                 if (job->epilogue.bias != nullptr) load_channels<v>(bias, job->epilogue.bias + channel, left);
                 for (type& each : out) {
                     each += bias;
                     if (job->epilogue.relu) each = each <= type{} ? type{} : each; // keeps NaN
                 }
-                for (std::int64_t i = 0; i < m; i += step)
-                    for (std::int64_t j = 0; j < m; j += step) {
-                        const std::int64_t y = (at.row + i) / step, x = (at.column + j) / step;
+                for (int i = 0; i < m; i += step)
+                    for (int j = 0; j < m; j += step) {
+                        const std::int64_t y = (at.row + i) >> halved, x = (at.column + j) >> halved;
                         if (y >= height || x >= row) continue;
                         type value = out[i * m + j];
                         if (job->pooled) {
@@ -227,7 +248,7 @@ struct input_gradient_transform {
         constexpr int side = numbers::products;
         const convolution_geometry& g = job->g;
         const std::int64_t width = job->plan->turned.width(job->panel), first_channel = job->panel * 2 * v::lanes;
-        typename v::type in[side * side], out[side * side], sum;
+        const std::int64_t result_stride = job->plan->result_stride();
         const float* pixel[side * side];
         for (std::int64_t tile = job->first; tile < job->last; ++tile) {
             const fast_tile at(*job->plan, tile);
@@ -236,15 +257,18 @@ struct input_gradient_transform {
             for (std::int64_t n = 0; n < width; n += v::lanes) {
                 const std::int64_t channel = first_channel + n, left = g.in_channels - channel;
                 const float* const from = job->results + (tile - job->first) * width + n;
-                for (int i = 0; i < side * side; ++i) v::load(in[i], from + i * job->plan->block * width);
-                channel_map<numbers, typename numbers::input, v>::backward_both(in, out);
-                for (int i = 0; i < side * side; ++i) {
-                    if (pixel[i] == nullptr) continue;
+                const auto load = [&](typename v::type & in, int i) __attribute__((always_inline)) {
+                    v::load(in, from + i * result_stride);
+                };
+                const auto store = [&](int i, const typename v::type& out) __attribute__((always_inline)) {
+                    if (pixel[i] == nullptr) return;
                     float* const to = job->dx + (pixel[i] - job->dx) + channel;
+                    typename v::type sum;
                     load_channels<v>(sum, to, left);
-                    sum += out[i];
+                    sum += out;
                     store_channels<v>(to, sum, left);
-                }
+                };
+                channel_map<numbers, typename numbers::input, v>::backward_both(load, store);
             }
         }
     }
@@ -264,20 +288,19 @@ struct filter_gradient_transform {
     TG_INLINE static void run(const filter_gradient_job* job) {
         using v = vector<float, Isa::vector_bytes>;
         using numbers = toom_cook<fast_outputs, Taps>;
-        constexpr int side = numbers::products, taps = Taps * Taps;
         const convolution_geometry& g = job->g;
         const panel_layout& layout = job->plan->filters;
-        typename v::type in[side * side], out[taps];
         for (std::int64_t n = 0; n < g.out_channels; n += v::lanes) {
             const std::int64_t panel = n / (2 * v::lanes);
             const float* const from = job->sums + layout.offset(panel, g.in_channels) + n % (2 * v::lanes);
             for (std::int64_t c = job->first; c < job->last; ++c) {
-                for (int i = 0; i < side * side; ++i)
-                    v::load(in[i], from + i * job->product_stride + c * layout.width(panel));
-                channel_map<numbers, typename numbers::filter, v>::backward_both(in, out);
-                for (int i = 0; i < taps; ++i)
-                    store_channels<v>(job->dw + (i * g.in_channels + c) * g.out_channels + n, out[i],
-                                      g.out_channels - n);
+                const auto load = [&](typename v::type & in, int i) __attribute__((always_inline)) {
+                    v::load(in, from + i * job->product_stride + c * layout.width(panel));
+                };
+                const auto store = [&](int i, const typename v::type& out) __attribute__((always_inline)) {
+                    store_channels<v>(job->dw + (i * g.in_channels + c) * g.out_channels + n, out, g.out_channels - n);
+                };
+                channel_map<numbers, typename numbers::filter, v>::backward_both(load, store);
             }
         }
     }

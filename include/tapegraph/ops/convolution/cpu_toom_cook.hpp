@@ -84,75 +84,108 @@ struct channel_map {
 
     // One row of the map, every Step-th term from First on.
     template <int I, int First, int Step, int... K>
-    TG_INLINE static void row(type& sum, const type* x, int step, std::integer_sequence<int, K...>) {
+    TG_INLINE static void row(type& sum, const type (&x)[columns], std::integer_sequence<int, K...>) {
         sum = type{};
-        (add_term<I, First + Step * K>(sum, x[(First + Step * K) * step]), ...);
+        (add_term<I, First + Step * K>(sum, x[First + Step * K]), ...);
     }
     template <int I>
-    TG_INLINE static void rows_from(const type* x, int step, type* y, int result_step) {
+    TG_INLINE static void rows_from(const type (&x)[columns], type (&y)[rows]) {
         if constexpr (Numbers::pairs(I)) {
             type even, odd;
-            row<I, 0, 2>(even, x, step, std::make_integer_sequence<int, (columns + 1) / 2>{});
-            row<I, 1, 2>(odd, x, step, std::make_integer_sequence<int, columns / 2>{});
-            y[I * result_step] = even + odd;
-            y[(I + 1) * result_step] = even - odd;
+            row<I, 0, 2>(even, x, std::make_integer_sequence<int, (columns + 1) / 2>{});
+            row<I, 1, 2>(odd, x, std::make_integer_sequence<int, columns / 2>{});
+            y[I] = even + odd;
+            y[I + 1] = even - odd;
         } else if constexpr (I == 0 || !Numbers::pairs(I - 1)) {
-            row<I, 0, 1>(y[I * result_step], x, step, std::make_integer_sequence<int, columns>{});
+            row<I, 0, 1>(y[I], x, std::make_integer_sequence<int, columns>{});
         }
     }
-    template <int... I>
-    TG_INLINE static void forward(const type* x, int step, type* y, int result_step, std::integer_sequence<int, I...>) {
-        (rows_from<I>(x, step, y, result_step), ...);
-    }
     /// y = M x.
-    TG_INLINE static void forward(const type* x, int step, type* y, int result_step) {
-        forward(x, step, y, result_step, std::make_integer_sequence<int, rows>{});
+    template <int... I>
+    TG_INLINE static void forward(const type (&x)[columns], type (&y)[rows], std::integer_sequence<int, I...>) {
+        (rows_from<I>(x, y), ...);
     }
 
     // Column J of the map times values of which those of pairs have been added and subtracted.
     template <int I, int J>
-    TG_INLINE static void add_folded(type& sum, const type* folded) {
+    TG_INLINE static void add_folded(type& sum, const type (&folded)[rows]) {
         if constexpr (I == 0 || !Numbers::pairs(I - 1))
             add_term<I, J>(sum, folded[Numbers::pairs(I) && J % 2 == 1 ? I + 1 : I]);
     }
     template <int J, int... I>
-    TG_INLINE static void column(type& sum, const type* folded, std::integer_sequence<int, I...>) {
+    TG_INLINE static void column(type& sum, const type (&folded)[rows], std::integer_sequence<int, I...>) {
         sum = type{};
         (add_folded<I, J>(sum, folded), ...);
     }
     template <int I>
-    TG_INLINE static void fold(const type* x, int step, type* folded) {
+    TG_INLINE static void fold(const type (&x)[rows], type (&folded)[rows]) {
         if constexpr (Numbers::pairs(I)) {
-            folded[I] = x[I * step] + x[(I + 1) * step];
-            folded[I + 1] = x[I * step] - x[(I + 1) * step];
+            folded[I] = x[I] + x[I + 1];
+            folded[I + 1] = x[I] - x[I + 1];
         } else if constexpr (I == 0 || !Numbers::pairs(I - 1)) {
-            folded[I] = x[I * step];
+            folded[I] = x[I];
         }
     }
-    template <int... I, int... J>
-    TG_INLINE static void backward(const type* x, int step, type* y, int result_step,
-                                   std::integer_sequence<int, I...> all, std::integer_sequence<int, J...>) {
-        type folded[rows];
-        (fold<I>(x, step, folded), ...);
-        (column<J>(y[J * result_step], folded, all), ...);
-    }
     /// y = M^T x.
-    TG_INLINE static void backward(const type* x, int step, type* y, int result_step) {
-        backward(x, step, y, result_step, std::make_integer_sequence<int, rows>{},
-                 std::make_integer_sequence<int, columns>{});
+    template <int... I, int... J>
+    TG_INLINE static void backward(const type (&x)[rows], type (&y)[columns], std::integer_sequence<int, I...> all,
+                                   std::integer_sequence<int, J...>) {
+        type folded[rows];
+        (fold<I>(x, folded), ...);
+        (column<J>(y[J], folded, all), ...);
     }
 
-    /// M x M^T of a matrix [columns, columns] into one [rows, rows].
-    TG_INLINE static void forward_both(const type* x, type* y) {
+    using all_rows = std::make_integer_sequence<int, rows>;
+    using all_columns = std::make_integer_sequence<int, columns>;
+
+    // x[K] = load(first + step K), and the other way round. The loops below stay loops; what is in them stays in registers.
+    template <class Load, int... K>
+    TG_INLINE static void load_line(type* x, const Load& load, int first, int step, std::integer_sequence<int, K...>) {
+        (load(x[K], first + step * K), ...);
+    }
+    template <class Store, int... K>
+    TG_INLINE static void store_line(const type* y, const Store& store, int first, int step,
+                                     std::integer_sequence<int, K...>) {
+        (store(first + step * K, y[K]), ...);
+    }
+
+    /// M x M^T of a matrix [columns, columns] into one [rows, rows]: load(x, i) gives element i, store(i, y) takes one.
+    template <class Load, class Store>
+    TG_INLINE static void forward_both(const Load& load, const Store& store) {
         type half[rows * columns];
-        for (int j = 0; j < columns; ++j) forward(x + j, columns, half + j, columns);
-        for (int i = 0; i < rows; ++i) forward(half + i * columns, 1, y + i * rows, 1);
+        for (int j = 0; j < columns; ++j) {
+            type x[columns], y[rows];
+            load_line(x, load, j, columns, all_columns{});
+            forward(x, y, all_rows{});
+            store_line(
+                y, [&](int i, const type& v) __attribute__((always_inline)) { half[i] = v; }, j, columns, all_rows{});
+        }
+        for (int i = 0; i < rows; ++i) {
+            type x[columns], y[rows];
+            load_line(
+                x, [&](type & v, int k) __attribute__((always_inline)) { v = half[k]; }, i * columns, 1, all_columns{});
+            forward(x, y, all_rows{});
+            store_line(y, store, i * rows, 1, all_rows{});
+        }
     }
     /// M^T x M of a matrix [rows, rows] into one [columns, columns].
-    TG_INLINE static void backward_both(const type* x, type* y) {
+    template <class Load, class Store>
+    TG_INLINE static void backward_both(const Load& load, const Store& store) {
         type half[columns * rows];
-        for (int j = 0; j < rows; ++j) backward(x + j, rows, half + j, rows);
-        for (int i = 0; i < columns; ++i) backward(half + i * rows, 1, y + i * columns, 1);
+        for (int j = 0; j < rows; ++j) {
+            type x[rows], y[columns];
+            load_line(x, load, j, rows, all_rows{});
+            backward(x, y, all_rows{}, all_columns{});
+            store_line(
+                y, [&](int i, const type& v) __attribute__((always_inline)) { half[i] = v; }, j, rows, all_columns{});
+        }
+        for (int i = 0; i < columns; ++i) {
+            type x[rows], y[columns];
+            load_line(
+                x, [&](type & v, int k) __attribute__((always_inline)) { v = half[k]; }, i * rows, 1, all_rows{});
+            backward(x, y, all_rows{}, all_columns{});
+            store_line(y, store, i * columns, 1, all_columns{});
+        }
     }
 };
 

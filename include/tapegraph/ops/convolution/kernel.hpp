@@ -40,11 +40,15 @@ std::string_view convolution_bias_op<Relu>::method(const kernel_call& c) {
 namespace tapegraph::runtime {
 
 namespace detail {
+/// `direct`: bytes of direct sums. What is planned for a batch must do for smaller ones, whose sums may be direct where its own are not.
 template <class T>
-std::size_t convolution_workspace(const convolution_geometry& given, cpu::convolution_pass pass, bool keeps = false) {
-    convolution_geometry g = given;
-    if (const auto* algorithm = cpu::algorithm_for<T>(g)) return algorithm->workspace(g, pass, thread_count(), keeps);
-    return cpu::convolution_workspace_bytes<T>(g, pass, thread_count());
+std::size_t convolution_workspace(convolution_geometry g, cpu::convolution_pass pass, bool keeps, std::size_t direct) {
+    const auto* const algorithm = cpu::algorithm_for<T>(g);
+    return algorithm == nullptr ? direct : std::max(direct, algorithm->workspace(g, pass, thread_count(), keeps));
+}
+template <class T>
+std::size_t convolution_workspace(const convolution_geometry& g, cpu::convolution_pass pass, bool keeps = false) {
+    return convolution_workspace<T>(g, pass, keeps, cpu::convolution_workspace_bytes<T>(g, pass, thread_count()));
 }
 } // namespace detail
 

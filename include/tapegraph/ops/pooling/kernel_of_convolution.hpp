@@ -1,7 +1,7 @@
 #pragma once
 
 #include <tapegraph/ops/convolution/call_geometry.hpp>
-#include <tapegraph/ops/convolution/kept_filters_kernel.hpp>
+#include <tapegraph/ops/convolution/kernel.hpp>
 #include <tapegraph/ops/pooling/cpu_of_convolution.hpp>
 #include <tapegraph/ops/pooling/pooling.hpp>
 #include <tapegraph/runtime/kernel.hpp>
@@ -20,10 +20,9 @@ namespace tapegraph::runtime {
 template <bool Relu, class T>
 struct kernel<convolution_bias_pool_op<Relu>, T> {
     static std::size_t workspace(const kernel_call& c) {
-        convolution_geometry g = pooled_geometry(c);
-        if (const auto* algorithm = cpu::algorithm_for<T>(g))
-            return algorithm->workspace(g, cpu::convolution_pass::forward, thread_count(), c.kept != nullptr);
-        return cpu::convolution_pool_workspace_bytes<T>(g, thread_count());
+        const convolution_geometry g = pooled_geometry(c);
+        return detail::convolution_workspace<T>(g, cpu::convolution_pass::forward, c.kept != nullptr,
+                                                cpu::convolution_pool_workspace_bytes<T>(g, thread_count()));
     }
     static void run(const kernel_call& c) {
         convolution_geometry g = pooled_geometry(c);
