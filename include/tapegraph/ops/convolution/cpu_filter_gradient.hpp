@@ -152,6 +152,7 @@ struct filter_gradient_chunk {
         job.a_row = 1;
         job.c_row = g.out_channels;
         job.accumulate = accumulate;
+        if (direct) job.b_ahead = 32 * g.out_channels; // rows are too far apart for the processor's own prefetching
         const T* a = source + u * g.dilation_height * source_row + run * g.dilation_width * channels +
                      group * g.group_in();
         T* c = dw + (u * g.kernel_width * g.group_in() + run * plan.run_rows) * g.out_channels + group * g.group_out();
