@@ -150,6 +150,31 @@ TEST_CASE("scatter_add on a device: many indices go to a library that is linked,
     CHECK(noted::calls.size() >= 2);
 }
 
+// One pass for all rows and one that leaves their numbers behind, against three merges; a pass for each row takes more launches.
+TEST_CASE("put_along on a device: several long rows of indices go to a library as one") {
+    using noted = noted_library<std::uint32_t>;
+    using calls = std::vector<library_call>;
+    const extents columns{9000, 4};
+    const auto updates = uneven<float>(columns);
+    const auto table = shaped<float>({30, 4});
+    const noted library(50000);
+    check_same<put_along_op, float>({0}, {updates, indices<std::int32_t>(columns, 30)}, {table});
+    CHECK(noted::calls.size() >= 1);
+    for (const library_call& c : noted::calls) CHECK(c == library_call{"put_along", 36000, 7});
+    for (const std::int64_t bad : {-1, 30}) { // comes last in its row, too
+        const auto index = indices<std::int64_t>(columns, 30, 20011, bad);
+        const auto run = [&] { return run_on_device<put_along_op, float>({0}, {updates, index}, {table}); };
+        noted::calls.clear();
+        const outcome got = run();
+        CHECK(noted::calls == calls{{"put_along", 36000, 7}});
+        const with_value none(cuda::sort_of_library<std::uint32_t>, {});
+        const outcome want = run();
+        CHECK(got.error == want.error);
+        CHECK(got.error != "");
+        CHECK(got.out == want.out);
+    }
+}
+
 #if defined(TG_SIMT) && !defined(SIMT_TSAN)
 TEST_CASE("scatter_add on a device: no barrier is there for nothing") {
     constexpr int count = 9000, width = 3;

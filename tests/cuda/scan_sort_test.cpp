@@ -216,12 +216,95 @@ TEST_CASE("rows on a device: how long they are when a library that is linked sor
     };
     CHECK(!goes(1, 524288, 32, false)); // floats
     CHECK(goes(1, 524289, 32, false));
-    CHECK(!goes(8, 820000, 32, false));
-    CHECK(goes(8, 830000, 32, false));
+    CHECK(!goes(8, 262144, 32, false));
+    CHECK(goes(8, 262145, 32, false));
     CHECK(!goes(1, 131072, 15, true)); // indices into up to 32,767 places
     CHECK(goes(1, 131073, 15, true));
+    CHECK(!goes(8, 109226, 15, true));
+    CHECK(goes(8, 109227, 15, true));
     CHECK(!goes(1, 2048, 0, true));
+    CHECK(!goes(8, 2048, 0, true));
 }
+
+// Two launches and more a row against one more pass.
+TEST_CASE("argsort on a device: several long rows go to a library as one, and come to the same order") {
+    using noted = noted_library<std::uint32_t>;
+    const auto sorted_as = [](const argument& x, std::int64_t wanted, std::int64_t descending,
+                              const library_call& want) {
+        const std::int64_t rows = x.view.extents[0];
+        noted::calls.clear();
+        check_same<argsort_op, std::uint8_t>({descending, wanted}, {x}, {shaped<std::int32_t>({rows, wanted})});
+        CHECK(noted::calls.size() >= 1);
+        for (const library_call& c : noted::calls) CHECK(c == want);
+    };
+    const noted library(100000);
+    const auto x = disorder<std::uint8_t>({5, 20011}); // three bits, and no rows 5 to 7
+    for (const std::int64_t descending : {0, 1}) sorted_as(x, 20011, descending, {"argsort", 100055, 11});
+    sorted_as(x, 15000, 0, {"argsort", 100055, 11});
+    sorted_as(disorder<std::uint8_t>({2, 40000}), 40000, 0, {"argsort", 40000, 8}); // fewer launches are saved
+    const with_value set(cuda::detail::most_elements, 90000);                       // nine rows, four at a time
+    noted::calls.clear();
+    check_same<argsort_op, std::uint8_t>({0, -1}, {disorder<std::uint8_t>({9, 20011})},
+                                         {shaped<std::int32_t>({9, 20011})});
+    REQUIRE(noted::calls.size() >= 3);
+    noted::calls.resize(3);
+    CHECK(noted::calls == calls{{"argsort", 80044, 10}, {"argsort", 80044, 10}, {"argsort", 20011, 10}});
+}
+
+// Keys that have no bit to spare, so that numbers of rows are in the positions. Seven merges against five passes.
+TEST_CASE("argsort on a device: several long rows of floats go to a library as one") {
+    using noted = noted_library<std::uint32_t>;
+    const auto x = disorder<float>({4, 131101});
+    const auto result = shaped<std::int32_t>({4, 131101});
+    const noted library(400000);
+    CHECK(run_on_device<argsort_op, float>({1, -1}, {x}, {result}).out ==
+          run_on_cpu<argsort_op, float>({1, -1}, {x}, {result}).out);
+    CHECK(noted::calls == calls{{"argsort", 4 * 131101, 34}});
+}
+
+#ifdef TG_SIMT
+TEST_CASE_TEMPLATE("rows as one on a device: the order of words is that of rows, keys and positions", Key,
+                   std::uint32_t, std::uint64_t) {
+    using pair = cuda::kernels::sort_pair<Key>;
+    constexpr int width = 8 * sizeof(Key);
+    constexpr std::int64_t rows = 5, length = 700;
+    for (const int bits : {0, 5, width - 3, width - 2, width}) { // three bits of rows
+        CAPTURE(bits);
+        const cuda::kernels::row_tag tag{3, bits + 3 <= width ? bits : -1};
+        std::vector<pair> want, tagged;
+        for (std::int64_t row = 0; row < rows; ++row)
+            for (std::int64_t i = 0; i < length; ++i) {
+                const Key least = scattered(row * length + i, 90);
+                // Outside of what is indexed is every bit; a key of all bits has its highest ones, too.
+                const Key key = least == 0 || bits == 0 ? static_cast<Key>(-1)
+                                : bits == 5             ? static_cast<Key>(least % 31)
+                                : least % 2 == 0        ? least
+                                                        : static_cast<Key>(least << (bits - 7));
+                want.push_back({key, static_cast<std::uint32_t>(i)});
+                tagged.push_back(tag.put_on(want.back(), row));
+            }
+        std::vector<pair> other(tagged.size());
+        std::vector<char> scratch(1000);
+        const int sorted_bits = (tag.key_bits < 0 ? width : bits) + 3;
+        const cuda::driver::stream stream = cuda::driver::make_stream();
+        const pair* const sorted = imitated_library<Key>::sort(
+            "test", stream, tagged.data(), other.data(), rows * length, sorted_bits, scratch.data(), scratch.size());
+        cuda::driver::wait(stream);
+        cuda::driver::destroy(stream);
+        std::int64_t wrong = 0;
+        for (std::int64_t row = 0; row < rows; ++row) {
+            const auto begin = want.begin() + row * length;
+            std::stable_sort(begin, begin + length, [](const pair& a, const pair& b) { return a.key < b.key; });
+            for (std::int64_t i = 0; i < length; ++i) {
+                const pair got = tag.take_off(sorted[row * length + i]);
+                const Key key = tag.key_bits < 0 ? begin[i].key : begin[i].key & ((Key{1} << bits) - 1);
+                wrong += got.key != key || got.position != begin[i].position;
+            }
+        }
+        CHECK(wrong == 0);
+    }
+}
+#endif
 
 TEST_CASE_TEMPLATE("rows on a device: sorted by a library in a graph", Key, std::uint32_t, std::uint64_t) {
     using noted = noted_library<Key>;
