@@ -9,6 +9,7 @@
 
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 namespace scan_sort_test {
 
@@ -65,6 +66,57 @@ TEST_CASE_TEMPLATE("scans on a device: exact where sums and products are", T, fl
             check_same<cumulative_product_op, T>({axis, way & 1, way >> 1}, {powers<T>(shape)}, {shaped<T>(shape)});
         }
     }
+}
+
+// Lines in chunks, of which a library reads one pass less, for two launches a line instead of three in all.
+TEST_CASE_TEMPLATE("scans on a device: long lines of integers go to a library that is linked", T, std::int32_t,
+                   std::int64_t) {
+    using word = std::make_unsigned_t<T>;
+    using noted = noted_scan<word>;
+    using calls = std::vector<scan_call>;
+    REQUIRE(noted::linked());
+    const with_value set(cuda::detail::limits_of_lines, small_limits);
+    // Sums and products that wrap around.
+    const auto large = [](const extents& e) {
+        return filled<T>(e, [](std::int64_t i) {
+            return static_cast<T>((scattered(i, 1u << 30) | 1) * static_cast<word>(0x9E3779B97F4A7C15ull));
+        });
+    };
+    for (const extents& e : {extents{1201}, extents{5003}, extents{2, 1201}, extents{1, 2, 2500, 1}}) {
+        CAPTURE(e);
+        const std::int64_t axis = e.size() == 4 ? 2 : static_cast<std::int64_t>(e.size()) - 1;
+        const std::int64_t length = e[static_cast<std::size_t>(axis)], lines = e.size() == 1 ? 1 : 2;
+        for (const bool exclusive : {false, true}) {
+            const noted library;
+            const auto goes = [&]<class Op>(Op, const std::string& name) {
+                noted::calls.clear();
+                check_same<Op, T>({axis, 0, exclusive}, {large(e)}, {shaped<T>(e)});
+                CHECK(noted::calls.size() >= static_cast<std::size_t>(lines));
+                for (const scan_call& c : noted::calls)
+                    CHECK(c == scan_call{name, name == "cumulative_product", exclusive, length});
+            };
+            goes(cumulative_sum_op{}, "cumulative_sum");
+            goes(cumulative_product_op{}, "cumulative_product");
+        }
+    }
+    const auto stays = [&](const extents& e, std::int64_t axis, std::int64_t reverse) {
+        noted::calls.clear();
+        check_same<cumulative_sum_op, T>({axis, reverse, 0}, {large(e)}, {shaped<T>(e)});
+        CHECK(noted::calls == calls{});
+    };
+    const noted library;
+    stays({1201}, 0, 1);       // from the end
+    stays({1200}, 0, 0);       // one chunk
+    stays({1, 2500, 2}, 1, 0); // elements that are no neighbours
+    stays({4, 1201}, 1, 0);    // enough lines for blocks of ours
+    stays({0, 1201}, 1, 0);
+    // As many bytes, then one element more.
+    const std::int64_t size = sizeof(T);
+    const noted costly(1201 * 2 * size); // per launch, of which two lines take four instead of three
+    stays({2, 1201}, 1, 0);
+    noted::calls.clear();
+    check_same<cumulative_sum_op, T>({1, 0, 0}, {large({2, 1202})}, {shaped<T>({2, 1202})});
+    CHECK(noted::calls.size() >= 2);
 }
 
 // Kept in double; a sum of n numbers in another order may differ by n units of the sum of magnitudes, and by the last

@@ -2,6 +2,7 @@
 
 #include <tapegraph/cuda/kernel.cuh>
 #include <tapegraph/cuda/kernels/sort.cuh>
+#include <tapegraph/cuda/launch_bytes.hpp>
 #include <tapegraph/cuda/ops/movement/boxes.cuh>
 #include <tapegraph/cuda/ops/ordering/library_sort.hpp>
 #include <tapegraph/ops/ordering/kernel.hpp>
@@ -16,14 +17,11 @@ namespace tapegraph::cuda {
 
 namespace detail {
 
-/// A launch keeps a device waiting as long as this many bytes: 1.3 us at 3.3 TB/s. A prediction for an H100, not measured, and so
-/// is what follows from it: a single row goes to the library if it has more than 524,288 floats, or 131,072 indices
-/// into up to 32,767 places; eight rows do, as one, from 262,145 floats or 109,227 indices on, and row by row from 2,686,976 or
-/// 868,352 on. A variable, so that tests can have short rows go either way.
-inline std::int64_t bytes_per_launch = std::int64_t{4} << 20;
-
 /// Sorts rows, in tiles that are then merged, or by a library's radix sort where that is linked and moves less: row by row, or all
 /// of them as one, for which each pair carries the number of its row. All give the same order. Workspace and run make the same one.
+/// By what launch_bytes.hpp predicts, a single row goes to the library if it has more than 524,288 floats, or 131,072 indices
+/// into up to 32,767 places; eight rows do, as one, from 262,145 floats or 109,227 indices on, and row by row from 2,686,976 or
+/// 868,352 on.
 template <class Key>
 class row_sort {
 public:
