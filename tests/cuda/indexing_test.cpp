@@ -1,6 +1,6 @@
 #include <cuda/device_array.hpp>
 
-#include <cuda/calls.hpp>
+#include <cuda/gathered.hpp>
 #include <cuda/noted_library.hpp>
 
 #include <tapegraph/cuda/ops/gather/scatter.cuh>
@@ -14,34 +14,6 @@ using namespace tapegraph::testing;
 namespace kernels = tapegraph::cuda::kernels;
 
 namespace {
-
-/// Indices below `limit`, many of them equal; `bad` stands at position `at`.
-template <class Index>
-argument indices(const extents& e, std::int64_t limit, std::int64_t at = -1, std::int64_t bad = 0) {
-    return filled<Index>(e, [&](std::int64_t i) {
-        return i == at ? bad : static_cast<std::int64_t>(scattered(i, static_cast<std::uint32_t>(limit)));
-    });
-}
-
-extents joined(const extents& a, const extents& b, const extents& c) {
-    extents all = a;
-    all.insert(all.end(), b.begin(), b.end());
-    all.insert(all.end(), c.begin(), c.end());
-    return all;
-}
-
-struct gathered {
-    extents batch, before;
-    std::int64_t rows;
-    extents behind, picks;
-
-    gather_op::attributes attributes() const {
-        return {static_cast<std::int64_t>(batch.size() + before.size()), static_cast<std::int64_t>(batch.size())};
-    }
-    extents table() const { return joined(joined(batch, before, {rows}), {}, behind); }
-    extents index() const { return joined(batch, picks, {}); }
-    extents result() const { return joined(joined(batch, before, {}), picks, behind); }
-};
 
 const gathered shapes[]{
     {{}, {}, 1, {}, {}},       {{}, {}, 5, {}, {13}},
@@ -175,50 +147,6 @@ TEST_CASE("put_along on a device: several long rows of indices go to a library a
     }
 }
 
-// Tables that a block keeps and larger ones, updates of less and more than a block, places that most updates go to.
-TEST_CASE_TEMPLATE("scatters of integers on a device: added as they come, without scratch memory", T, std::int32_t,
-                   std::int64_t) {
-    constexpr int cells = kernels::integer_cells<std::make_unsigned_t<T>>;
-    const auto large = [](const extents& e) {
-        return filled<T>(e, [](std::int64_t i) {
-            return static_cast<T>(static_cast<std::uint64_t>(i + 1) * 0x9E3779B97F4A7C15ull); // sums wrap around
-        });
-    };
-    const gathered shapes[]{
-        {{}, {}, 1, {}, {70}},           {{}, {}, 10, {}, {5003}},  {{}, {}, cells, {}, {17011}},
-        {{}, {}, cells + 1, {}, {3001}}, {{}, {2}, 7, {3}, {1025}}, {{3}, {2}, cells / 4, {5}, {211}},
-        {{}, {}, 6, {0}, {40}},          {{}, {0}, 6, {2}, {40}},   {{}, {}, 0, {2}, {0}}};
-    for (const gathered& s : shapes) {
-        CAPTURE(s.table());
-        for (const std::uint32_t most : {1u, 2u, 8u}) { // one in so many goes elsewhere than to the last row
-            const auto index = filled<std::int32_t>(s.index(), [&](std::int64_t i) {
-                return scattered(i, most, 5) != 0
-                           ? s.rows - 1
-                           : static_cast<std::int64_t>(scattered(i, static_cast<std::uint32_t>(s.rows)));
-            });
-            check_same<scatter_add_op, T>(s.attributes(), {large(s.result()), index}, {shaped<T>(s.table())});
-        }
-        if (s.index() == extents{0}) continue;
-        for (const std::int64_t bad : {std::int64_t{-1}, s.rows})
-            check_same<scatter_add_op, T>(s.attributes(),
-                                          {large(s.result()), indices<std::int64_t>(s.index(), s.rows, 39, bad)},
-                                          {shaped<T>(s.table())});
-    }
-    for (const extents& columns : {extents{1500, 3}, extents{2, 700, 5}, extents{40, 0}}) {
-        const auto axis = static_cast<std::int64_t>(columns.size()) - 2;
-        extents table = columns;
-        table[static_cast<std::size_t>(axis)] = 30;
-        check_same<put_along_op, T>({axis}, {large(columns), indices<std::int32_t>(columns, 30)}, {shaped<T>(table)});
-        if (columns.back() != 0)
-            check_same<put_along_op, T>({axis}, {large(columns), indices<std::int64_t>(columns, 30, 20, 30)},
-                                        {shaped<T>(table)});
-    }
-    const auto tuples = indices<std::int32_t>({900, 2}, 6);
-    check_same<scatter_nd_op, T>({}, {large({900, 2}), tuples}, {shaped<T>({6, 6, 2})});
-    check_same<scatter_nd_op, T>({}, {large({900, 2}), indices<std::int32_t>({900, 2}, 6, 301, 6)},
-                                 {shaped<T>({6, 6, 2})});
-}
-
 #if defined(TG_SIMT) && !defined(SIMT_TSAN)
 TEST_CASE("scatter_add on a device: no barrier is there for nothing") {
     constexpr int count = 9000, width = 3;
@@ -238,27 +166,6 @@ TEST_CASE("scatter_add on a device: no barrier is there for nothing") {
             std::vector<float> got(want.size());
             on_device::launch({{(count + 63) / 64}, kernels::run_threads}, kernels::scatter_runs<float, std::uint32_t>,
                               s, 4, 0, sorted.data(), updates.data(), got.data());
-            return got == want;
-        },
-        found);
-    CHECK(unnoticed == std::vector<std::string>{});
-    CHECK(found == 2);
-}
-
-TEST_CASE("scatters of integers on a device: no barrier is there for nothing") {
-    constexpr int count = 900;
-    std::vector<std::int32_t> index(count);
-    std::vector<unsigned> updates(count), want(5);
-    for (std::uint32_t i = 0; i < count; ++i)
-        index[i] = static_cast<int>(scattered(i, 5)), updates[i] = i, want[static_cast<std::size_t>(index[i])] += i;
-    std::size_t found = 0;
-    const auto unnoticed = simt::unnoticed_barriers(
-        [&] {
-            std::vector<unsigned> got(want.size());
-            on_device::launch({{1, 1}, kernels::integer_threads}, kernels::add_integers<unsigned>,
-                              kernels::scattering{1, 5, count, 1, false}, 5, 1024, 0,
-                              kernels::index_view{index.data(), false}, false, kernels::fault_report{}, updates.data(),
-                              got.data());
             return got == want;
         },
         found);
