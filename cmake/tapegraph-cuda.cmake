@@ -1,5 +1,5 @@
-# tapegraph::cuda, the GPU backend: headers, libraries, what nvcc must be told, and tapegraph_cuda_library, the one source that is
-# compiled for itself. Used by this project and installed for find_package(tapegraph COMPONENTS cuda).
+# tapegraph::cuda, the GPU backend: headers, libraries, what nvcc must be told, and tapegraph_cuda_library, the sources that are
+# compiled for themselves. Used by this project and installed for find_package(tapegraph COMPONENTS cuda).
 #
 #   project(mine LANGUAGES CXX CUDA)
 #   find_package(tapegraph REQUIRED COMPONENTS cuda)
@@ -59,10 +59,11 @@ if(NOT TARGET tapegraph::cuda)
     target_compile_options(tapegraph::cuda_headers INTERFACE
         "$<$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>:-fmad=false;--expt-relaxed-constexpr;SHELL:-Xcudafe --max_cost_constexpr_call=2000000000;SHELL:-Xcompiler ${tapegraph_host_options}>")
 
-    # CUB's headers cost nvcc seconds, so one source includes them, for CMAKE_CUDA_ARCHITECTURES, once for all programs of a build.
-    # Its object is named on the command line of whatever links tapegraph::cuda, also through static libraries: nothing in it is
-    # called by name (it makes itself known before main), so that in an archive the linker would pass it by.
+    # CUB's headers cost nvcc seconds, so two sources include them, for CMAKE_CUDA_ARCHITECTURES, once for all programs of a build.
+    # Their objects are named on the command line of whatever links tapegraph::cuda, also through static libraries: nothing in them
+    # is called by name (they make themselves known before main), so that in an archive the linker would pass them by.
     add_library(tapegraph_cuda_library OBJECT EXCLUDE_FROM_ALL
+        "${TAPEGRAPH_CUDA_INCLUDE_DIR}/tapegraph/cuda/library/scan.cu"
         "${TAPEGRAPH_CUDA_INCLUDE_DIR}/tapegraph/cuda/library/sort.cu")
     target_link_libraries(tapegraph_cuda_library PRIVATE tapegraph::cuda_headers)
     set_target_properties(tapegraph_cuda_library PROPERTIES POSITION_INDEPENDENT_CODE ON)

@@ -65,5 +65,21 @@ if [ "$(uname -m)" = x86_64 ]; then
     "$COMPILER" -shared hidden.o -o libhidden.so
     "$COMPILER" program.o ./libhidden.so -o with_hidden
     ./with_hidden || fail "a library whose symbols are hidden: wrong results"
+
+    # Which sets there are where nobody says. With nvcc's macro and without its compiler, this header alone.
+    sets() { # SUM [FLAG...]
+        printf '#include <tapegraph/cpu/isa.hpp>\nstatic_assert(TG_INSTRUCTION_SETS == %s);\n' "$1" > sets.cpp
+        "$COMPILER" -std=c++20 "${@:2}" -I "$source/include" -fsyntax-only sets.cpp || fail "the sets with ${*:2} are not $1"
+    }
+    sets 7 -march=x86-64
+    sets 6 -march=haswell
+    sets 4 -march=skylake-avx512
+    sets 3 -march=x86-64 -DTG_CUDA
+    sets 2 -march=haswell -DTG_CUDA
+    sets 4 -march=skylake-avx512 -DTG_CUDA
+    sets 7 -march=x86-64 -DTG_CUDA -DTG_SIMT
+    sets 7 -march=haswell -DTG_CUDA -DTG_COMPONENT=1
+    sets 7 -march=x86-64 -DTG_CUDA -DTG_INSTRUCTION_SETS=7
+    differ TG_INSTRUCTION_SETS -DTG_INSTRUCTION_SETS=3
 fi
 echo "objects that differ are refused"

@@ -1,6 +1,6 @@
 #include <cuda/device_array.hpp>
 
-#include <cuda/calls.hpp>
+#include <cuda/gathered.hpp>
 #include <cuda/noted_library.hpp>
 
 #include <tapegraph/cuda/ops/gather/scatter.cuh>
@@ -14,34 +14,6 @@ using namespace tapegraph::testing;
 namespace kernels = tapegraph::cuda::kernels;
 
 namespace {
-
-/// Indices below `limit`, many of them equal; `bad` stands at position `at`.
-template <class Index>
-argument indices(const extents& e, std::int64_t limit, std::int64_t at = -1, std::int64_t bad = 0) {
-    return filled<Index>(e, [&](std::int64_t i) {
-        return i == at ? bad : static_cast<std::int64_t>(scattered(i, static_cast<std::uint32_t>(limit)));
-    });
-}
-
-extents joined(const extents& a, const extents& b, const extents& c) {
-    extents all = a;
-    all.insert(all.end(), b.begin(), b.end());
-    all.insert(all.end(), c.begin(), c.end());
-    return all;
-}
-
-struct gathered {
-    extents batch, before;
-    std::int64_t rows;
-    extents behind, picks;
-
-    gather_op::attributes attributes() const {
-        return {static_cast<std::int64_t>(batch.size() + before.size()), static_cast<std::int64_t>(batch.size())};
-    }
-    extents table() const { return joined(joined(batch, before, {rows}), {}, behind); }
-    extents index() const { return joined(batch, picks, {}); }
-    extents result() const { return joined(joined(batch, before, {}), picks, behind); }
-};
 
 const gathered shapes[]{
     {{}, {}, 1, {}, {}},       {{}, {}, 5, {}, {13}},
@@ -148,6 +120,31 @@ TEST_CASE("scatter_add on a device: many indices go to a library that is linked,
     check_same<put_along_op, double>({0}, {uneven<double>(columns), indices<std::int32_t>(columns, 30)},
                                      {shaped<double>({30, 2})});
     CHECK(noted::calls.size() >= 2);
+}
+
+// One pass for all rows and one that leaves their numbers behind, against three merges; a pass for each row takes more launches.
+TEST_CASE("put_along on a device: several long rows of indices go to a library as one") {
+    using noted = noted_library<std::uint32_t>;
+    using calls = std::vector<library_call>;
+    const extents columns{9000, 4};
+    const auto updates = uneven<float>(columns);
+    const auto table = shaped<float>({30, 4});
+    const noted library(50000);
+    check_same<put_along_op, float>({0}, {updates, indices<std::int32_t>(columns, 30)}, {table});
+    CHECK(noted::calls.size() >= 1);
+    for (const library_call& c : noted::calls) CHECK(c == library_call{"put_along", 36000, 7});
+    for (const std::int64_t bad : {-1, 30}) { // comes last in its row, too
+        const auto index = indices<std::int64_t>(columns, 30, 20011, bad);
+        const auto run = [&] { return run_on_device<put_along_op, float>({0}, {updates, index}, {table}); };
+        noted::calls.clear();
+        const outcome got = run();
+        CHECK(noted::calls == calls{{"put_along", 36000, 7}});
+        const with_value none(cuda::sort_of_library<std::uint32_t>, {});
+        const outcome want = run();
+        CHECK(got.error == want.error);
+        CHECK(got.error != "");
+        CHECK(got.out == want.out);
+    }
 }
 
 #if defined(TG_SIMT) && !defined(SIMT_TSAN)

@@ -2,14 +2,17 @@
 
 #include <cuda/calls.hpp>
 
+#include <tapegraph/cuda/launch_bytes.hpp>
+#include <tapegraph/cuda/ops/cumulative/library_scan.hpp>
 #include <tapegraph/cuda/ops/ordering/sort.cuh>
 
 #include <algorithm>
 #include <ostream>
 #include <string>
+#include <utility>
 #include <vector>
 
-/// What is given to the library that sorts long rows: CUB on a GPU, an imitated one on the executor.
+/// What is given to the library that sorts long rows and scans long lines: CUB on a GPU, an imitated one on the executor.
 
 namespace tapegraph::testing {
 
@@ -35,8 +38,13 @@ struct imitated_library {
                       std::size_t bytes) {
         pair* const to = (bits + 7) / 8 % 2 == 0 ? pairs : other;
         cuda::driver::enqueue(static_cast<cuda::driver::stream>(stream), [=] {
-            const int unseen = 8 * static_cast<int>(sizeof(Key)) - bits;
-            const auto seen = [&](const pair& p) { return bits > 0 ? static_cast<Key>(p.key << unseen) : Key{}; };
+            const int width = 8 * static_cast<int>(sizeof(Key)), of_key = std::min(bits, width);
+            const auto lowest = [](auto x, int count) {
+                return count == 0 ? decltype(x){} : static_cast<decltype(x)>(x << (8 * sizeof x - count));
+            };
+            const auto seen = [&](const pair& p) {
+                return std::pair(lowest(p.position, bits - of_key), lowest(p.key, of_key));
+            };
             std::vector<pair> sorted(pairs, pairs + count);
             std::stable_sort(sorted.begin(), sorted.end(),
                              [&](const pair& a, const pair& b) { return seen(a) < seen(b); });
@@ -50,14 +58,14 @@ struct imitated_library {
 };
 #endif
 
-/// While it lives, its library sorts the rows of which radix passes move fewer bytes, launches counting for nothing.
+/// While it lives, its library sorts the rows of which radix passes move fewer bytes, a launch counting for so many.
 template <class Key>
 class noted_library {
 public:
     static inline std::vector<library_call> calls;
 
-    noted_library()
-        : launches_(cuda::detail::bytes_per_launch, 0),
+    explicit noted_library(std::int64_t bytes_per_launch = 0)
+        : launches_(cuda::detail::bytes_per_launch, bytes_per_launch),
           set_(cuda::sort_of_library<Key>, {under().scratch_bytes, &note}) {
         calls.clear();
     }
@@ -78,13 +86,81 @@ private:
 
     static pair* note(const char* operation, void* stream, pair* pairs, pair* other, std::int64_t count, int bits,
                       void* scratch, std::size_t bytes) {
-        CHECK(bytes == under().scratch_bytes(count, bits));
+        CHECK(bytes >= under().scratch_bytes(count, bits));
         calls.push_back({operation, count, bits});
         return under().sort(operation, stream, pairs, other, count, bits, scratch, bytes);
     }
 
     with_value<std::int64_t> launches_;
     with_value<cuda::library_sort<Key>> set_;
+};
+
+struct scan_call {
+    std::string operation;
+    bool product, exclusive;
+    std::int64_t count;
+
+    bool operator==(const scan_call&) const = default;
+    friend std::ostream& operator<<(std::ostream& out, const scan_call& c) {
+        return out << c.operation << (c.product ? " of products" : " of sums")
+                   << (c.exclusive ? ", exclusive, of " : " of ") << c.count;
+    }
+};
+
+#ifdef TG_SIMT
+template <class Word>
+struct imitated_scan {
+    static std::size_t scratch_bytes(cuda::scan_way way, std::int64_t count) {
+        return static_cast<std::size_t>(count) / 16 + (way.exclusive ? 2 : 1);
+    }
+    static void scan(const char*, void* stream, cuda::scan_way way, const Word* x, Word* y, std::int64_t count,
+                     void* scratch, std::size_t bytes) {
+        cuda::driver::enqueue(static_cast<cuda::driver::stream>(stream), [=] {
+            Word total = way.product ? 1 : 0;
+            for (std::int64_t i = 0; i < count; ++i) {
+                const Word next = way.product ? total * x[i] : total + x[i];
+                y[i] = way.exclusive ? total : next;
+                total = next;
+            }
+            std::memset(scratch, 0x7E, bytes);
+        });
+    }
+};
+#endif
+
+/// While it lives, its library scans the lines of which it moves fewer bytes, a launch counting for so many.
+template <class Word>
+class noted_scan {
+public:
+    static inline std::vector<scan_call> calls;
+
+    explicit noted_scan(std::int64_t bytes_per_launch = 0)
+        : launches_(cuda::detail::bytes_per_launch, bytes_per_launch),
+          set_(cuda::scan_of_library<Word>, {under().scratch_bytes, &note}) {
+        calls.clear();
+    }
+
+    static bool linked() { return under().scan != nullptr; }
+
+private:
+    static const cuda::library_scan<Word>& under() {
+#ifdef TG_SIMT
+        static const cuda::library_scan<Word> it{&imitated_scan<Word>::scratch_bytes, &imitated_scan<Word>::scan};
+#else
+        static const cuda::library_scan<Word> it = cuda::scan_of_library<Word>;
+#endif
+        return it;
+    }
+
+    static void note(const char* operation, void* stream, cuda::scan_way way, const Word* x, Word* y,
+                     std::int64_t count, void* scratch, std::size_t bytes) {
+        CHECK(bytes == under().scratch_bytes(way, count));
+        calls.push_back({operation, way.product, way.exclusive, count});
+        under().scan(operation, stream, way, x, y, count, scratch, bytes);
+    }
+
+    with_value<std::int64_t> launches_;
+    with_value<cuda::library_scan<Word>> set_;
 };
 
 } // namespace tapegraph::testing

@@ -1,7 +1,6 @@
 #include <cuda/device_array.hpp>
 
-#include <cuda/calls.hpp>
-#include <cuda/noted_library.hpp>
+#include <cuda/disorder.hpp>
 
 #include <tapegraph/cuda/ops/cumulative/cumulative.cuh>
 #include <tapegraph/cuda/ops/ordering/arg_reduce.cuh>
@@ -33,9 +32,7 @@ argument powers(const extents& e) {
     });
 }
 
-// Lines that a thread takes, a warp, a block with one tile and with several, and lines in chunks; all ways along them. Three
-// lines are enough blocks here, and 40 enough threads.
-constexpr cuda::detail::line_limits small_limits{64, 40, 3, 1200};
+// All ways along lines within small_limits.
 const struct {
     extents shape;
     std::int64_t axis;
@@ -105,29 +102,6 @@ TEST_CASE("scans on a device: NaN and infinity spoil what is behind them only") 
     }
 }
 
-namespace {
-
-/// All that is awkward in an order: equal numbers, zeros of both signs, infinities, NaN of both signs.
-template <class T>
-argument disorder(const extents& e) {
-    return filled<T>(e, [](std::int64_t i) -> T {
-        if constexpr (std::is_floating_point_v<T>) {
-            using limits = std::numeric_limits<T>;
-            const T special[]{
-                limits::quiet_NaN(),  -limits::quiet_NaN(), limits::infinity(), -limits::infinity(), T(0), -T(0),
-                limits::denorm_min(), limits::lowest(),     limits::max()};
-            if (scattered(i, 5, 3) == 0) return special[scattered(i, 9, 4)];
-            return static_cast<T>(scattered(i, 50)) - T(24.5);
-        } else {
-            if (scattered(i, 9, 3) == 0)
-                return i % 2 == 0 ? std::numeric_limits<T>::max() : std::numeric_limits<T>::min();
-            return static_cast<T>(static_cast<std::int64_t>(scattered(i, 50)) - (std::is_signed_v<T> ? 25 : 0));
-        }
-    });
-}
-
-} // namespace
-
 TEST_CASE_TEMPLATE("argsort on a device: the CPU's order", T, float, double, std::int32_t, std::int64_t, std::uint8_t) {
     for (const extents& e : {extents{0}, extents{1}, extents{2}, extents{3, 0}, extents{7, 3}, extents{2, 3, 31},
                              extents{33, 64}, extents{3, 65}, extents{5, 300}, extents{1024}, extents{1025},
@@ -157,149 +131,6 @@ TEST_CASE("argsort on a device: many rows take several launches") {
     check_same<argsort_op, float>({0, -1}, {disorder<float>({13, 20})}, {shaped<std::int32_t>({13, 20})});
     check_same<argsort_op, float>({0, -1}, {disorder<float>({2, 2100})}, {shaped<std::int32_t>({2, 2100})});
 }
-
-namespace {
-
-using calls = std::vector<library_call>;
-
-/// The first `wanted` positions of both rows of x.
-outcome first_of(const argument& x, std::int64_t wanted) {
-    return run_on_device<argsort_op, std::uint8_t>({0, wanted}, {x}, {shaped<std::int32_t>({2, wanted})});
-}
-
-} // namespace
-
-// Bytes take one radix pass, so rows of more than four tiles of 2048 move less: 1 + 2 * 3 times a pair against 4 + 2 * 1.
-TEST_CASE("argsort on a device: long rows go to a library that is linked, and come to the same order") {
-    using noted = noted_library<std::uint32_t>;
-    REQUIRE(noted::linked());
-    const auto x = disorder<std::uint8_t>({2, 9000});
-    const auto sorted = shaped<std::int32_t>({2, 9000});
-    const auto merged = [&](std::int64_t wanted) {
-        const with_value none(cuda::sort_of_library<std::uint32_t>, {});
-        return first_of(x, wanted).out;
-    };
-    const auto want = merged(9000), want_half = merged(4500);
-    const noted library;
-    for (const std::int64_t descending : {0, 1}) check_same<argsort_op, std::uint8_t>({descending, -1}, {x}, {sorted});
-    CHECK(noted::calls.size() >= 4);
-    for (const library_call& c : noted::calls) CHECK(c == library_call{"argsort", 9000, 8});
-    noted::calls.clear();
-    CHECK(first_of(x, 9000).out == want);
-    CHECK(first_of(x, 4500).out == want_half); // the same passes, of which fewer positions are taken
-    CHECK(noted::calls == calls(4, {"argsort", 9000, 8}));
-    noted::calls.clear();
-    CHECK(first_of(x, 10).out == merged(10)); // merges drop what is not wanted
-    check_same<argsort_op, std::uint8_t>({0, -1}, {disorder<std::uint8_t>({8192})}, {shaped<std::int32_t>({8192})});
-    const argument floats = disorder<float>({17000}); // four merges, and four passes
-    check_same<argsort_op, float>({0, -1}, {floats}, {shaped<std::int32_t>({17000})});
-    CHECK(noted::calls == calls{});
-    check_same<argsort_op, std::uint8_t>({0, -1}, {disorder<std::uint8_t>({8193})}, {shaped<std::int32_t>({8193})});
-    CHECK(noted::calls.size() >= 1);
-    noted::calls.clear();
-    const with_value set(cuda::detail::most_elements, 20000); // three rows in two steps
-    check_same<argsort_op, std::uint8_t>({1, -1}, {disorder<std::uint8_t>({3, 9000})},
-                                         {shaped<std::int32_t>({3, 9000})});
-    CHECK(noted::calls.size() >= 3);
-}
-
-TEST_CASE("rows on a device: how long they are when a library that is linked sorts them") {
-    const std::int64_t launch = cuda::detail::bytes_per_launch;
-    const noted_library<std::uint32_t> library;
-    const with_value set(cuda::detail::bytes_per_launch, launch);
-    buffer_view out;
-    kernel_call call;
-    call.out = &out, call.outputs = 1;
-    const auto goes = [&](std::int64_t rows, std::int64_t length, int bits, bool keep) {
-        const cuda::detail::row_sort<std::uint32_t> sort(call, rows, length, length, bits, keep);
-        return sort.workspace() > static_cast<std::size_t>(2 * rows * length) * 8;
-    };
-    CHECK(!goes(1, 524288, 32, false)); // floats
-    CHECK(goes(1, 524289, 32, false));
-    CHECK(!goes(8, 820000, 32, false));
-    CHECK(goes(8, 830000, 32, false));
-    CHECK(!goes(1, 131072, 15, true)); // indices into up to 32,767 places
-    CHECK(goes(1, 131073, 15, true));
-    CHECK(!goes(1, 2048, 0, true));
-}
-
-TEST_CASE_TEMPLATE("rows on a device: sorted by a library in a graph", Key, std::uint32_t, std::uint64_t) {
-    using noted = noted_library<Key>;
-    using pair = cuda::kernels::sort_pair<Key>;
-    REQUIRE(noted::linked());
-    constexpr std::int64_t rows = 2, length = 20011; // 4 merges of 32 bits and 5 of 64 bits against 2 or 3 passes
-    for (const int bits : {9, 16, 17}) {
-        CAPTURE(bits);
-        const auto numbers = [&](std::uint32_t seed) {
-            std::vector<Key> x(rows * length);
-            for (std::size_t i = 0; i < x.size(); ++i)
-                x[i] = scattered(static_cast<std::int64_t>(i), (1u << bits) - 1, seed);
-            return x;
-        };
-        on_device::device_array<Key> x(numbers(1));
-        // Ascending by key, then by position, so that each position is there once; and the key is the one that stood there.
-        const auto right = [&](const std::vector<Key>& of, const pair* at,
-                               const on_device::device_array<pair>& memory) {
-            const std::vector<pair> all = memory.host();
-            const pair* const got = all.data() + (at - memory.data());
-            std::int64_t wrong = 0;
-            for (std::int64_t i = 0; i < rows * length; ++i) {
-                const pair& p = got[i];
-                wrong +=
-                    p.position >= length || of[static_cast<std::size_t>(i / length * length + p.position)] != p.key;
-                if (i % length == 0) continue;
-                const pair& last = got[i - 1];
-                wrong += last.key > p.key || (last.key == p.key && last.position >= p.position);
-            }
-            return wrong == 0;
-        };
-        buffer_view out;
-        kernel_call call;
-        call.out = &out, call.outputs = 1;
-        const cuda::driver::stream stream = cuda::driver::make_stream();
-        call.stream = stream;
-        {
-            const noted library;
-            const cuda::detail::row_sort<Key> sort(call, rows, length, length, bits, true);
-            const cuda::kernels::number_source<Key> source{x.data(), length, false};
-            const on_device::device_array<pair> memory(static_cast<std::int64_t>(sort.workspace() / sizeof(pair)) + 1);
-            CHECK(right(numbers(1), sort.run(call, "test", source, rows, nullptr, memory.data()), memory));
-            CHECK(noted::calls == calls(rows, {"test", length, bits}));
-            cuda::driver::begin_capture(stream);
-            const pair* const at = sort.run(call, "test", source, rows, nullptr, memory.data());
-            const cuda::driver::graph graph = cuda::driver::end_capture(stream);
-            REQUIRE(graph != nullptr);
-            for (const std::uint32_t seed : {2, 3}) {
-                x.assign(numbers(seed).data());
-                cuda::driver::wait(nullptr);
-                cuda::driver::launch_graph(graph, stream);
-                CHECK(right(numbers(seed), at, memory));
-            }
-            cuda::driver::destroy_graph(graph);
-        }
-        cuda::driver::destroy(stream);
-    }
-}
-
-#ifndef TG_SIMT
-// Long enough for the library by what launches cost; too long for the executor.
-TEST_CASE_TEMPLATE("argsort on a GPU: CUB and the merges come to the same order", T, float, double) {
-    using key = tapegraph::detail::sort_key<T>;
-    using noted = noted_library<key>;
-    const std::int64_t length = 3000017;
-    const auto x = disorder<T>({length});
-    const auto result = shaped<std::int32_t>({length});
-    const auto want = run_on_cpu<argsort_op, T>({1, -1}, {x}, {result});
-    {
-        const noted library;
-        const with_value set(cuda::detail::bytes_per_launch, std::int64_t{4} << 20);
-        CHECK(run_on_device<argsort_op, T>({1, -1}, {x}, {result}).out == want.out);
-        CHECK(noted::calls == calls{{"argsort", length, 8 * static_cast<int>(sizeof(T))}});
-    }
-    const with_value none(cuda::sort_of_library<key>, {});
-    CHECK(run_on_device<argsort_op, T>({1, -1}, {x}, {result}).out == want.out);
-}
-#endif
 
 TEST_CASE_TEMPLATE("argmax and argmin on a device", T, float, double, std::int32_t, std::uint8_t) {
     const with_value set(cuda::detail::limits_of_lines, small_limits);

@@ -44,6 +44,7 @@ inline constexpr int warpSize = 32;
 #define __ballot_sync(mask, p) ::simt::detail::ballot(SIMT_SITE, mask, (p) != 0)
 #define __any_sync(mask, p) (::simt::detail::ballot(SIMT_SITE, mask, (p) != 0) != 0)
 #define __all_sync(mask, p) (::simt::detail::ballot(SIMT_SITE, mask, (p) == 0) == 0)
+#define __ffs(x) __builtin_ffs(x)
 #define __reduce_add_sync(mask, v)                                                                                     \
     ::simt::detail::reduce(SIMT_SITE, mask, v, [](std::uint64_t a, std::uint64_t b) { return a + b; })
 #define __reduce_max_sync(mask, v)                                                                                     \

@@ -11,18 +11,26 @@
 /// TG_INSTRUCTION_SETS says which sets kernels are compiled for: the sum of 1 (baseline), 2 (AVX2) and 4 (AVX-512). Fewer make a
 /// program smaller and its compilation shorter; on a processor that has none of them the first kernel throws. All sources of a
 /// program must define it alike, as a single digit; the linker sees to it. Unless it is defined, these are the sets that the
-/// program may meet: all of them, or those from what the compiler's own options (-march) require anyway. A program that links the
-/// component has the component's.
+/// program may meet: all of them, or those from what the compiler's own options (-march) require anyway. A program that nvcc
+/// compiles has a GPU for its kernels and leaves AVX-512 out, unless it is required. A program that links the component has the
+/// component's.
 
 #if !defined(__x86_64__)
 #undef TG_INSTRUCTION_SETS
 #define TG_INSTRUCTION_SETS 1
 #elif !defined(TG_INSTRUCTION_SETS)
-#if !defined(TG_COMPONENT) && defined(__AVX512F__) && defined(__AVX512DQ__) && defined(__AVX512BW__) &&                \
-    defined(__AVX512VL__) && defined(__FMA__)
+#if defined(TG_COMPONENT)
+#define TG_INSTRUCTION_SETS 7
+#elif defined(__AVX512F__) && defined(__AVX512DQ__) && defined(__AVX512BW__) && defined(__AVX512VL__) && defined(__FMA__)
 #define TG_INSTRUCTION_SETS 4
-#elif !defined(TG_COMPONENT) && defined(__AVX2__) && defined(__FMA__)
+#elif defined(__AVX2__) && defined(__FMA__)
+#if defined(TG_CUDA) && !defined(TG_SIMT)
+#define TG_INSTRUCTION_SETS 2
+#else
 #define TG_INSTRUCTION_SETS 6
+#endif
+#elif defined(TG_CUDA) && !defined(TG_SIMT)
+#define TG_INSTRUCTION_SETS 3
 #else
 #define TG_INSTRUCTION_SETS 7
 #endif

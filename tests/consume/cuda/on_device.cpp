@@ -1,4 +1,5 @@
 #include <tapegraph/core/config.hpp>
+#include <tapegraph/cuda/ops/cumulative/library_scan.hpp>
 #include <tapegraph/cuda/ops/ordering/library_sort.hpp>
 #include <tapegraph/cuda/ops/product/gemm.cuh>
 
@@ -8,13 +9,14 @@
 #error "compiled without nvcc"
 #endif
 
-/// Starts with and without a GPU, links cuBLAS and the sort of CUB, and multiplies where there is something to multiply on.
+/// Starts with and without a GPU, links cuBLAS and what is CUB's, and multiplies where there is something to multiply on.
 int run_on_device() {
     namespace tg = tapegraph;
     std::printf("TapeGraph %d.%d.%d\n", TAPEGRAPH_VERSION_MAJOR, TAPEGRAPH_VERSION_MINOR, TAPEGRAPH_VERSION_PATCH);
     std::fputs(tg::device_table().c_str(), stdout);
-    if (tg::cuda::sort_of_library<std::uint32_t>.sort == nullptr) {
-        std::fputs("the source that is compiled for itself (cuda/library/sort.cu) was not linked\n", stderr);
+    if (tg::cuda::sort_of_library<std::uint32_t>.sort == nullptr ||
+        tg::cuda::scan_of_library<std::uint32_t>.scan == nullptr) {
+        std::fputs("the sources that are compiled for themselves (cuda/library/*.cu) were not linked\n", stderr);
         return 1;
     }
     if (tg::available_or_cpu(tg::device::cuda()).is_cpu()) return 0;

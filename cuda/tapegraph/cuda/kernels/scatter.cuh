@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-/// Additions where indices point, without atomics: the indices have been sorted, and every element of the result has one thread
+/// Additions where indices point, without atomics (of integers: scatter_integers.cuh): the indices have been sorted, and every element of the result has one thread
 /// that adds what belongs there in the order of the indices, as the CPU does. Memory plan:
 ///
 ///   scatter_add    a thread per element of the result looks for its run among the sorted indices and reads the updates

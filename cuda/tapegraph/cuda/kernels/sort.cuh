@@ -1,7 +1,7 @@
 #pragma once
 
-#include <tapegraph/ops/ordering/sort_key.hpp>
 #include <tapegraph/cuda/kernels/gather.cuh>
+#include <tapegraph/ops/ordering/sort_key.hpp>
 
 #include <bit>
 #include <cstdint>
@@ -18,8 +18,8 @@
 ///                part of them. The result leaves through shared memory, so that neighbours write side by side. A gap
 ///                behind every 128 bytes keeps neighbours' parts in different banks.
 ///
-/// Before a library's sort, sort_tiles makes the pairs (tiles of one element), and behind it merge_runs takes their positions (of
-/// a run that has no partner).
+/// Before a library's sort, sort_tiles makes the pairs (tiles of one element), and behind it merge_runs takes their positions, or
+/// the pairs without the numbers of their rows (of a run that has no partner).
 
 namespace tapegraph::cuda::kernels {
 
@@ -32,6 +32,33 @@ template <class Key>
 __device__ bool before(const sort_pair<Key>& a, const sort_pair<Key>& b) {
     return a.key < b.key || (a.key == b.key && a.position < b.position);
 }
+
+/// What makes rows that are sorted as one come out one after the other: each pair's row, above what is sorted of its key, or if
+/// the key has no room there, at the lower end of the position, which moves up. In memory the position lies above the key.
+struct row_tag {
+    int bits = 0;     ///< of a row's number; 0: there is none
+    int key_bits = 0; ///< below it in the key; -1: it is in the position
+
+    template <class Key>
+    __device__ sort_pair<Key> put_on(const sort_pair<Key>& p, std::int64_t row) const {
+        if (bits == 0) return p;
+        if (key_bits < 0) return {p.key, p.position << bits | static_cast<std::uint32_t>(row)};
+        return {static_cast<Key>(low_bits(p.key) | static_cast<Key>(row) << key_bits), p.position};
+    }
+    /// Of a key that had more bits than are sorted, these remain.
+    template <class Key>
+    __device__ sort_pair<Key> take_off(const sort_pair<Key>& p) const {
+        if (bits == 0) return p;
+        if (key_bits < 0) return {p.key, p.position >> bits};
+        return {low_bits(p.key), p.position};
+    }
+
+private:
+    template <class Key>
+    __device__ Key low_bits(Key key) const {
+        return key & ((Key{1} << key_bits) - 1);
+    }
+};
 
 /// Keys of numbers, row by row.
 template <class T>
@@ -76,6 +103,7 @@ struct tile_sort {
     std::int64_t rows, length;
     int width;
     std::int64_t wanted; ///< of a row's or a run's first elements
+    row_tag tag = {};    ///< of the pairs in memory
 };
 
 /// Sorts segments into `pairs` [rows, length], or where rows are no longer than a tile their first positions into
@@ -123,7 +151,7 @@ __global__ void sort_tiles(tile_sort s, Source source, sort_pair<Key>* pairs, st
         if (order != nullptr)
             order[row * s.wanted + at] = static_cast<std::int32_t>(tile[slot].position);
         else
-            pairs[row * s.length + at] = tile[slot];
+            pairs[row * s.length + at] = s.tag.put_on(tile[slot], row);
     }
 }
 
@@ -165,6 +193,7 @@ struct merge_pass {
     std::int64_t length, run, wanted;
     std::int64_t in_row; ///< pairs of runs in a row
     std::int64_t tiles;  ///< tiles of a merged run
+    row_tag tag = {};    ///< of what is read
 
     __device__ std::int64_t there(std::int64_t begin) const { // of the run that begins there
         std::int64_t count = length - begin;
@@ -208,9 +237,9 @@ __global__ void merge_runs(merge_pass m, const sort_pair<Key>* in, sort_pair<Key
     __syncthreads();
     for (int k = t; k < n; k += merge_threads) {
         if (order != nullptr)
-            order[row * m.wanted + from + k] = static_cast<std::int32_t>(all_there[k].position);
+            order[row * m.wanted + from + k] = static_cast<std::int32_t>(m.tag.take_off(all_there[k]).position);
         else
-            out[base + from + k] = all_there[k];
+            out[base + from + k] = m.tag.take_off(all_there[k]);
     }
 }
 

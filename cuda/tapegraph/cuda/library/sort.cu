@@ -11,15 +11,17 @@ namespace {
 
 using kernels::sort_pair;
 
-/// A pair as one number, whose lowest bits are the key's. CUB's sort is stable, so positions stay in order without being looked
-/// at. Plain numbers, because then nothing of ours is in the names of CUB's kernels, and tests/gpu.sh can tell them from ours.
+/// A pair as one number, whose lowest bits are the key's, and the position's follow. CUB's sort is stable, so positions stay in
+/// order without being looked at. Plain numbers, because then nothing of ours is in the names of CUB's kernels, and tests/gpu.sh can
+/// tell them from ours.
 template <class Key>
 using word = std::conditional_t<sizeof(Key) == 4, std::uint64_t, unsigned __int128>;
 
 template <class Key>
 cudaError_t radix_sort(void* scratch, std::size_t& bytes, cub::DoubleBuffer<word<Key>>& buffers, std::int64_t count,
                        int bits, cudaStream_t stream) {
-    static_assert(sizeof(word<Key>) == sizeof(sort_pair<Key>) && offsetof(sort_pair<Key>, key) == 0);
+    static_assert(sizeof(word<Key>) == sizeof(sort_pair<Key>) && offsetof(sort_pair<Key>, key) == 0 &&
+                  offsetof(sort_pair<Key>, position) == sizeof(Key));
     return cub::DeviceRadixSort::SortKeys(scratch, bytes, buffers, static_cast<std::uint32_t>(count), 0, bits, stream);
 }
 

@@ -1,10 +1,16 @@
 #pragma once
 
 #include <tapegraph/cuda/kernels/scan.cuh>
+#include <tapegraph/cuda/launch_bytes.hpp>
 #include <tapegraph/cuda/lines.cuh>
+#include <tapegraph/cuda/ops/cumulative/library_scan.hpp>
 #include <tapegraph/ops/cumulative/kernel.hpp>
 
-/// cumulative_sum and cumulative_product.
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+/// cumulative_sum and cumulative_product. Integers along few long lines go to a library where it is linked.
 
 namespace tapegraph::cuda {
 
@@ -17,8 +23,29 @@ struct scan_kernel {
     static constexpr const char* name = Product ? "cumulative_product" : "cumulative_sum";
 
     static line_plan plan(const kernel_call& c) { return {c.in[0], runtime::attributes_of<cumulative_sum_op>(c).axis}; }
+    static scan_way way(const kernel_call& c) {
+        return {Product, runtime::attributes_of<cumulative_sum_op>(c).exclusive != 0};
+    }
+    /// Scratch memory of the library, which scans lines one after the other; 0: our kernels do. They go through a line that is in
+    /// chunks three times in three launches, CUB twice in two (CCCL 3.0), which saves time if bytes through memory, launches counted
+    /// as such, are fewer: of a single line always, of four lines from 1,310,721 elements of 4 bytes on.
+    static std::size_t library_bytes(const kernel_call& c, const line_plan& p) {
+        if constexpr (std::is_integral_v<element> && sizeof(element) >= 4) {
+            constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+            const bool reverse = runtime::attributes_of<cumulative_sum_op>(c).reverse != 0;
+            if (scan_of_library<element>.scan == nullptr || p.chunks == 1 || p.inner > 1 || p.length > most || reverse)
+                return 0;
+            const std::int64_t pass = p.lines * p.length * static_cast<std::int64_t>(sizeof(element));
+            if (2 * pass + 2 * p.lines * bytes_per_launch >= 3 * (pass + bytes_per_launch)) return 0;
+            // A program is bound before its device is made the thread's.
+            if (c.out[0].memory > 0) driver::use(c.out[0].memory - 1);
+            return scan_of_library<element>.scratch_bytes(way(c), p.length);
+        }
+        return 0;
+    }
     static std::size_t workspace(const kernel_call& c) {
         const line_plan p = plan(c);
+        if (const std::size_t bytes = library_bytes(c, p); bytes > 0) return bytes;
         return p.chunks == 1 ? 0 : static_cast<std::size_t>(p.lines * p.chunks) * sizeof(accumulator);
     }
     static void run(const kernel_call& c) {
@@ -28,6 +55,13 @@ struct scan_kernel {
         const kernels::scan_shape s{p.length, p.inner, a.exclusive != 0, a.reverse != 0, p.chunk(), p.chunks};
         const auto* const x = c.in[0].as<const element>();
         auto* const y = c.out[0].as<element>();
+        if constexpr (std::is_integral_v<element> && sizeof(element) >= 4)
+            if (const std::size_t bytes = library_bytes(c, p); bytes > 0) {
+                for (std::int64_t begin = 0; begin < p.lines * p.length; begin += p.length)
+                    scan_of_library<element>.scan(name, c.stream, way(c), x + begin, y + begin, p.length, c.workspace,
+                                                  bytes);
+                return;
+            }
         if (p.by_thread)
             return for_pieces(p.lines, [&](std::int64_t first, std::int64_t count) {
                 launch(c, name, over(count, 128), kernels::scan_lines<Product, element>, s, first, first + count, x, y);

@@ -1,15 +1,20 @@
 #pragma once
 
-#include <tapegraph/cuda/ops/gather/gather.cuh>
 #include <tapegraph/cuda/kernels/scatter.cuh>
+#include <tapegraph/cuda/kernels/scatter_integers.cuh>
+#include <tapegraph/cuda/ops/gather/gather.cuh>
 #include <tapegraph/cuda/ops/ordering/sort.cuh>
 
 /// scatter_add, scatter_nd, put_along: the adjoints of gather, gather_nd, take_along. What an index outside its axis brings is
-/// left out and the index becomes the call's fault.
+/// left out and the index becomes the call's fault. Integers are added as they come, all else in the order of the indices.
 
 namespace tapegraph::cuda {
 
 namespace detail {
+
+/// Sums that do not depend on the order, of types that atomics add.
+template <class T>
+inline constexpr bool any_order = std::is_integral_v<T> && sizeof(T) >= 4;
 
 // Keys of 32 bits, unless an axis is longer than they count.
 inline bool narrow_keys(const kernels::scattering& s) { return s.rows < std::int64_t{0xFFFFFFFF}; }
@@ -19,7 +24,9 @@ row_sort<Key> sort_of(const kernel_call& c, std::int64_t batches, const kernels:
     return {c,       s.by_column ? batches * s.width : batches, s.count,
             s.count, kernels::index_source<Key>::bits(s.rows),  true};
 }
-inline std::size_t scatter_bytes(const kernel_call& c, std::int64_t batches, const kernels::scattering& s) {
+template <class T>
+std::size_t scatter_bytes(const kernel_call& c, std::int64_t batches, const kernels::scattering& s) {
+    if (any_order<T>) return 0;
     return narrow_keys(s) ? sort_of<std::uint32_t>(c, batches, s).workspace()
                           : sort_of<std::uint64_t>(c, batches, s).workspace();
 }
@@ -64,20 +71,46 @@ void scatter_keyed(const kernel_call& c, const char* operation, std::int64_t bat
     if (s.leave_long) scatter_long_runs(c, operation, batches, s, sorted, c.in[0].as<const T>(), c.out[0].as<T>());
 }
 template <class T>
+void scatter_integers(const kernel_call& c, const char* operation, std::int64_t batches, const kernels::scattering& s,
+                      kernels::index_view indices, bool checked) {
+    using word = std::conditional_t<sizeof(T) == 4, unsigned, unsigned long long>;
+    const std::int64_t slabs = batches * s.outer, elements = s.count * s.width, cells = s.rows * s.width;
+    if (c.out[0].bytes() > 0) driver::fill(c.out[0].data, 0, c.out[0].bytes(), static_cast<driver::stream>(c.stream));
+    if (slabs * s.width == 0 && !checked)
+        return for_pieces(batches * s.count * (s.by_column ? s.width : 1), [&](std::int64_t first, std::int64_t count) {
+            launch(c, operation, over(count), kernels::check_indices<>, first, first + count, s.rows, indices,
+                   report_indices(c, operation));
+        });
+    const int shared = cells <= kernels::integer_cells<word> ? static_cast<int>(cells) : 0;
+    const std::int64_t in_block = kernels::integers_in_block(shared);
+    constexpr std::int64_t most = 65535; // of a grid's second axis
+    for (std::int64_t first = 0; elements > 0 && first < slabs; first += most)
+        launch(c, operation,
+               {{static_cast<unsigned>(divide_up(elements, in_block)),
+                 static_cast<unsigned>(std::min(most, slabs - first))},
+                kernels::integer_threads},
+               kernels::add_integers<word>, s, shared, in_block, first, indices, checked, report_indices(c, operation),
+               c.in[0].as<const word>(), c.out[0].as<word>());
+}
+template <class T>
 void scatter(const kernel_call& c, const char* operation, std::int64_t batches, const kernels::scattering& s,
              kernels::index_view indices, bool checked, void* workspace) {
-    if (s.count > std::numeric_limits<std::int32_t>::max())
-        throw argument_error(std::string(operation) + ": " + std::to_string(s.count) +
-                             " indices in a row, more than 2^31 - 1");
-    narrow_keys(s) ? scatter_keyed<std::uint32_t, T>(c, operation, batches, s, indices, checked, workspace)
-                   : scatter_keyed<std::uint64_t, T>(c, operation, batches, s, indices, checked, workspace);
+    if constexpr (any_order<T>) {
+        scatter_integers<T>(c, operation, batches, s, indices, checked);
+    } else {
+        if (s.count > std::numeric_limits<std::int32_t>::max())
+            throw argument_error(std::string(operation) + ": " + std::to_string(s.count) +
+                                 " indices in a row, more than 2^31 - 1");
+        narrow_keys(s) ? scatter_keyed<std::uint32_t, T>(c, operation, batches, s, indices, checked, workspace)
+                       : scatter_keyed<std::uint64_t, T>(c, operation, batches, s, indices, checked, workspace);
+    }
 }
 
 } // namespace detail
 
 template <class T>
 struct kernel<scatter_add_op, T> {
-    static std::size_t workspace(const kernel_call& c) { return detail::scatter_bytes(c, batches(c), shape(c)); }
+    static std::size_t workspace(const kernel_call& c) { return detail::scatter_bytes<T>(c, batches(c), shape(c)); }
     static void run(const kernel_call& c) {
         detail::scatter<T>(c, "scatter_add", batches(c), shape(c), detail::indices_of(c.in[1]), false, c.workspace);
     }
@@ -97,7 +130,9 @@ private:
 
 template <class T>
 struct kernel<scatter_nd_op, T> {
-    static std::size_t workspace(const kernel_call& c) { return rows_bytes(c) + detail::scatter_bytes(c, 1, shape(c)); }
+    static std::size_t workspace(const kernel_call& c) {
+        return rows_bytes(c) + detail::scatter_bytes<T>(c, 1, shape(c));
+    }
     static void run(const kernel_call& c) {
         const auto rows = detail::flat_rows(c, "scatter_nd", c.out[0]);
         detail::scatter<T>(c, "scatter_nd", 1, shape(c), rows, true,
@@ -118,7 +153,7 @@ private:
 
 template <class T>
 struct kernel<put_along_op, T> {
-    static std::size_t workspace(const kernel_call& c) { return detail::scatter_bytes(c, batches(c), shape(c)); }
+    static std::size_t workspace(const kernel_call& c) { return detail::scatter_bytes<T>(c, batches(c), shape(c)); }
     static void run(const kernel_call& c) {
         detail::scatter<T>(c, "put_along", batches(c), shape(c), detail::indices_of(c.in[1]), false, c.workspace);
     }

@@ -20,9 +20,10 @@ struct library_sort {
     /// Scratch memory for a call with this count, fewer than 2^31, and bits, on the current device; 0 where the source was not
     /// compiled for that device.
     std::size_t (*scratch_bytes)(std::int64_t count, int bits) = nullptr;
-    /// Sorts pairs by the lowest `bits` bits of their keys, equal ones staying in order, on `stream`. Returns where they end up:
-    /// `pairs` or `other`, of which both are overwritten; which of them follows from count and bits. Throws device_error with
-    /// the operation's name.
+    /// Sorts pairs by the lowest `bits` bits of their keys, equal ones staying in order, on `stream`. More bits than a key has
+    /// are the lowest ones of the positions, which count for more than the key. Returns where the pairs end up: `pairs` or
+    /// `other`, of which both are overwritten; which of them follows from count and bits. Throws device_error with the
+    /// operation's name.
     kernels::sort_pair<Key>* (*sort)(const char* operation, void* stream, kernels::sort_pair<Key>* pairs,
                                      kernels::sort_pair<Key>* other, std::int64_t count, int bits, void* scratch,
                                      std::size_t scratch_bytes) = nullptr;

@@ -1,12 +1,14 @@
 #pragma once
 
-#include <tapegraph/cuda/ops/movement/boxes.cuh>
 #include <tapegraph/cuda/kernel.cuh>
 #include <tapegraph/cuda/kernels/sort.cuh>
+#include <tapegraph/cuda/launch_bytes.hpp>
+#include <tapegraph/cuda/ops/movement/boxes.cuh>
 #include <tapegraph/cuda/ops/ordering/library_sort.hpp>
 #include <tapegraph/ops/ordering/kernel.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 /// Rows in order, and argsort.
@@ -15,13 +17,11 @@ namespace tapegraph::cuda {
 
 namespace detail {
 
-/// A launch keeps a device waiting as long as this many bytes: 1.3 us at 3.3 TB/s. A prediction for an H100, not measured, and so
-/// is what follows from it: a single row goes to the library if it has more than 524,288 floats, or 131,072 indices
-/// into up to 32,767 places; eight rows do from 823,882 floats on. A variable, so that tests can have short rows go either way.
-inline std::int64_t bytes_per_launch = std::int64_t{4} << 20;
-
-/// Sorts rows, in tiles that are then merged, or row by row by a library's radix sort where that is linked and moves less. Both
-/// give the same order. Workspace and run make the same one.
+/// Sorts rows, in tiles that are then merged, or by a library's radix sort where that is linked and moves less: row by row, or all
+/// of them as one, for which each pair carries the number of its row. All give the same order. Workspace and run make the same one.
+/// By what launch_bytes.hpp predicts, a single row goes to the library if it has more than 524,288 floats, or 131,072 indices
+/// into up to 32,767 places; eight rows do, as one, from 262,145 floats or 109,227 indices on, and row by row from 2,686,976 or
+/// 868,352 on.
 template <class Key>
 class row_sort {
 public:
@@ -31,11 +31,22 @@ public:
     /// then stay in the workspace. `bits`: the lowest bits of keys, in which they differ.
     row_sort(const kernel_call& c, std::int64_t rows, std::int64_t length, std::int64_t wanted, int bits, bool keep)
         : rows_(rows), length_(length), wanted_(std::min(wanted, length)), bits_(bits), keep_(keep) {
-        if (sort_of_library<Key>.sort == nullptr || rows == 0 || length <= slots) return;
-        if (length > std::numeric_limits<std::int32_t>::max() || radix_bytes() >= merge_bytes()) return;
+        constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+        if (sort_of_library<Key>.sort == nullptr || rows == 0 || length <= slots || length > most) return;
+        kernels::row_tag tag;
+        tag.bits = std::bit_width(static_cast<std::uint64_t>(rows - 1));
+        tag.key_bits = bits + tag.bits <= key_bits ? bits : -1;
+        const bool room = tag.key_bits >= 0 || std::bit_width(static_cast<std::uint64_t>(length - 1)) + tag.bits <= 32;
+        const int tagged_bits = (tag.key_bits < 0 ? key_bits : bits) + tag.bits;
+        const std::int64_t one_by_one = radix_bytes(rows, bits, keep ? 0 : wanted_),
+                           at_once = radix_bytes(1, tagged_bits, wanted_);
+        const bool as_one = rows > 1 && rows <= most / length && room && at_once < one_by_one;
+        if ((as_one ? at_once : one_by_one) >= merge_bytes()) return;
         // A program is bound before its device is made the thread's.
         if (c.out[0].memory > 0) driver::use(c.out[0].memory - 1);
-        library_bytes_ = sort_of_library<Key>.scratch_bytes(length, bits);
+        if (as_one) at_once_ = rows, bits_ = tagged_bits;
+        library_bytes_ = sort_of_library<Key>.scratch_bytes(at_once_ * length, bits_);
+        if (as_one && library_bytes_ > 0) tag_ = tag;
     }
 
     std::size_t workspace() const {
@@ -57,6 +68,7 @@ public:
 
 private:
     static constexpr std::int64_t slots = kernels::sort_slots<Key>, pair_bytes = sizeof(pair);
+    static constexpr int key_bits = 8 * sizeof(Key);
 
     // Bytes through memory, launches counted as such. Both read the source once, and that is left out. Tiles write what is wanted
     // of them, and each pass reads and writes it.
@@ -67,12 +79,11 @@ private:
         return bytes;
     }
     // Pairs are written once, read once for the counts of all digits, and each digit of 8 bits moves them. CUB clears counters twice
-    // and launches two kernels, then clears and launches once per digit (CCCL 3.0). Positions are taken out of pairs by a launch,
-    // where a last merge writes them itself.
-    std::int64_t radix_bytes() const {
-        const std::int64_t digits = divide_up(bits_, 8), launches = 1 + rows_ * (4 + 2 * digits);
-        const std::int64_t bytes = rows_ * length_ * pair_bytes * (2 + 2 * digits) + launches * bytes_per_launch;
-        return keep_ ? bytes : bytes + 2 * rows_ * wanted_ * pair_bytes + bytes_per_launch;
+    // and launches two kernels, then clears and launches once per digit (CCCL 3.0). `finished` pairs of a row are read once more, for
+    // their positions or to leave their rows' numbers behind, by a launch, where a last merge does it on its way.
+    std::int64_t radix_bytes(std::int64_t sorts, int bits, std::int64_t finished) const {
+        const std::int64_t digits = divide_up(bits, 8), launches = 1 + sorts * (4 + 2 * digits) + (finished > 0);
+        return (rows_ * length_ * (2 + 2 * digits) + 2 * rows_ * finished) * pair_bytes + launches * bytes_per_launch;
     }
     // The number of elements of a row that are left when each of its runs of `run` elements keeps only as many as are wanted.
     std::int64_t wanted_in(std::int64_t run) const {
@@ -82,15 +93,19 @@ private:
     template <class Source>
     void sort_tiles(const kernel_call& c, const char* operation, const Source& source, std::int64_t rows, int width,
                     pair* pairs, std::int32_t* order) const {
-        const kernels::tile_sort s{rows, length_, width, wanted_};
+        const kernels::tile_sort s{rows, length_, width, wanted_, tag_};
         const std::int64_t segments = rows * divide_up(length_, width), in_block = slots / width;
         launch(c, operation, {static_cast<unsigned>(divide_up(segments, in_block)), kernels::sort_threads},
                kernels::sort_tiles<Source>, s, source, pairs, order);
     }
     void merge(const kernel_call& c, const char* operation, std::int64_t rows, std::int64_t run, const pair* from,
                pair* to, std::int32_t* order) const {
-        const kernels::merge_pass m{length_, run, wanted_, divide_up(length_, 2 * run),
-                                    divide_up(std::min({2 * run, wanted_, length_}), kernels::merge_tile)};
+        const kernels::merge_pass m{length_,
+                                    run,
+                                    wanted_,
+                                    divide_up(length_, 2 * run),
+                                    divide_up(std::min({2 * run, wanted_, length_}), kernels::merge_tile),
+                                    tag_};
         launch(c, operation, {static_cast<unsigned>(rows * m.in_row * m.tiles), kernels::merge_threads},
                kernels::merge_runs<Key>, m, from, to, order);
     }
@@ -115,17 +130,23 @@ private:
                            std::int32_t* order, pair* pairs) const {
         sort_tiles(c, operation, source, rows, 1, pairs, nullptr);
         pair *const other = pairs + rows_ * length_, *sorted = pairs;
-        for (std::int64_t begin = 0; begin < rows * length_; begin += length_)
-            sorted = sort_of_library<Key>.sort(operation, c.stream, pairs + begin, other + begin, length_, bits_,
+        for (std::int64_t row = 0; row < rows; row += at_once_) {
+            const std::int64_t begin = row * length_, count = std::min(at_once_, rows - row) * length_;
+            sorted = sort_of_library<Key>.sort(operation, c.stream, pairs + begin, other + begin, count, bits_,
                                                other + rows_ * length_, library_bytes_) -
                      begin;
-        if (order != nullptr) merge(c, operation, rows, length_, sorted, nullptr, order);
-        return sorted;
+        }
+        if (order == nullptr && tag_.bits == 0) return sorted;
+        pair* const finished = sorted == pairs ? other : pairs;
+        merge(c, operation, rows, length_, sorted, finished, order);
+        return finished;
     }
 
     std::int64_t rows_, length_, wanted_;
     int bits_;
     bool keep_;
+    std::int64_t at_once_ = 1; ///< rows that the library sorts as one
+    kernels::row_tag tag_;
     std::size_t library_bytes_ = 0; ///< scratch memory of the library; 0: tiles are merged
 };
 
