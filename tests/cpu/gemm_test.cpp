@@ -239,21 +239,30 @@ TEST_CASE("gemm: relu on the way out keeps NaN, and gives no negative zero") {
     });
 }
 
-TEST_CASE("gemm: the same bits on one and on two threads") {
-    const auto a = integers<float>(200 * 300, 5);
-    auto b = integers<float>(300 * 210, 6);
-    for (auto& value : b) value *= 0.1f;
-    std::vector<float> results[2];
-    for (const int threads : {1, 2}) {
-        tapegraph::set_thread_count(threads);
-        auto& c = results[threads - 1];
-        c.resize(200 * 210);
-        cpu::gemm_arguments<float> g{200, 210, 300, a.data(), 300, false, b.data(), 210, false, c.data(), 210, false};
-        poisoned workspace(cpu::gemm_workspace_bytes(g, threads));
-        cpu::gemm(g, workspace.get());
+TEST_CASE("gemm: the same bits on one and on two threads, and from a second factor that lies packed") {
+    // The last: a long sum over the rows of both, in several pieces, of whose second factor whole panels are not packed.
+    for (const bool transpose_a : {false, true}) {
+        const shape s = transpose_a ? shape{130, 210, 701} : shape{200, 210, 300};
+        const auto a = integers<float>(static_cast<std::size_t>(s.m * s.k), 5);
+        auto b = integers<float>(static_cast<std::size_t>(s.k * s.n), 6);
+        for (auto& value : b) value *= 0.1f;
+        std::vector<float> results[3];
+        cpu::gemm_arguments<float> g{s.m,   s.n,     s.k, a.data(), transpose_a ? s.m : s.k, transpose_a, b.data(), s.n,
+                                     false, nullptr, s.n, false};
+        poisoned packed(cpu::gemm_packed_bytes<float>(s.n, s.k));
+        cpu::gemm_pack_b(g, static_cast<float*>(packed.get()));
+        for (const int way : {0, 1, 2}) {
+            tapegraph::set_thread_count(way == 0 ? 1 : 2);
+            results[way].resize(static_cast<std::size_t>(s.m * s.n));
+            g.c = results[way].data();
+            if (way == 2) g.packed_b = static_cast<const float*>(packed.get());
+            poisoned workspace(cpu::gemm_workspace_bytes(g, tapegraph::thread_count()));
+            cpu::gemm(g, workspace.get());
+        }
+        tapegraph::set_thread_count(0);
+        CHECK(results[0] == results[1]);
+        CHECK(results[0] == results[2]);
     }
-    tapegraph::set_thread_count(0);
-    CHECK(results[0] == results[1]);
 }
 
 } // namespace gemm_test
