@@ -64,23 +64,21 @@ struct gemm_plan {
     bool packed_b;   // by the caller
     bool rows_first; // a tile meets all panels, which stay in L2, before the next one does
 
-    /// Of k, what is added up in registers. A sum over the rows of both operands (the gradient by a layer's weights) takes them
-    /// in short pieces: both come in from memory just once and stay in L2 until all of the small result has met them.
-    template <class T>
-    static std::int64_t most_k(const gemm_arguments<T>& g) {
-        return g.transpose_a && g.m * g.n <= std::int64_t{1} << 18 ? 256 : 1024;
-    }
+    /// Of k, what is added up in registers: 1,024, or 256 of a long sum for few columns (the gradient by a layer's weights over many
+    /// rows), so that a piece of both factors comes in from memory just once and stays in L2 until all of the result has met it.
+    /// Not by how operands are stored, nor by m: one mode may hand over transposed or by itself what another copies and joins.
+    static constexpr std::int64_t most_k(std::int64_t n, std::int64_t k) { return k > 4096 && n <= 512 ? 256 : 1024; }
 
     template <class T>
     explicit gemm_plan(const gemm_arguments<T>& g) {
         constexpr auto bytes = static_cast<std::int64_t>(sizeof(T));
         // Equal parts of k and m, so that the last is not a sliver.
-        block_k = equal_part(g.k, most_k(g));
+        block_k = equal_part(g.k, most_k(g.n, g.k));
         block_m = equal_part(g.m, 1536);
         block_n = panel_layout::padded(equal_part(g.n, 4096), 32); // whole panels
         packed_b = g.packed_b != nullptr;
         // Few rows do not make up for a copy. Rows of b far apart would share a few cache sets.
-        b_stays = !packed_b && !g.transpose_b && g.m <= 256 && block_k <= 256 && g.ldb * bytes <= 2048;
+        b_stays = !packed_b && !g.transpose_b && g.m <= 256 && g.ldb * bytes <= 2048;
         shared_b = g.m > 96 && !b_stays;
         // Rows of a are read where they lie unless a stride of pages would make them share a few cache sets, or unless
         // they are scattered and read often. A narrow product reads each number once; copying would cost as much.
