@@ -190,11 +190,15 @@ struct gemm_block {
                 pack_b(task - packs, packed_b + layout().offset(task - packs, k));
         });
         if (!plan.shared_b && !plan.packed_b) {
-            for_tasks(panels, parallel, [&](std::int64_t panel, int thread) {
+            // Threads may share a panel that is not copied, where there are fewer panels than threads.
+            const std::int64_t shares =
+                plan.b_stays ? std::clamp<std::int64_t>(divide_up(thread_count(), panels), 1, tiles()) : 1;
+            for_tasks(panels * shares, parallel, [&](std::int64_t task, int thread) {
+                const std::int64_t panel = task / shares, share = task % shares;
                 const bool stays = plan.b_stays && layout().columns(panel) == layout().width(panel);
                 T* const b = stays ? nullptr : packed_b + thread * 32 * plan.block_k;
                 if (!stays) pack_b(panel, b);
-                for (std::int64_t t = 0; t < tiles(); ++t) {
+                for (std::int64_t t = tiles() * share / shares; t < tiles() * (share + 1) / shares; ++t) {
                     if (plan.b_stays) ask_for_panel(panel + 1, t, tiles());
                     multiply(t, panel, b);
                 }
