@@ -138,6 +138,7 @@ TEST_CASE("gemm: several blocks of rows, columns and k") {
         check<float>({1600, 19, 9}, false, false, false, 0);
         check<float>({9, 4200, 13}, false, true, true, 1);
         check<float>({100, 110, 2100}, true, false, true, 0);
+        check<float>({37, 70, 4200}, true, false, true, 0);
         check<float>({100, 110, 1030}, false, false, false, 2);
         check<float>({13, 4150, 1030}, true, true, true, 0);
         check<double>({20, 50, 1500}, false, false, true, 0);
@@ -239,21 +240,49 @@ TEST_CASE("gemm: relu on the way out keeps NaN, and gives no negative zero") {
     });
 }
 
-TEST_CASE("gemm: the same bits on one and on two threads") {
-    const auto a = integers<float>(200 * 300, 5);
-    auto b = integers<float>(300 * 210, 6);
-    for (auto& value : b) value *= 0.1f;
-    std::vector<float> results[2];
-    for (const int threads : {1, 2}) {
-        tapegraph::set_thread_count(threads);
-        auto& c = results[threads - 1];
-        c.resize(200 * 210);
-        cpu::gemm_arguments<float> g{200, 210, 300, a.data(), 300, false, b.data(), 210, false, c.data(), 210, false};
-        poisoned workspace(cpu::gemm_workspace_bytes(g, threads));
-        cpu::gemm(g, workspace.get());
+TEST_CASE("gemm: the same bits on any number of threads, and however the operands lie") {
+    // The long sum is added up in other pieces.
+    for (const shape& s : {shape{200, 210, 300}, {130, 210, 701}, {70, 97, 4300}}) {
+        const auto a = integers<float>(static_cast<std::size_t>(s.m * s.k), 5);
+        auto b = integers<float>(static_cast<std::size_t>(s.k * s.n), 6);
+        for (auto& value : b) value *= 0.1f;
+        const auto turned = [](const std::vector<float>& from, std::int64_t rows, std::int64_t columns) {
+            std::vector<float> to(from.size());
+            for (std::int64_t i = 0; i < rows * columns; ++i)
+                to[static_cast<std::size_t>(i % columns * rows + i / columns)] = from[static_cast<std::size_t>(i)];
+            return to;
+        };
+        const auto a_turned = turned(a, s.m, s.k), b_turned = turned(b, s.k, s.n);
+        std::vector<float> first;
+        for (const int way : {0, 1, 2, 3, 4}) { // bit 0: a transposed, bit 1: b; 4: b packed
+            const bool turn_a = (way & 1) != 0, turn_b = (way & 2) != 0;
+            std::vector<float> c(static_cast<std::size_t>(s.m * s.n));
+            cpu::gemm_arguments<float> g{s.m,
+                                         s.n,
+                                         s.k,
+                                         turn_a ? a_turned.data() : a.data(),
+                                         turn_a ? s.m : s.k,
+                                         turn_a,
+                                         turn_b ? b_turned.data() : b.data(),
+                                         turn_b ? s.k : s.n,
+                                         turn_b,
+                                         c.data(),
+                                         s.n};
+            poisoned packed(cpu::gemm_packed_bytes<float>(s.n, s.k));
+            cpu::gemm_pack_b(g, static_cast<float*>(packed.get()));
+            if (way == 4) g.packed_b = static_cast<const float*>(packed.get());
+            for (const int threads : {1, 2, 9}) {
+                tapegraph::set_thread_count(threads);
+                poisoned workspace(cpu::gemm_workspace_bytes(g, threads));
+                cpu::gemm(g, workspace.get());
+                if (first.empty()) first = c;
+                CAPTURE(way);
+                CAPTURE(threads);
+                CHECK(c == first);
+            }
+        }
+        tapegraph::set_thread_count(0);
     }
-    tapegraph::set_thread_count(0);
-    CHECK(results[0] == results[1]);
 }
 
 } // namespace gemm_test

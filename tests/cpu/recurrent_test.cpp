@@ -64,9 +64,10 @@ struct setting {
     bool masked;
 };
 
-// More than the 96 rows and the 64 units that are taken at a time, one row, primes; products large enough for threads.
-constexpr setting settings[]{{101, 3, 67, true},  {1, 9, 257, false}, {3, 5, 131, true},
-                             {37, 7, 200, false}, {9, 2, 512, false}, {1, 8, 128, false}};
+// More than the rows (16 and 96) and the units (64 and 128) that are taken at a time, one row, primes; products large enough for
+// threads.
+constexpr setting settings[]{{101, 3, 67, true}, {1, 9, 257, false}, {3, 5, 131, true}, {37, 7, 200, false},
+                             {9, 2, 512, false}, {1, 8, 128, false}, {99, 2, 200, true}};
 
 template <class Cell, class T>
 struct operands {

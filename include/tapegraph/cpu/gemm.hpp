@@ -59,28 +59,36 @@ double multiply_adds(const gemm_arguments<T>& g) {
 struct gemm_plan {
     std::int64_t block_m, block_n, block_k;
     bool shared_b; // b is packed once for all threads; otherwise each thread packs the panels it uses
+    bool b_stays;  // whole panels of b are read where they lie
     bool pack_a;
-    bool packed_b; // by the caller
+    bool packed_b;   // by the caller
+    bool rows_first; // a tile meets all panels, which stay in L2, before the next one does
 
-    static constexpr std::int64_t most_k = 1024;
+    /// Of k, what is added up in registers: 1,024, or 256 of a long sum for few columns (the gradient by a layer's weights over many
+    /// rows), so that a piece of both factors comes in from memory just once and stays in L2 until all of the result has met it.
+    /// Not by how operands are stored, nor by m: one mode may hand over transposed or by itself what another copies and joins.
+    static constexpr std::int64_t most_k(std::int64_t n, std::int64_t k) { return k > 4096 && n <= 512 ? 256 : 1024; }
 
     template <class T>
     explicit gemm_plan(const gemm_arguments<T>& g) {
+        constexpr auto bytes = static_cast<std::int64_t>(sizeof(T));
         // Equal parts of k and m, so that the last is not a sliver.
-        block_k = g.k <= 0 ? 0 : divide_up(g.k, divide_up(g.k, most_k));
-        block_m = divide_up(g.m, divide_up(g.m, 1536));
-        block_n = panel_layout::padded(divide_up(g.n, divide_up(g.n, 4096)), 32); // whole panels
-        shared_b = g.m > 96;
+        block_k = equal_part(g.k, most_k(g.n, g.k));
+        block_m = equal_part(g.m, 1536);
+        block_n = panel_layout::padded(equal_part(g.n, 4096), 32); // whole panels
         packed_b = g.packed_b != nullptr;
+        // Few rows do not make up for a copy. Rows of b far apart would share a few cache sets.
+        b_stays = !packed_b && !g.transpose_b && g.m <= 256 && g.ldb * bytes <= 2048;
+        shared_b = g.m > 96 && !b_stays;
         // Rows of a are read where they lie unless a stride of pages would make them share a few cache sets, or unless
         // they are scattered and read often. A narrow product reads each number once; copying would cost as much.
-        const bool pages = g.lda * static_cast<std::int64_t>(sizeof(T)) % 1024 == 0;
-        pack_a = g.transpose_a ? g.n > 96 : pages && g.n > 32;
+        pack_a = g.transpose_a ? g.n > 96 && g.lda * bytes > 1024 : g.lda * bytes % 4096 == 0 && g.n > 32;
+        rows_first = (shared_b || packed_b) && block_n * block_k * bytes <= 512 * 1024;
     }
     std::int64_t a_elements() const { return pack_a ? (block_m + tile_kernels<float>::most_rows) * block_k : 0; }
     std::int64_t b_elements(int threads) const {
         if (packed_b) return 0;
-        return shared_b ? panel_layout::padded(block_n, 32) * block_k : threads * 32 * block_k;
+        return shared_b ? block_n * block_k : threads * 32 * block_k;
     }
 };
 
@@ -112,6 +120,7 @@ struct gemm_block {
         const T* from = g.transpose_b ? g.b + column * g.ldb + first_k : g.b + first_k * g.ldb + column;
         pack_panel(to, layout(), panel, from, g.ldb, g.transpose_b, k);
     }
+    /// `b` null: where it lies.
     void multiply(std::int64_t tile, std::int64_t panel, const T* b) const {
         const std::int64_t first = tile_row(tile), count = tile_row(tile + 1) - first;
         tile_job<T> job{};
@@ -126,6 +135,10 @@ struct gemm_block {
             job.walk.a_inner = g.transpose_a ? g.lda : 1;
         }
         job.b = b;
+        if (b == nullptr) {
+            job.b = g.b + first_k * g.ldb + column + panel * 2 * kernels.lanes;
+            job.walk.b_inner = g.ldb;
+        }
         job.c = g.c + (row + first) * g.ldc + column + panel * 2 * kernels.lanes;
         job.c_row = g.ldc;
         job.columns = layout().columns(panel);
@@ -144,6 +157,28 @@ struct gemm_block {
         return g.packed_b + whole.offset(p, g.k) + first_k * whole.width(p);
     }
 
+    // What the next tile or panel reads is asked for in between, a part at each product, into L2: it comes in while this one
+    // computes. Part `part` of `parts` of the rows of a tile:
+    TG_INLINE void ask_for_tile(std::int64_t tile, std::int64_t part, std::int64_t parts) const {
+        if (plan.pack_a || g.transpose_a || tile >= tiles()) return;
+        const std::int64_t first = tile_row(tile), count = tile_row(tile + 1) - first;
+        const T* const from = g.a + (row + first) * g.lda + first_k;
+        for (std::int64_t r = count * part / parts; r < count * (part + 1) / parts; ++r)
+            for (std::int64_t i = 0; i < k; i += line) __builtin_prefetch(from + r * g.lda + i, 0, 2);
+    }
+    // Of the rows of a panel of b; behind the last panel is the first one of the next rows.
+    TG_INLINE void ask_for_panel(std::int64_t panel, std::int64_t part, std::int64_t parts) const {
+        const bool below = panel >= layout().count();
+        if (below && first_k + 2 * k > g.k) return;
+        const T* const from =
+            g.b + (below ? first_k + k : first_k) * g.ldb + column + (below ? 0 : panel * 2 * kernels.lanes);
+        for (std::int64_t i = k * part / parts; i < k * (part + 1) / parts; ++i) {
+            __builtin_prefetch(from + i * g.ldb, 0, 2);
+            __builtin_prefetch(from + i * g.ldb + line, 0, 2);
+        }
+    }
+    static constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(T));
+
     void run(bool parallel) const {
         const std::int64_t panels = layout().count();
         const std::int64_t packs = plan.pack_a ? divide_up(tiles(), 4) : 0;
@@ -155,23 +190,41 @@ struct gemm_block {
                 pack_b(task - packs, packed_b + layout().offset(task - packs, k));
         });
         if (!plan.shared_b && !plan.packed_b) {
-            for_tasks(panels, parallel, [&](std::int64_t panel, int thread) {
-                T* b = packed_b + thread * 32 * plan.block_k;
-                pack_b(panel, b);
-                for (std::int64_t t = 0; t < tiles(); ++t) multiply(t, panel, b);
+            // Threads may share a panel that is not copied, where there are fewer panels than threads.
+            const std::int64_t shares =
+                plan.b_stays ? std::clamp<std::int64_t>(divide_up(thread_count(), panels), 1, tiles()) : 1;
+            for_tasks(panels * shares, parallel, [&](std::int64_t task, int thread) {
+                const std::int64_t panel = task / shares, share = task % shares;
+                const bool stays = plan.b_stays && layout().columns(panel) == layout().width(panel);
+                T* const b = stays ? nullptr : packed_b + thread * 32 * plan.block_k;
+                if (!stays) pack_b(panel, b);
+                for (std::int64_t t = tiles() * share / shares; t < tiles() * (share + 1) / shares; ++t) {
+                    if (plan.b_stays) ask_for_panel(panel + 1, t, tiles());
+                    multiply(t, panel, b);
+                }
             });
             return;
         }
         // A task is as many tiles as keep their part of a in L2 while the panels pass by, times some panels.
         const std::int64_t tile_bytes = kernels.rows * k * static_cast<std::int64_t>(sizeof(T));
-        const std::int64_t groups = divide_up(tiles(), std::max<std::int64_t>(1, 400 * 1024 / tile_bytes));
+        std::int64_t groups = divide_up(tiles(), std::max<std::int64_t>(1, 400 * 1024 / tile_bytes));
+        if (plan.rows_first) groups = std::min(tiles(), std::max<std::int64_t>(groups, 8 * thread_count()));
         const std::int64_t panel_groups =
             std::clamp<std::int64_t>(divide_up(8 * thread_count(), groups), 1, panels);
         for_tasks(groups * panel_groups, parallel, [&](std::int64_t task, int) {
-            const std::int64_t t0 = task / panel_groups, p0 = task % panel_groups;
-            for (std::int64_t p = panels * p0 / panel_groups; p < panels * (p0 + 1) / panel_groups; ++p)
-                for (std::int64_t t = tiles() * t0 / groups; t < tiles() * (t0 + 1) / groups; ++t)
-                    multiply(t, p, panel_of(p));
+            const std::int64_t first_tile = tiles() * (task / panel_groups) / groups,
+                               last_tile = tiles() * (task / panel_groups + 1) / groups;
+            const std::int64_t first_panel = panels * (task % panel_groups) / panel_groups,
+                               last_panel = panels * (task % panel_groups + 1) / panel_groups;
+            if (plan.rows_first)
+                for (std::int64_t t = first_tile; t < last_tile; ++t)
+                    for (std::int64_t p = first_panel; p < last_panel; ++p) {
+                        ask_for_tile(t + 1, p - first_panel, last_panel - first_panel);
+                        multiply(t, p, panel_of(p));
+                    }
+            else
+                for (std::int64_t p = first_panel; p < last_panel; ++p)
+                    for (std::int64_t t = first_tile; t < last_tile; ++t) multiply(t, p, panel_of(p));
         });
     }
 };

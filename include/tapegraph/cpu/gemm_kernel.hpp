@@ -76,16 +76,17 @@ struct tile {
     TG_INLINE static void store_row(const type (&c)[Vectors], T* to, std::integer_sequence<int, N...>) {
         (v::store(to + N * v::lanes, c[N]), ...);
     }
-    // Row by row: the rows of c may overlap.
+    // Row by row: the rows of c may overlap. `other` is c itself, or the same bias for every row.
     template <int... R, int... N>
-    TG_INLINE static void add_rows(const type (&c)[Rows][Vectors], T* to, std::int64_t row,
-                                   std::integer_sequence<int, R...>, std::integer_sequence<int, N...> n) {
-        (add_row(c[R], to + R * row, n), ...);
+    TG_INLINE static void add_rows(const type (&c)[Rows][Vectors], T* to, std::int64_t row, const T* other,
+                                   std::int64_t other_row, std::integer_sequence<int, R...>,
+                                   std::integer_sequence<int, N...> n) {
+        (add_row(c[R], to + R * row, other + R * other_row, n), ...);
     }
     template <int... N>
-    TG_INLINE static void add_row(const type (&c)[Vectors], T* to, std::integer_sequence<int, N...>) {
+    TG_INLINE static void add_row(const type (&c)[Vectors], T* to, const T* other, std::integer_sequence<int, N...>) {
         type old[Vectors];
-        (v::load(old[N], to + N * v::lanes), ...);
+        (v::load(old[N], other + N * v::lanes), ...);
         (v::store(to + N * v::lanes, c[N] + old[N]), ...);
     }
 
@@ -122,9 +123,10 @@ struct tile {
         }
         constexpr auto rows = std::make_integer_sequence<int, Rows>{};
         constexpr auto vectors = std::make_integer_sequence<int, Vectors>{};
-        if (job.columns == Vectors * v::lanes && job.bias == nullptr && !job.relu) {
-            if (job.accumulate)
-                add_rows(c, job.c, job.c_row, rows, vectors);
+        if (job.columns == Vectors * v::lanes && !(job.accumulate && job.bias != nullptr) && !job.relu) {
+            if (job.accumulate || job.bias != nullptr)
+                add_rows(c, job.c, job.c_row, job.accumulate ? job.c : job.bias, job.accumulate ? job.c_row : 0, rows,
+                         vectors);
             else
                 store_rows(c, job.c, job.c_row, rows, vectors);
         } else {

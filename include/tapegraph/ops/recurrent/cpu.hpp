@@ -67,7 +67,9 @@ void for_phases(const F& f) {
 template <class Cell, class T>
 struct recurrent_workspace {
     T *panels, *rows, *reset, *cells, *carried, *kept, *zeros, *products;
-    std::int64_t group, product_row, product_elements;
+    std::int64_t share;             // units that members have in multiples of
+    std::int64_t piece_rows, group; // rows and units whose products are computed before they are used
+    std::int64_t product_row, product_elements;
     int row_vectors;
     recurrence_division division;
 
@@ -80,7 +82,9 @@ struct recurrent_workspace {
         const bool narrow = threads > 1 && worth_threads(s.template multiply_adds<Cell>()) && division.pays(1) &&
                             s.units <= (threads - 1) * std::int64_t{8} * active_tile_kernels<T>().lanes;
         row_vectors = s.batch > 1 ? 0 : narrow ? 2 : 4;
-        group = std::max<std::int64_t>(recurrent_group, row_vectors == 0 ? lanes / 2 : row_vectors * lanes / 2);
+        share = std::max<std::int64_t>(recurrent_share, row_vectors == 0 ? lanes / 2 : row_vectors * lanes / 2);
+        group = std::max(share, recurrent_group);
+        piece_rows = division.bytes <= cached_matrix ? recurrent_rows : recurrent_rows_of_large;
         panels = cut.take<T>(Cell::gates * recurrent_matrix<T>::elements(s.units, s.units));
         rows = cut.take<T>(2 * s.batch * (backward ? s.template z_row<Cell>() : s.h_row()));
         reset = cut.take<T>(Cell::reset_before && !backward ? s.batch * s.h_row() : 0);
@@ -93,7 +97,7 @@ struct recurrent_workspace {
         // take when a program runs is unknown when it is planned.
         product_row =
             (backward ? 1 : std::max(Cell::gates, Cell::kept)) * std::max(group, s.batch == 1 ? 2 * lanes : 0);
-        product_elements = std::min(recurrent_rows, s.batch) * product_row;
+        product_elements = std::min(piece_rows, s.batch) * product_row;
         products = cut.take<T>(threads * product_elements);
         if (zeros != nullptr) std::fill_n(zeros, s.units, T(0)); // else only counted
     }
@@ -131,13 +135,37 @@ TG_INLINE void prefetch_gates(const T* row, std::int64_t gates, std::int64_t apa
         for (std::int64_t n = 0; n < units; n += line) __builtin_prefetch(row + g * apart + n, Write ? 1 : 0, 2);
 }
 
+/// Rows [row, end), shared out over so many turns: a few at each product, since many requests at once keep it from its operands.
+struct row_turns {
+    std::int64_t row, end, turns;
+    template <class F>
+    TG_INLINE void next(const F& f) {
+        for (const std::int64_t last = end - (end - row) * (turns - 1) / turns; row < last; ++row) f(row);
+        --turns;
+    }
+};
+
+/// Calls f(part) for at most `most_rows` rows of a thread's part at a time, which go through all steps before the next rows begin:
+/// their state stays in the caches, and the steps of a row lie one behind the other in memory. Members that meet after every step
+/// take all rows.
+template <class F>
+void for_sequences(const recurrence_part& part, std::int64_t most_rows, const F& f) {
+    recurrence_part some = part;
+    const std::int64_t end = part.first_row + part.rows;
+    some.rows = part.members > 1 ? part.rows : equal_part(part.rows, most_rows);
+    for (; some.first_row < end; some.first_row += some.rows) {
+        some.rows = std::min(some.rows, end - some.first_row);
+        f(some);
+    }
+}
+
 /// Calls f(first row, rows, first unit, units) for the pieces of a thread's part whose products it computes at a time.
 template <class F>
-void for_pieces(const recurrence_part& part, std::int64_t group, const F& f) {
+void for_pieces(const recurrence_part& part, std::int64_t rows, std::int64_t group, const F& f) {
     const std::int64_t end = part.first_row + part.rows;
-    for (std::int64_t b = part.first_row; b < end; b += recurrent_rows)
+    for (std::int64_t b = part.first_row; b < end; b += rows)
         for (std::int64_t unit = part.first_unit; unit < part.last_unit; unit += group)
-            f(b, std::min(recurrent_rows, end - b), unit, std::min(group, part.last_unit - unit));
+            f(b, std::min(rows, end - b), unit, std::min(group, part.last_unit - unit));
 }
 
 template <template <class, class, bool, int> class Body, class Cell, class T, int Phase, class Job>
@@ -189,7 +217,7 @@ void recurrent_forward(const recurrent_shape<T>& s, step_rows<const T> projected
     round_trip meeting_time;
     const bool measures = round_trip::is_due();
     parallel_team(detail::worth_threads(s.template multiply_adds<Cell>()), [&](int thread, int threads) {
-        const recurrence_part part(s.batch, u, group, work.division, thread, threads);
+        const recurrence_part part(s.batch, u, work.share, work.division, thread, threads);
         detail::pack_part(part, width, [&](std::int64_t panel) {
             for (int gate = 0; gate < Cell::gates; ++gate)
                 gate_matrix(gate).pack(panel, s.recurrent + gate * u, Cell::gates * u, false);
@@ -200,22 +228,30 @@ void recurrent_forward(const recurrent_shape<T>& s, step_rows<const T> projected
                 work.rows[b * h_row + n] =
                     initial.h[b * initial.row + n] * (s.dropped != nullptr ? s.dropped[b * u + n] : T(1));
         meetings.all.wait(threads);
-        const auto phase_of_step = [&](auto which, std::int64_t t) {
+        const auto phase_of_step = [&](const recurrence_part& some, auto which, std::int64_t t) {
             constexpr int phase = decltype(which)::value;
             T* const now = work.rows + t % 2 * s.batch * h_row;
             T* const next = work.rows + (t + 1) % 2 * s.batch * h_row;
             const T* const given = phase == 0 ? now : work.reset;
             detail::for_pieces(
-                part, group, [&](std::int64_t b, std::int64_t rows, std::int64_t unit, std::int64_t units) {
-                    for (std::int64_t r = b; phase == 0 && r < b + rows; ++r) {
-                        detail::prefetch_gates<false>(projected.at(r, t) + unit, Cell::gates, u, units);
-                        if (keeps) detail::prefetch_gates<true>(gates.at(r, t) + unit, Cell::kept, u, units);
-                    }
+                some, work.piece_rows, group,
+                [&](std::int64_t b, std::int64_t rows, std::int64_t unit, std::int64_t units) {
                     const int first = detail::first_gate<Cell>(phase), last = first + detail::gates_in<Cell>(phase);
+                    detail::row_turns ahead{b, phase == 0 ? b + rows : b,
+                                            (last - first) * detail::divide_up(units, width)};
                     for (int gate = first; gate < last; ++gate)
-                        for (std::int64_t n = 0; n < units; n += width)
+                        for (std::int64_t n = 0; n < units; n += width) {
+                            ahead.next([&](std::int64_t r) __attribute__((always_inline)) {
+                                detail::prefetch_gates<false>(projected.at(r, t) + unit, Cell::gates, u, units);
+                                if (!keeps) return;
+                                detail::prefetch_gates<true>(gates.at(r, t) + unit, Cell::kept, u, units);
+                                detail::prefetch_gates<true>(out.h.at(r, t) + unit, 1, u, units);
+                                if (Cell::states == 2)
+                                    detail::prefetch_gates<true>(memory.at(r, t) + unit, 1, u, units);
+                            });
                             gate_matrix(gate).multiply((unit + n) / width, given + b * h_row, h_row, rows,
                                                        products + gate * group + n, work.product_row);
+                        }
                     recurrent_forward_job<T> j{};
                     j.kinds = s.kinds;
                     j.rows = rows, j.units = units;
@@ -239,10 +275,12 @@ void recurrent_forward(const recurrent_shape<T>& s, step_rows<const T> projected
                     if (s.dropped != nullptr) j.dropped = s.dropped + b * u + unit, j.dropped_row = u;
                     detail::dispatch_cell<recurrent_forward_body, Cell, T, phase>(j);
                 });
-            if (part.row_part < part.row_parts) meetings.parts[part.row_part].wait(part.members);
+            if (some.row_part < some.row_parts) meetings.parts[some.row_part].wait(some.members);
         };
-        for (std::int64_t t = 0; t < s.time; ++t)
-            detail::for_phases<Cell>([&](auto phase) { phase_of_step(phase, t); });
+        detail::for_sequences(part, work.piece_rows, [&](const recurrence_part& some) {
+            for (std::int64_t t = 0; t < s.time; ++t)
+                detail::for_phases<Cell>([&](auto phase) { phase_of_step(some, phase, t); });
+        });
         if (measures) meeting_time.measure(thread, threads);
     });
 }
@@ -273,7 +311,7 @@ void recurrent_backward(const recurrent_shape<T>& s, const recurrent_gradients<T
     round_trip meeting_time;
     const bool measures = round_trip::is_due();
     parallel_team(detail::worth_threads(s.template multiply_adds<Cell>()), [&](int thread, int threads) {
-        const recurrence_part part(s.batch, u, group, work.division, thread, threads);
+        const recurrence_part part(s.batch, u, work.share, work.division, thread, threads);
         detail::pack_part(part, width, [&](std::int64_t panel) {
             detail::for_phases<Cell>([&](auto phase) {
                 work.transposed(s, phase).pack(panel, s.recurrent + detail::first_gate<Cell>(phase) * u,
@@ -287,22 +325,26 @@ void recurrent_backward(const recurrent_shape<T>& s, const recurrent_gradients<T
                 if (carries) work.carried[b * u + n] = T(0);
             }
         meetings.all.wait(threads);
-        const auto phase_of_step = [&](auto which, std::int64_t t) {
+        const auto phase_of_step = [&](const recurrence_part& some, auto which, std::int64_t t) {
             constexpr int phase = decltype(which)::value;
             const recurrent_matrix<T> matrix = work.transposed(s, phase);
             T* const later = work.rows + (t + 2) % 2 * s.batch * z_row;
             T* const next = work.rows + (t + 1) % 2 * s.batch * z_row;
             const T* const given = (phase == 0 ? later : next) + detail::first_gate<Cell>(phase) * u;
             detail::for_pieces(
-                part, group, [&](std::int64_t b, std::int64_t rows, std::int64_t unit, std::int64_t units) {
-                    for (std::int64_t r = b; phase == 0 && r < b + rows && t >= 0; ++r) {
-                        detail::prefetch_gates<false>(g.gates.at(r, t) + unit, Cell::kept, u, units);
-                        detail::prefetch_gates<false>(memory.at(r, t) + unit, 1, u, units);
-                        detail::prefetch_gates<true>(g.dz.at(r, t) + unit, Cell::columns, u, units);
-                    }
+                some, work.piece_rows, group,
+                [&](std::int64_t b, std::int64_t rows, std::int64_t unit, std::int64_t units) {
+                    detail::row_turns ahead{b, phase == 0 && t >= 0 ? b + rows : b, detail::divide_up(units, width)};
                     if (phase == 1 || t + 1 < s.time)
-                        for (std::int64_t n = 0; n < units; n += width)
+                        for (std::int64_t n = 0; n < units; n += width) {
+                            ahead.next([&](std::int64_t r) __attribute__((always_inline)) {
+                                detail::prefetch_gates<false>(g.gates.at(r, t) + unit, Cell::kept, u, units);
+                                detail::prefetch_gates<true>(g.dz.at(r, t) + unit, Cell::columns, u, units);
+                                // What the memory is behind this step, the step before this one read.
+                                if (t > 0) detail::prefetch_gates<false>(memory.at(r, t - 1) + unit, 1, u, units);
+                            });
                             matrix.multiply((unit + n) / width, given + b * z_row, z_row, rows, products + n, group);
+                        }
                     else
                         std::fill_n(products, rows * group, T(0));
                     const step_rows<const T>& seeds = phase == 0 ? g.seeds : g.reset_seeds;
@@ -339,11 +381,13 @@ void recurrent_backward(const recurrent_shape<T>& s, const recurrent_gradients<T
                     if (s.dropped != nullptr) j.dropped = s.dropped + b * u + unit, j.dropped_row = u;
                     detail::dispatch_cell<recurrent_backward_body, Cell, T, phase>(j);
                 });
-            if (part.row_part < part.row_parts) meetings.parts[part.row_part].wait(part.members);
+            if (some.row_part < some.row_parts) meetings.parts[some.row_part].wait(some.members);
         };
-        for (std::int64_t t = s.time - 1; t >= 0; --t)
-            detail::for_phases<Cell>([&](auto phase) { phase_of_step(phase, t); });
-        if (g.dh0.data != nullptr) phase_of_step(std::integral_constant<int, 0>{}, -1); // the initial state
+        detail::for_sequences(part, work.piece_rows, [&](const recurrence_part& some) {
+            for (std::int64_t t = s.time - 1; t >= 0; --t)
+                detail::for_phases<Cell>([&](auto phase) { phase_of_step(some, phase, t); });
+            if (g.dh0.data != nullptr) phase_of_step(some, std::integral_constant<int, 0>{}, -1); // the initial state
+        });
         if (measures) meeting_time.measure(thread, threads);
     });
 }

@@ -41,10 +41,12 @@ private:
 
 namespace detail {
 
-// Rows whose products are kept until they are used: a few hundred kilobytes at most.
-inline constexpr std::int64_t recurrent_rows = 96;
-// Units whose products are computed before they are used, unless one panel is wider.
-inline constexpr std::int64_t recurrent_group = 64;
+// Rows and units whose products are kept until they are used, while they are in the nearest caches. A matrix that fills L2 or
+// more is read for more rows at a time, whose products take a few hundred kilobytes at most.
+inline constexpr std::int64_t recurrent_rows = 16, recurrent_rows_of_large = 96, recurrent_group = 128;
+inline constexpr std::size_t cached_matrix = std::size_t{512} << 10; // bytes
+// Units that members have in multiples of, unless one panel is wider.
+inline constexpr std::int64_t recurrent_share = 64;
 
 template <class Isa, class T>
 const auto& wide_row_table() {
