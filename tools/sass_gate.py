@@ -61,6 +61,9 @@ TABLE = [
     Demand(r"tensor_gemm<filter_gradient_problem<float", "HMMA", 0.55, width=4),
     Demand(r"tensor_gemm<filter_gradient_problem<bfloat16", "HMMA", 0.60, width=12),
     Demand(r"tensor_gemm<forward_problem<.*\)1>", "HMMA", 0.50, width=6),
+    # Of few units a step's tiles are small: copies from the second cache bound them, not what is issued.
+    Demand(r"tensor_step<tensor_forward_step", "HMMA", 0.60, width=6),
+    Demand(r"tensor_step<tensor_backward_step", "HMMA", 0.30, width=10),
 ]
 
 # Cycles that the tensor cores of a quarter of a multiprocessor are busy with an instruction, by architecture and shape: NVIDIA's

@@ -102,6 +102,11 @@ recurrent_plan steps(bool large = false) {
     p.large_tile = large;
     return p;
 }
+recurrent_plan tensor_steps(bool large = false, bool exact = false) {
+    recurrent_plan p = steps(large);
+    p.tensor = true, p.exact = exact;
+    return p;
+}
 
 constexpr std::size_t shared_limit = 232448;
 
@@ -137,6 +142,38 @@ TEST_CASE("GRU and simple RNN, a launch a step: both tiles give the same bits") 
         for (float x : backward) REQUIRE(std::abs(x) < 1e4);
         CHECK(l.forward(steps(true)) == forward);
         CHECK(l.backward(steps(true)) == backward);
+    });
+}
+
+// Bounds as in lstm_test.cpp. Backward gets the same states both times.
+TEST_CASE("GRU and simple RNN on tensor cores, a launch a step: awkward sizes, both tiles") {
+    const auto check = []<class Cell>(layer<Cell, float> l) {
+        CAPTURE(l.g.batch);
+        CAPTURE(l.g.units);
+        const auto compare = [&](const std::vector<float>& want, const auto& run) {
+            for (const bool large : {false, true}) {
+                std::vector<float> first;
+                for (simt::order o : {simt::order::forward, simt::order::greedy}) {
+                    const simt::with_settings set(o);
+                    simt::current_settings().truncating = true;
+                    const std::vector<float> got = run(tensor_steps(large));
+                    CHECK(distance(got, want) < 1e-3);
+                    if (first.empty()) first = got;
+                    CHECK(got == first);
+                }
+            }
+            CHECK(distance(run(tensor_steps(false, true)), want) < tolerance<float>);
+        };
+        compare(l.forward(steps()), [&](const recurrent_plan& p) { return l.forward(p); });
+        l.forward(steps());
+        compare(l.backward(steps()), [&](const recurrent_plan& p) { return l.backward(p); });
+    };
+    for_cells([&](auto cell) {
+        using Cell = decltype(cell);
+        for (const auto& l :
+             {layer<Cell, float>(1, 1, 1), layer<Cell, float>(5, 3, 7), layer<Cell, float>(17, 2, 33),
+              layer<Cell, float>(40, 2, 20), layer<Cell, float>(70, 2, 16), layer<Cell, float>(2, 2, 128)})
+            check(l);
     });
 }
 
@@ -225,9 +262,9 @@ TEST_CASE("GRU and simple RNN: launches of a step, and none for nothing") {
 #ifndef SIMT_TSAN
 TEST_CASE("GRU and simple RNN kernels: no barrier is there for nothing, nor a load past the cache, nor a release") {
     for_cells([](auto cell) {
-        layer<decltype(cell), float> l(9, 3, 37); // so that two steps' numbers meet in a line of a cache
-        const auto check_barriers = [&](const recurrent_plan& forward, const recurrent_plan& backward,
-                                        std::size_t in_forward, std::size_t in_backward) {
+        const auto check_barriers = [](layer<decltype(cell), float> l, const recurrent_plan& forward,
+                                       const recurrent_plan& backward, std::size_t in_forward,
+                                       std::size_t in_backward) {
             std::size_t found = 0;
             const auto want = l.forward(forward);
             CHECK(simt::unnoticed_barriers([&] { return l.forward(forward) == want; }, found) ==
@@ -239,14 +276,35 @@ TEST_CASE("GRU and simple RNN kernels: no barrier is there for nothing, nor a lo
                   std::vector<std::string>{});
             CHECK(found == in_backward);
         };
-        check_barriers(steps(), steps(), 2, 2);
+        const layer<decltype(cell), float> l(9, 3, 37); // so that two steps' numbers meet in a line of a cache
+        check_barriers(l, steps(), steps(), 2, 2);
+        // One tile of k: sums are put where the last tile lay.
+        check_barriers(layer<decltype(cell), float>(9, 3, 8), tensor_steps(), tensor_steps(), 3, 3);
         if constexpr (cuda::kernels::runs_resident<decltype(cell)>) {
             constexpr bool meets = decltype(cell)::columns > 1; // the warps of a unit, backward
-            check_barriers(grid(l, recurrent_pass::forward, 16, 9), grid(l, recurrent_pass::backward, 16, 9), 6,
+            check_barriers(l, grid(l, recurrent_pass::forward, 16, 9), grid(l, recurrent_pass::backward, 16, 9), 6,
                            meets ? 7 : 6);
-            check_barriers(cluster(l, recurrent_pass::forward, 4), cluster(l, recurrent_pass::backward, 4), 2,
+            check_barriers(l, cluster(l, recurrent_pass::forward, 4), cluster(l, recurrent_pass::backward, 4), 2,
                            meets ? 3 : 2);
         }
+    });
+}
+
+TEST_CASE("GRU and simple RNN on tensor cores: every register is where it belongs, and R ends where it ends") {
+    for_cells([](auto cell) {
+        layer<decltype(cell), float> l(9, 2, 37);
+        const auto check_pass = [](const auto& run) {
+            const auto want = run();
+            const auto right = [&] { return run() == want; };
+            std::size_t found = 0;
+            CHECK(simt::unnoticed_swaps(right, found) == std::vector<std::string>{});
+            CHECK(found == 1);
+            CHECK(simt::unnoticed_ends(right, found) == std::vector<std::string>{});
+            CHECK(found == 1);
+        };
+        check_pass([&] { return l.forward(tensor_steps()); });
+        l.forward(steps()); // what backward takes, after all that was spoilt
+        check_pass([&] { return l.backward(tensor_steps()); });
     });
 }
 #endif

@@ -83,6 +83,36 @@ TEST_CASE("LSTM: how a pass is run follows from shape and device") {
                     }
 }
 
+TEST_CASE("LSTM: products on tensor cores where the math_mode allows them and a step is expected to take less time") {
+    const auto chosen = [](std::int64_t batch, std::int64_t units, tg::math_mode mode,
+                           recurrent_pass pass = recurrent_pass::forward, int major = 9) {
+        return cuda::choose_recurrence<lstm_cell, float>({batch, 40, units}, {"", 0, major, 0, 132, 232448}, pass,
+                                                         recurrent_stage::cluster, mode);
+    };
+    using tg::math_mode;
+    for (const recurrent_pass pass : {recurrent_pass::forward, recurrent_pass::backward}) {
+        // A launch takes longer than a step of a few units in float.
+        CHECK(chosen(32, 128, math_mode::tf32, pass).stage == recurrent_stage::cluster);
+        for (const math_mode mode : {math_mode::tf32, math_mode::tf32x3}) {
+            const auto wide = chosen(128, 1024, mode, pass);
+            CHECK(wide.stage == recurrent_stage::steps);
+            CHECK(wide.tensor);
+            CHECK(wide.exact == (mode == math_mode::tf32x3));
+            CHECK(!wide.large_tile);
+        }
+        CHECK(chosen(2048, 1024, math_mode::tf32, pass).large_tile);
+        CHECK(!chosen(2048, 1024, math_mode::tf32x3, pass).large_tile); // there is none
+        CHECK(!chosen(128, 4096, math_mode::fp32, pass).tensor);
+        CHECK(!chosen(128, 4096, math_mode::tf32, pass, 7).tensor);
+        CHECK(!cuda::choose_recurrence<lstm_cell, double>({128, 40, 4096}, {"", 0, 9, 0, 132, 232448}, pass,
+                                                          recurrent_stage::cluster, math_mode::tf32)
+                   .tensor);
+    }
+    // Four waves of clusters in float.
+    CHECK(chosen(128, 512, math_mode::fp32).stage == recurrent_stage::cluster);
+    CHECK(chosen(128, 512, math_mode::tf32).tensor);
+}
+
 TEST_CASE("LSTM: what the device cannot hold at once is run another way") {
     auto& device = cuda::driver::imitation::instance();
     const auto properties = cuda::driver::properties(0);

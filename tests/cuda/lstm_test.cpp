@@ -273,13 +273,80 @@ TEST_CASE("LSTM: gates in the place of xz, or not kept; first gradients not want
     }
 }
 
+namespace {
+
+recurrent_plan tensor_steps(bool large = false, bool exact = false) {
+    recurrent_plan p;
+    p.tensor = true, p.large_tile = large, p.exact = exact;
+    return p;
+}
+/// As `check`, with what tensor cores truncate: how far from the reference a plan's results are.
+template <class T>
+double distance_on_tensor_cores(const layer<T>& l, const results<double>& want, const recurrent_plan& plan) {
+    results<T> first;
+    for (simt::order o : {simt::order::forward, simt::order::greedy}) {
+        const simt::with_settings set(o);
+        simt::current_settings().truncating = true;
+        const results<T> got = run(l, plan, plan);
+        if (o == simt::order::forward)
+            first = got;
+        else
+            CHECK(same_bits(first, got));
+    }
+    return distance(first, want);
+}
+
+} // namespace
+
+// TF32 rounds each factor by up to 2^-12 of it (2^-11 = 4.9e-4 where ties go away from zero), so a product by up to twice that, with
+// both signs; gates, whose slopes are at most 1, are then off by at most as much of a sum's terms, and gradients, products of them, by
+// some times as much. tf32x3 leaves out products of two small parts, 2^-22 of a term, and what is truncated.
+TEST_CASE("LSTM on tensor cores, a launch a step: awkward sizes, both tiles") {
+    const options states{.last_gradients = true, .of_first = true};
+    for (const auto& l : {layer<float>(1, 1, 1), layer<float>(2, 3, 7), layer<float>(17, 2, 33, {.masked = true}),
+                          layer<float>(5, 3, 16, {.reverse = true, .masked = true, .dropped = true, .of_first = true}),
+                          layer<float>(40, 2, 20, {.first_states = false}), layer<float>(70, 1, 12, states),
+                          layer<float>(3, 2, 128), layer<float>(2, 2, 37, {.dropped = true, .relu_and_hard = true})}) {
+        CAPTURE(l.batch);
+        CAPTURE(l.units);
+        const auto want = reference(l);
+        CHECK(distance_on_tensor_cores(l, want, tensor_steps()) < 1e-3);
+        CHECK(distance_on_tensor_cores(l, want, tensor_steps(true)) < 1e-3);
+        CHECK(distance_on_tensor_cores(l, want, tensor_steps(false, true)) < tolerance<float>);
+    }
+    const layer<float> l(7, 4, 65);
+    CHECK(distance_on_tensor_cores(l, reference(l), tensor_steps()) > tolerance<float>); // it is TF32 that was measured
+}
+
+// Sums of more terms than a chain has: those of a gradient of 1,030 units.
+TEST_CASE("LSTM on tensor cores: R that begins between copies, and long chains") {
+    layer<float> l(3, 2, 8);
+    const results<float> exact = run(l, steps(), steps());
+    CHECK(!same_bits(run(l, tensor_steps(), tensor_steps()), exact));
+    std::vector<float> moved(l.recurrent.size() + 1);
+    std::copy(l.recurrent.begin(), l.recurrent.end(), moved.begin() + 1);
+    const auto place = reinterpret_cast<std::uintptr_t>(moved.data()) % 16;
+    REQUIRE(place == 0);
+    results<float> r;
+    const std::size_t size = cuda::recurrent_workspace<lstm_cell, float>(l.g, recurrent_pass::backward);
+    scratch workspace(size);
+    auto p = forward_operands(l, r);
+    p.recurrent = moved.data() + 1;
+    cuda::run_recurrent_forward<lstm_cell>(nullptr, "lstm", tensor_steps(), l.g, p, workspace.at);
+    auto q = backward_operands(l, r);
+    q.recurrent = moved.data() + 1;
+    cuda::run_recurrent_backward<lstm_cell>(nullptr, "lstm", tensor_steps(), l.g, q, workspace.at);
+    CHECK(same_bits(r, exact));
+    const layer<float> wide(1, 1, 1030);
+    CHECK(distance_on_tensor_cores(wide, reference(wide), tensor_steps()) < 1e-3);
+}
+
 #ifndef SIMT_TSAN
 TEST_CASE("LSTM kernels: no barrier is there for nothing, nor a load past the cache, nor a release") {
-    const layer<float> l(9, 4, 37); // so that two steps' numbers meet in a line of a cache
-    const auto want = reference(l);
     // Each pass by itself: backward gets what forward left.
-    const auto check_barriers = [&](const recurrent_plan& forward, const recurrent_plan& backward,
-                                    std::size_t in_forward, std::size_t in_backward) {
+    const auto check_barriers = [](const layer<float>& l, const recurrent_plan& forward, const recurrent_plan& backward,
+                                   std::size_t in_forward, std::size_t in_backward, double bound = 1e-5) {
+        const auto want = reference(l);
         results<float> r;
         scratch workspace(cuda::recurrent_workspace<lstm_cell, float>(l.g, recurrent_pass::backward));
         std::size_t found = 0;
@@ -287,7 +354,7 @@ TEST_CASE("LSTM kernels: no barrier is there for nothing, nor a load past the ca
                   [&] {
                       cuda::run_recurrent_forward<lstm_cell>(nullptr, "lstm", forward, l.g, forward_operands(l, r),
                                                              workspace.at);
-                      return distance(r.h, want.h) < 1e-5 && distance(r.c, want.c) < 1e-5;
+                      return distance(r.h, want.h) < bound && distance(r.c, want.c) < bound;
                   },
                   found) == std::vector<std::string>{});
         CHECK(found == in_forward);
@@ -296,16 +363,34 @@ TEST_CASE("LSTM kernels: no barrier is there for nothing, nor a load past the ca
                   [&] {
                       cuda::run_recurrent_backward<lstm_cell>(nullptr, "lstm", backward, l.g, backward_operands(l, r),
                                                               workspace.at);
-                      return distance(r.dz, want.dz) < 1e-5 && distance(r.dh0, want.dh0) < 1e-5;
+                      return distance(r.dz, want.dz) < bound && distance(r.dh0, want.dh0) < bound;
                   },
                   found) == std::vector<std::string>{});
         CHECK(found == in_backward);
     };
-    check_barriers(steps(), steps(), 2, 2);
-    check_barriers(grid<float>(l.g, recurrent_pass::forward, 16, 9), grid<float>(l.g, recurrent_pass::backward, 16, 9),
-                   6, 7);
-    check_barriers(cluster<float>(l.g, recurrent_pass::forward, 4), cluster<float>(l.g, recurrent_pass::backward, 4), 2,
-                   3);
+    const layer<float> l(9, 4, 37); // so that two steps' numbers meet in a line of a cache
+    check_barriers(l, steps(), steps(), 2, 2);
+    // One tile of k: sums are put where the last tile lay.
+    check_barriers(layer<float>(9, 4, 8), tensor_steps(), tensor_steps(), 3, 3, 1e-3);
+    check_barriers(l, grid<float>(l.g, recurrent_pass::forward, 16, 9),
+                   grid<float>(l.g, recurrent_pass::backward, 16, 9), 6, 7);
+    check_barriers(l, cluster<float>(l.g, recurrent_pass::forward, 4), cluster<float>(l.g, recurrent_pass::backward, 4),
+                   2, 3);
+}
+
+TEST_CASE("LSTM on tensor cores: every register of a fragment is where it belongs, and R ends where it ends") {
+    const layer<float> l(9, 2, 9); // forward 9 of 32 terms, backward 48 of 64
+    const auto check_pass = [&](const recurrent_plan& forward, const recurrent_plan& backward) {
+        const results<float> want = run(l, forward, backward);
+        const auto right = [&] { return same_bits(run(l, forward, backward), want); };
+        std::size_t found = 0;
+        CHECK(simt::unnoticed_swaps(right, found) == std::vector<std::string>{});
+        CHECK(found == 1);
+        CHECK(simt::unnoticed_ends(right, found) == std::vector<std::string>{});
+        CHECK(found == 1);
+    };
+    check_pass(tensor_steps(), steps());
+    check_pass(steps(), tensor_steps());
 }
 #endif
 

@@ -9,7 +9,7 @@
 
 namespace tapegraph {
 
-/// How a GPU multiplies the float operands of convolutions and matrix products. Sums are float in each. The CPU, and
+/// How a GPU multiplies the float operands of convolutions and matrix products, and of recurrent layers that take a launch a step. Sums are float in each. The CPU, and
 /// devices without such units (compute capability below 8.0), always compute as fp32 says; double is not concerned.
 enum class math_mode : std::uint8_t {
     fp32,  ///< every product in float: the default, because both modes and all devices are compared

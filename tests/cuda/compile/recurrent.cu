@@ -43,6 +43,28 @@ TG_STEPS(cpu::gru_cell<false>, 0)
 TG_STEPS(cpu::gru_cell<false>, 1)
 TG_STEPS(cpu::simple_rnn_cell, 0)
 
+#define TG_TENSOR_STEP(CELL, PASS, PHASE, LARGE, PRECISION)                                                            \
+    template __global__ void tensor_step<                                                                              \
+        recurrent_detail::tensor_problem<CELL, recurrent_pass::PASS, PHASE>,                                           \
+        recurrent_detail::tensor_step_tile_of<CELL, recurrent_pass::PASS, PHASE, LARGE>, tensor_precision::PRECISION>( \
+        recurrent_detail::tensor_problem<CELL, recurrent_pass::PASS, PHASE>);
+#define TG_TENSOR_STEPS(CELL, PHASE)                                                                                   \
+    TG_TENSOR_STEP(CELL, forward, PHASE, false, tf32)                                                                  \
+    TG_TENSOR_STEP(CELL, forward, PHASE, true, tf32)                                                                   \
+    TG_TENSOR_STEP(CELL, forward, PHASE, false, tf32x3)                                                                \
+    TG_TENSOR_STEP(CELL, backward, PHASE, false, tf32)                                                                 \
+    TG_TENSOR_STEP(CELL, backward, PHASE, true, tf32)                                                                  \
+    TG_TENSOR_STEP(CELL, backward, PHASE, false, tf32x3)
+TG_TENSOR_STEPS(cpu::lstm_cell, 0)
+TG_TENSOR_STEPS(cpu::gru_cell<true>, 0)
+TG_TENSOR_STEPS(cpu::gru_cell<false>, 0)
+TG_TENSOR_STEPS(cpu::gru_cell<false>, 1)
+TG_TENSOR_STEPS(cpu::simple_rnn_cell, 0)
+
+template __global__ void begin_tensor_steps<float>(recurrent_shape, const float*, const float*, tensor_operands,
+                                                   std::int64_t);
+template __global__ void pad_units<float>(const float*, float*, std::int64_t, int, int);
+
 template __global__ void copy_recurrent_rows<float>(recurrent_copy<float>, recurrent_shape);
 template __global__ void copy_recurrent_rows<double>(recurrent_copy<double>, recurrent_shape);
 

@@ -2,6 +2,7 @@
 #include <tapegraph/cuda/kernels/implicit_gemm.cuh>
 #include <tapegraph/cuda/kernels/recurrent_resident.cuh>
 #include <tapegraph/cuda/kernels/tensor_gemm.cuh>
+#include <tapegraph/cuda/kernels/tensor_step.cuh>
 #include <tapegraph/cuda/ops/recurrent/plan.cuh>
 
 #include <tapegraph/ops/recurrent/cpu_lstm_cell.hpp>
@@ -44,6 +45,23 @@ TG_TENSOR_CORES(filter_gradient_problem, bfloat16)
 template __global__ void
     tensor_gemm<forward_problem<float>, tensor_tile<64, 64, 16, 2, 2, 4>, 2, tensor_precision::tf32x3>(
         forward_problem<float>);
+#endif
+
+#define TG_TENSOR_STEP(LARGE, PRECISION)                                                                               \
+    template __global__ void                                                                                           \
+        tensor_step<tensor_forward_step<cpu::lstm_cell, 0>,                                                            \
+                    recurrent_detail::tensor_step_tile_of<cpu::lstm_cell, recurrent_pass::forward, 0, LARGE>,          \
+                    tensor_precision::PRECISION>(tensor_forward_step<cpu::lstm_cell, 0>);                              \
+    template __global__ void                                                                                           \
+        tensor_step<tensor_backward_step<cpu::lstm_cell, 0>,                                                           \
+                    recurrent_detail::tensor_step_tile_of<cpu::lstm_cell, recurrent_pass::backward, 0, LARGE>,         \
+                    tensor_precision::PRECISION>(tensor_backward_step<cpu::lstm_cell, 0>);
+#if __CUDA_ARCH__ >= 800
+TG_TENSOR_STEP(false, tf32)
+TG_TENSOR_STEP(true, tf32)
+#endif
+#if __CUDA_ARCH__ == 900
+TG_TENSOR_STEP(false, tf32x3)
 #endif
 
 } // namespace tapegraph::cuda::kernels

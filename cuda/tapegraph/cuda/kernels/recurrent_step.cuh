@@ -87,45 +87,66 @@ struct recurrent_forward_step {
             T of_unit[gates];
             TG_UNROLL
             for (int gate = 0; gate < gates; ++gate) of_unit[gate] = sums[gate * units + u];
-            store_unit(sample, unit, of_unit);
+            finish(fetch(sample, unit), sample, unit, of_unit, [](T) {});
+        }
+    }
+
+    /// What a unit's cell takes besides its products.
+    struct inputs {
+        T x[Cell::gates], bias, z, r, before, h_before, factor;
+        bool counts;
+    };
+    __device__ inputs fetch(int sample, int unit) const {
+        const std::int64_t line = s.line(sample, step), units = s.units;
+        const T* const xz = p.xz + line * Cell::gates * units + unit;
+        inputs in{};
+        in.counts = s.counts(p.mask, line);
+        TG_UNROLL
+        for (int gate = Cell::reset_before && !makes_reset ? 2 : 0; gate < (makes_reset ? 2 : Cell::gates); ++gate)
+            in.x[gate] = xz[gate * units];
+        in.bias = Cell::biased && !makes_reset ? value_or_zero(p.bias, unit) : T(0);
+        if constexpr (Cell::reset_before && !makes_reset) {
+            const T* const kept = kept_row(sample, unit);
+            in.z = kept[0], in.r = kept[units];
+        }
+        in.before = in.h_before = memory_before<Cell>(s, p, sample, step, unit);
+        if (Cell::states == 2 && !in.counts) in.h_before = value_or_zero(s.before(p.h, p.h0, sample, step, unit), 0);
+        in.factor = value_or_one(p.dropped, s.state(sample, unit));
+        return in;
+    }
+    /// The cell; give(value): what the next product with R takes of it.
+    template <class Give>
+    __device__ void finish(const inputs& in, int sample, int unit, const T (&sums)[gates], const Give& give) const {
+        const std::int64_t units = s.units;
+        T* const kept = p.gates.data == nullptr ? nullptr : kept_row(sample, unit);
+        if constexpr (makes_reset) {
+            const auto y = Cell::reset(s.activations, sums[0] + in.x[0], sums[1] + in.x[1]);
+            kept[0] = in.counts ? y.z : T(0);
+            kept[units] = in.counts ? y.r : T(0);
+            give(y.r * (in.before * in.factor));
+        } else {
+            const auto y = [&] {
+                if constexpr (Cell::reset_before)
+                    return typename Cell::template numbers<T>{
+                        {in.z, in.r, Cell::candidate(s.activations, in.x[2], sums[0], in.bias)}};
+                else
+                    return cell_values<Cell>(s.activations, in.bias, in.x, sums,
+                                             std::make_integer_sequence<int, Cell::gates>{});
+            }();
+            auto next = Cell::step(s.activations, y, in.before);
+            if (!in.counts) next = {in.before, in.h_before};
+            p.h.data[s.row(p.h, sample, step) + unit] = next.h;
+            if constexpr (Cell::states == 2) p.c.data[s.row(p.c, sample, step) + unit] = next.memory;
+            give(next.h * in.factor);
+            if (kept == nullptr) return;
+            TG_UNROLL
+            for (int i = Cell::reset_before ? 2 : 0; i < Cell::kept; ++i) kept[i * units] = in.counts ? y.v[i] : T(0);
         }
     }
 
 private:
-    __device__ void store_unit(int sample, int unit, const T (&sums)[gates]) const {
-        const std::int64_t line = s.line(sample, step), units = s.units;
-        const T* const xz = p.xz + line * Cell::gates * units + unit;
-        T* const kept =
-            p.gates.data == nullptr ? nullptr : p.gates.data + s.row(p.gates, sample, step, Cell::kept) + unit;
-        const bool counts = s.counts(p.mask, line);
-        if constexpr (makes_reset) {
-            const auto y = Cell::reset(s.activations, sums[0] + xz[0], sums[1] + xz[units]);
-            kept[0] = counts ? y.z : T(0);
-            kept[units] = counts ? y.r : T(0);
-        } else {
-            const T bias = Cell::biased ? value_or_zero(p.bias, unit) : T(0);
-            const auto y = [&] {
-                if constexpr (Cell::reset_before) {
-                    return typename Cell::template numbers<T>{
-                        {kept[0], kept[units], Cell::candidate(s.activations, xz[2 * units], sums[0], bias)}};
-                } else {
-                    T x[Cell::gates];
-                    TG_UNROLL
-                    for (int gate = 0; gate < Cell::gates; ++gate) x[gate] = xz[gate * units];
-                    return cell_values<Cell>(s.activations, bias, x, sums,
-                                             std::make_integer_sequence<int, Cell::gates>{});
-                }
-            }();
-            const T before = memory_before<Cell>(s, p, sample, step, unit);
-            auto next = Cell::step(s.activations, y, before);
-            if (!counts)
-                next = {before, Cell::states == 2 ? value_or_zero(s.before(p.h, p.h0, sample, step, unit), 0) : before};
-            p.h.data[s.row(p.h, sample, step) + unit] = next.h;
-            if constexpr (Cell::states == 2) p.c.data[s.row(p.c, sample, step) + unit] = next.memory;
-            if (kept == nullptr) return;
-            TG_UNROLL
-            for (int i = Cell::reset_before ? 2 : 0; i < Cell::kept; ++i) kept[i * units] = counts ? y.v[i] : T(0);
-        }
+    __device__ T* kept_row(int sample, int unit) const {
+        return p.gates.data + s.row(p.gates, sample, step, Cell::kept) + unit;
     }
 };
 
@@ -177,41 +198,76 @@ struct recurrent_backward_step {
         return line.valid && at.valid ? p.recurrent + line.offset + at.offset : nullptr;
     }
     __device__ void store(int sample, int unit, T sum) const {
-        const std::int64_t state = s.state(sample, unit);
-        const T by_product = sum * value_or_one(p.dropped, state);
+        const T sums[1]{sum};
+        finish(fetch(sample, unit), sample, unit, sums, [](int, T) {});
+    }
+
+    /// What the gradient of a unit's cell takes besides its product.
+    struct inputs {
+        T factor, carried, carried_dc, dh, now, before, y[Cell::values];
+        bool counts;
+    };
+    __device__ inputs fetch(int sample, int unit) const {
+        const std::int64_t state = s.state(sample, unit), line = s.line(sample, step);
+        inputs in{};
+        in.factor = value_or_one(p.dropped, state);
+        if constexpr (Phase == 1) {
+            in.counts = s.counts(p.mask, line);
+            if (!in.counts) return in;
+            in.carried = p.carried_dh[state];
+            in.dh = row_or_zero(p.d_reset, sample, step, unit, 2);
+            in.y[0] = p.gates[(line * Cell::kept + 1) * s.units + unit];
+        } else {
+            const bool last = step == s.time - 1;
+            in.carried = last ? row_or_zero(p.dh_last, sample, 0, unit) : p.carried_dh[state];
+            if constexpr (Cell::states == 2)
+                in.carried_dc = last ? row_or_zero(p.dc_last, sample, 0, unit) : p.carried_dc[state];
+            if (step < 0) {
+                if (p.dh0.data != nullptr) in.dh = row_or_zero(p.dh_first, sample, 0, unit);
+                return in;
+            }
+            if (step < p.dh_steps) in.dh = row_or_zero(p.dh, sample, step, unit, Cell::reset_before ? p.dh_width : 1);
+            in.counts = s.counts(p.mask, line);
+            if (!in.counts) return in;
+            in.now = in.y[0] = p.memory[line * s.units + unit];
+            TG_UNROLL
+            for (int i = 0; i < Cell::kept; ++i)
+                in.y[i] = p.gates[(line * Cell::kept + i) * static_cast<std::int64_t>(s.units) + unit];
+        }
+        in.before = s.memory_before(p.memory, p.memory0, sample, step, unit);
+        return in;
+    }
+    /// The gradient; give(gate, value): what the next product with that gate's columns of R takes of it.
+    template <class Give>
+    __device__ void finish(const inputs& in, int sample, int unit, const T (&sums)[1], const Give& give) const {
+        const T by_product = sums[0] * in.factor;
         if constexpr (Phase == 1)
-            store_reset(sample, unit, by_product);
+            finish_reset(in, sample, unit, by_product, give);
         else
-            store_cell(sample, unit, by_product);
+            finish_cell(in, sample, unit, by_product, give);
     }
 
 private:
     __device__ T row_or_zero(const step_rows<const T>& rows, int sample, int of, int unit, int width = 1) const {
         return value_or_zero(rows.data, s.row(rows, sample, of, width) + unit);
     }
-    __device__ void store_cell(int sample, int unit, T by_product) const {
+    template <class Give>
+    __device__ void finish_cell(const inputs& in, int sample, int unit, T by_product, const Give& give) const {
         const std::int64_t state = s.state(sample, unit);
-        const bool last = step == s.time - 1;
-        T dh = by_product + (last ? row_or_zero(p.dh_last, sample, 0, unit) : p.carried_dh[state]);
-        T dc = T(0);
-        if constexpr (Cell::states == 2) dc = last ? row_or_zero(p.dc_last, sample, 0, unit) : p.carried_dc[state];
+        T dh = by_product + in.carried;
         if (step < 0) {
-            if (p.dh0.data != nullptr)
-                p.dh0.data[s.row(p.dh0, sample, 0) + unit] = dh + row_or_zero(p.dh_first, sample, 0, unit);
+            if (p.dh0.data != nullptr) p.dh0.data[s.row(p.dh0, sample, 0) + unit] = dh + in.dh;
             if constexpr (Cell::states == 2)
-                if (p.dc0.data != nullptr) p.dc0.data[s.row(p.dc0, sample, 0) + unit] = dc;
+                if (p.dc0.data != nullptr) p.dc0.data[s.row(p.dc0, sample, 0) + unit] = in.carried_dc;
             return;
         }
-        const std::int64_t line = s.line(sample, step);
-        if (step < p.dh_steps) dh += row_or_zero(p.dh, sample, step, unit, Cell::reset_before ? p.dh_width : 1);
-        typename Cell::template gradient<T> d{{}, Cell::states == 2 ? dc : dh};
-        if (s.counts(p.mask, line)) {
-            const T now = p.memory[line * s.units + unit];
-            typename Cell::template numbers<T> y{{now}};
+        dh += in.dh;
+        typename Cell::template gradient<T> d{{}, Cell::states == 2 ? in.carried_dc : dh};
+        if (in.counts) {
+            typename Cell::template numbers<T> y{};
             TG_UNROLL
-            for (int i = 0; i < Cell::kept; ++i)
-                y.v[i] = p.gates[(line * Cell::kept + i) * static_cast<std::int64_t>(s.units) + unit];
-            d = Cell::backward(s.activations, y, s.memory_before(p.memory, p.memory0, sample, step, unit), now, dh, dc);
+            for (int i = 0; i < Cell::values; ++i) y.v[i] = in.y[i];
+            d = Cell::backward(s.activations, y, in.before, in.now, dh, in.carried_dc);
             dh = T(0); // what goes on goes through the gates
         }
         if constexpr (Cell::states == 2)
@@ -221,15 +277,16 @@ private:
         T* const dz = p.dz.data + s.row(p.dz, sample, step, Cell::columns) + unit;
         TG_UNROLL
         for (int i = 0; i < Cell::columns; ++i) dz[static_cast<std::int64_t>(i) * s.units] = d.v[i];
+        TG_UNROLL
+        for (int gate = 0; gate < Cell::gates; ++gate) give(gate, d.v[Cell::product_column(gate)]);
     }
-    __device__ void store_reset(int sample, int unit, T by_product) const {
-        const std::int64_t line = s.line(sample, step);
-        if (!s.counts(p.mask, line)) return;
-        const T r = p.gates[(line * Cell::kept + 1) * s.units + unit];
-        const auto d = Cell::reset_backward(s.activations, r, s.memory_before(p.memory, p.memory0, sample, step, unit),
-                                            by_product + row_or_zero(p.d_reset, sample, step, unit, 2));
+    template <class Give>
+    __device__ void finish_reset(const inputs& in, int sample, int unit, T by_product, const Give& give) const {
+        if (!in.counts) return;
+        const auto d = Cell::reset_backward(s.activations, in.y[0], in.before, by_product + in.dh);
         p.dz.data[s.row(p.dz, sample, step, Cell::columns) + s.units + unit] = d.v[0];
-        p.carried_dh[s.state(sample, unit)] += d.passed;
+        p.carried_dh[s.state(sample, unit)] = in.carried + d.passed;
+        give(1, d.v[0]);
     }
 };
 

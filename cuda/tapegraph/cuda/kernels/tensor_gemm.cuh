@@ -1,7 +1,9 @@
 #pragma once
 
 #include <tapegraph/cuda/kernels/operand_walk.cuh>
-#ifndef TG_SIMT
+#ifdef TG_SIMT
+#include <simt/instructions.hpp>
+#else
 #include <tapegraph/cuda/kernels/instructions.cuh>
 #endif
 
@@ -120,6 +122,52 @@ __device__ __forceinline__ void round_to_tf32(std::uint32_t (&x)[Count], std::ui
     }
 }
 
+/// sum += a b of one stage's tiles, for a warp. `RoundA`: the elements of A have not been rounded before.
+template <class Tile, tensor_precision Precision, bool RoundA, class ReadA, class ReadB, class T>
+__device__ __forceinline__ void multiply_tiles(float (&sum)[Tile::rows][Tile::columns][4], const ReadA& read_a,
+                                               const T* a, const ReadB& read_b, const T* b) {
+    TG_UNROLL
+    for (int k = 0; k < tile_depth<Tile, T>; k += 32 / static_cast<int>(sizeof(T))) {
+        std::uint32_t of_a[Tile::rows][4], low_a[Tile::rows][4];
+        TG_UNROLL
+        for (int r = 0; r < Tile::rows; ++r) {
+            read_a.template read<4>(of_a[r], a, r * 16, k);
+            if constexpr (RoundA) round_to_tf32<Precision>(of_a[r], low_a[r]);
+        }
+        TG_UNROLL
+        for (int c = 0; c < Tile::columns; c += 2) { // two at a time, as they are read
+            constexpr bool odd = Tile::columns % 2 != 0;
+            std::uint32_t of_b[2][2], low_b[2][2];
+            if (odd && c + 1 == Tile::columns)
+                read_b.template read<2>(&of_b[0][0], b, c * 8, k);
+            else
+                read_b.template read<4>(&of_b[0][0], b, c * 8, k);
+            TG_UNROLL
+            for (int h = 0; h < 2; ++h) {
+                if (c + h >= Tile::columns) break;
+                if constexpr (sizeof(T) == 4) round_to_tf32<Precision>(of_b[h], low_b[h]);
+                TG_UNROLL
+                for (int r = 0; r < Tile::rows; ++r) {
+                    float(&to)[4] = sum[r][c + h < Tile::columns ? c + h : c];
+                    if constexpr (sizeof(T) == 2) {
+                        multiply_pairs<T>(to, of_a[r], of_b[h]);
+                    } else if constexpr (Precision == tensor_precision::tf32x3) {
+                        // The small products first. The cores truncate when they add, so long sums stay outside.
+                        float eight[4]{};
+                        multiply_tf32(eight, low_a[r], of_b[h]);
+                        multiply_tf32(eight, of_a[r], low_b[h]);
+                        multiply_tf32(eight, of_a[r], of_b[h]);
+                        TG_UNROLL
+                        for (int i = 0; i < 4; ++i) to[i] += eight[i];
+                    } else {
+                        multiply_tf32(to, of_a[r], of_b[h]);
+                    }
+                }
+            }
+        }
+    }
+}
+
 template <class Problem, class Tile, int V>
 inline constexpr int
     tensor_gemm_shared_bytes = Tile::Stages* static_cast<int>(sizeof(typename Problem::element)) *
@@ -165,47 +213,7 @@ __global__ void __launch_bounds__(Tile::threads, 1) tensor_gemm(Problem problem)
     float sum[Tile::rows][Tile::columns][4];
     const auto multiply = [&](int stage) {
         const element* const a = shared + stage * stage_size;
-        const element* const b = a + operand_a::size;
-        TG_UNROLL
-        for (int k = 0; k < depth; k += 2 * operand_a::piece) {
-            std::uint32_t of_a[Tile::rows][4], low_a[Tile::rows][4];
-            TG_UNROLL
-            for (int r = 0; r < Tile::rows; ++r) {
-                read_a.template read<4>(of_a[r], a, r * 16, k);
-                if constexpr (sizeof(element) == 4) round_to_tf32<Precision>(of_a[r], low_a[r]);
-            }
-            TG_UNROLL
-            for (int c = 0; c < Tile::columns; c += 2) { // two at a time, as they are read
-                constexpr bool odd = Tile::columns % 2 != 0;
-                std::uint32_t of_b[2][2], low_b[2][2];
-                if (odd && c + 1 == Tile::columns)
-                    read_b.template read<2>(&of_b[0][0], b, c * 8, k);
-                else
-                    read_b.template read<4>(&of_b[0][0], b, c * 8, k);
-                TG_UNROLL
-                for (int h = 0; h < 2; ++h) {
-                    if (c + h >= Tile::columns) break;
-                    if constexpr (sizeof(element) == 4) round_to_tf32<Precision>(of_b[h], low_b[h]);
-                    TG_UNROLL
-                    for (int r = 0; r < Tile::rows; ++r) {
-                        float(&to)[4] = sum[r][c + h < Tile::columns ? c + h : c];
-                        if constexpr (sizeof(element) == 2) {
-                            multiply_pairs<element>(to, of_a[r], of_b[h]);
-                        } else if constexpr (Precision == tensor_precision::tf32x3) {
-                            // The small products first. The cores truncate when they add, so long sums stay outside.
-                            float eight[4]{};
-                            multiply_tf32(eight, low_a[r], of_b[h]);
-                            multiply_tf32(eight, of_a[r], low_b[h]);
-                            multiply_tf32(eight, of_a[r], of_b[h]);
-                            TG_UNROLL
-                            for (int i = 0; i < 4; ++i) to[i] += eight[i];
-                        } else {
-                            multiply_tf32(to, of_a[r], of_b[h]);
-                        }
-                    }
-                }
-            }
-        }
+        multiply_tiles<Tile, Precision, sizeof(element) == 4>(sum, read_a, a, read_b, a + operand_a::size);
     };
 
     int loaded = 0;

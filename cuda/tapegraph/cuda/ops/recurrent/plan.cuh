@@ -7,6 +7,7 @@
 #endif
 #include <tapegraph/cuda/kernels/recurrent_step.cuh>
 #include <tapegraph/cuda/kernels/resident_parts.cuh>
+#include <tapegraph/cuda/ops/recurrent/tensor_steps.cuh>
 
 #include <cstdint>
 #include <type_traits>
@@ -14,7 +15,7 @@
 /// How a recurrent layer's pass is run, and the scratch memory it takes.
 ///
 /// Three ways, all of which give every state: a launch a step (any shape, any device; two launches for a cell with
-/// reset_before); one launch in which the whole grid runs together and meets at a counter each step; one launch of clusters
+/// reset_before; of floats on tensor cores where the math_mode allows it); one launch in which the whole grid runs together and meets at a counter each step; one launch of clusters
 /// that pass h through each other's shared memory (sm_90). They add in different orders, so their results differ by rounding;
 /// each alone always gives the same bits. choose_recurrence's bounds are predictions from counts of cycles, to be replaced by
 /// measurements.
@@ -22,12 +23,13 @@
 namespace tapegraph::cuda {
 
 enum class recurrent_stage { steps, grid, cluster };
-enum class recurrent_pass { forward, backward };
 
 /// How a pass is run.
 struct recurrent_plan {
     recurrent_stage stage = recurrent_stage::steps;
     bool large_tile = false; ///< of a step's product
+    bool tensor = false;     ///< a step's product on tensor cores,
+    bool exact = false;      ///< in tf32x3
     // Of one launch for all steps:
     bool more_resident = false; ///< twice the weights in registers
     int warps = 0;              ///< of a block
@@ -44,7 +46,6 @@ template <class T>
 constexpr int resident_k(bool more) {
     return (more ? 32 : 16) / static_cast<int>(sizeof(T)); // 32 or 64 registers of weights
 }
-inline int quotient_up(std::int64_t a, std::int64_t b) { return static_cast<int>((a + b - 1) / b); }
 
 /// The tile of a step's product: one thread has all gates of some units.
 template <int Gates, bool Large>
@@ -129,12 +130,47 @@ double resident_cycles(const recurrent_plan& plan, const driver::device_properti
     return waves * (tiles * (sums + cell + loads) + (cluster ? 400 : 1400));
 }
 
-/// The way for a shape on a device, none beyond `most`. Depends on nothing else; whether the device can really hold the
-/// grid or cluster at once is asked at the launch.
+/// A launch a step on tensor cores, and in `cycles` what a step takes; false where the device or the math_mode has none.
+template <class Cell, class T>
+bool plan_tensor_steps(recurrent_plan& plan, double& cycles, const recurrent_geometry& g,
+                       const driver::device_properties& device, recurrent_pass pass, math_mode mode) {
+    if constexpr (std::is_same_v<T, float>) {
+        if (mode == math_mode::fp32 || device.major < 8) return false;
+        plan = {};
+        plan.tensor = true, plan.exact = mode == math_mode::tf32x3;
+        const auto with = [&]<recurrent_pass Pass, bool Large>() {
+            const std::size_t shared = std::max(recurrent_detail::tensor_parts<Cell, Pass, 0, Large>::bytes,
+                                                recurrent_detail::tensor_parts<Cell, Pass, 1, Large>::bytes);
+            const double these = recurrent_detail::tensor_step_cycles<Cell, Pass, Large>(
+                g.batch, g.units, device.multiprocessors, plan.exact);
+            if (shared > device.shared_per_block || (Large && (plan.exact || these >= cycles))) return false;
+            plan.large_tile = Large, cycles = these;
+            return true;
+        };
+        const auto both = [&]<recurrent_pass Pass>() {
+            if (!with.template operator()<Pass, false>()) return false;
+            with.template operator()<Pass, true>();
+            return true;
+        };
+        return pass == recurrent_pass::forward ? both.template operator()<recurrent_pass::forward>()
+                                               : both.template operator()<recurrent_pass::backward>();
+    } else {
+        return false;
+    }
+}
+
+/// The way for a shape on a device, none beyond `most`. Depends on nothing else but the math_mode; whether the device can really
+/// hold the grid or cluster at once is asked at the launch.
 template <class Cell, class T>
 recurrent_plan choose_recurrence(const recurrent_geometry& g, const driver::device_properties& device,
-                                 recurrent_pass pass, recurrent_stage most = recurrent_stage::cluster) {
-    recurrent_plan plan, grid;
+                                 recurrent_pass pass, recurrent_stage most = recurrent_stage::cluster,
+                                 math_mode mode = math_mode::fp32) {
+    recurrent_plan plan, grid, steps;
+    double steps_cycles = 0;
+    const bool tensor = plan_tensor_steps<Cell, T>(steps, steps_cycles, g, device, pass, mode);
+    const auto resident = [&](const recurrent_plan& way) {
+        return tensor && steps_cycles < resident_cycles<Cell, T>(way, device, pass) ? steps : way;
+    };
     // A step's product with tiles of 64 samples has enough work for everyone: nothing is gained by keeping R.
     constexpr int many_tiles = 8;
     if constexpr (!kernels::runs_resident<Cell>) most = recurrent_stage::steps;
@@ -158,9 +194,10 @@ recurrent_plan choose_recurrence(const recurrent_geometry& g, const driver::devi
         if (size != 0 && plan_recurrent_clusters<Cell, T>(plan, g, device.shared_per_block, pass, size) &&
             static_cast<int>(plan.blocks()) <= many_tiles * device.multiprocessors &&
             (!has_grid || resident_cycles<Cell, T>(plan, device, pass) <= resident_cycles<Cell, T>(grid, device, pass)))
-            return plan;
+            return resident(plan);
     }
-    if (has_grid) return grid;
+    if (has_grid) return resident(grid);
+    if (tensor) return steps;
     plan = {};
     constexpr int gates = kernels::phase_gates<Cell, 0>::count;
     using large = recurrent_detail::step_tile_of<gates, true>;
@@ -170,12 +207,29 @@ recurrent_plan choose_recurrence(const recurrent_geometry& g, const driver::devi
     return plan;
 }
 
+/// Where the parts of scratch memory begin: counters, what products on tensor cores read (whatever the math_mode: it may change after
+/// the size was asked for), and the carried states, behind which it ends.
+template <class Cell, class T>
+struct recurrent_scratch {
+    std::size_t products, carried, end;
+
+    recurrent_scratch(const recurrent_geometry& g, recurrent_pass pass)
+        : products(static_cast<std::size_t>(g.batch + kernels::resident_rows - 1) / kernels::resident_rows * 128),
+          carried(products),
+          end(0) {
+        if constexpr (std::is_same_v<T, float>)
+            carried +=
+                static_cast<std::size_t>(recurrent_detail::tensor_scratch<Cell>(g.batch, g.units, pass).elements()) *
+                sizeof(T);
+        const auto states = static_cast<std::size_t>(g.batch * g.units) * sizeof(T);
+        end = carried + (pass == recurrent_pass::backward ? Cell::states * states : 0);
+    }
+};
+
 /// Bytes of scratch memory, aligned to 128, for whichever way is taken.
 template <class Cell, class T>
 std::size_t recurrent_workspace(const recurrent_geometry& g, recurrent_pass pass) {
-    const auto counters = static_cast<std::size_t>(g.batch + kernels::resident_rows - 1) / kernels::resident_rows * 128;
-    const auto states = static_cast<std::size_t>(g.batch * g.units) * sizeof(T);
-    return counters + (pass == recurrent_pass::backward ? Cell::states * states : 0);
+    return recurrent_scratch<Cell, T>(g, pass).end;
 }
 
 } // namespace tapegraph::cuda

@@ -71,19 +71,23 @@ int residents(void (*kernel)(P...), const driver::launch_shape& shape) {
 template <class Cell, class T, recurrent_pass Pass>
 recurrent_plan feasible_plan(const recurrent_geometry& g, const driver::device_properties& device,
                              recurrent_stage most = recurrent_stage::cluster) {
-    recurrent_plan plan = choose_recurrence<Cell, T>(g, device, Pass, most);
+    const math_mode mode = current_math_mode();
+    recurrent_plan plan = choose_recurrence<Cell, T>(g, device, Pass, most, mode);
     if constexpr (kernels::runs_resident<Cell>) {
         const auto holds = [&](const driver::launch_shape& shape, auto* kernel) {
             const int held = residents(kernel, shape);
             return shape.cooperative ? held * device.multiprocessors >= static_cast<int>(plan.blocks()) : held > 0;
         };
         while (plan.stage != recurrent_stage::steps && !with_resident<Cell, T, Pass>(plan, holds))
-            plan = choose_recurrence<Cell, T>(g, device, Pass,
-                                              plan.stage == recurrent_stage::cluster ? recurrent_stage::grid
-                                                                                     : recurrent_stage::steps);
+            plan = choose_recurrence<Cell, T>(
+                g, device, Pass,
+                plan.stage == recurrent_stage::cluster ? recurrent_stage::grid : recurrent_stage::steps, mode);
     }
     return plan;
 }
+
+/// Whether an operand of products on tensor cores lies as copies of 16 bytes want it: what is allocated does.
+inline bool in_whole_vectors(const float* at) { return reinterpret_cast<std::uintptr_t>(at) % 16 == 0; }
 
 template <class Cell, class T, recurrent_pass Pass, class Operands>
 void run_resident(driver::stream s, const char* operation, const recurrent_plan& plan, const recurrent_geometry& g,
@@ -145,6 +149,14 @@ void run_recurrent_forward(driver::stream s, const char* operation, const recurr
         if (plan.stage != recurrent_stage::steps)
             return recurrent_detail::run_resident<Cell, T, recurrent_pass::forward>(s, operation, plan, g, p,
                                                                                     workspace);
+    if constexpr (std::is_same_v<T, float>)
+        if (plan.tensor && recurrent_detail::in_whole_vectors(p.recurrent)) {
+            void* const products = static_cast<unsigned char*>(workspace) +
+                                   recurrent_scratch<Cell, T>(g, recurrent_pass::forward).products;
+            return plan.large_tile
+                       ? recurrent_detail::run_tensor_forward<Cell, true>(s, operation, plan.exact, g, p, products)
+                       : recurrent_detail::run_tensor_forward<Cell, false>(s, operation, plan.exact, g, p, products);
+        }
     const kernels::recurrent_shape shape(g);
     plan.large_tile ? recurrent_detail::run_forward_steps<Cell, T, true>(s, operation, shape, p)
                     : recurrent_detail::run_forward_steps<Cell, T, false>(s, operation, shape, p);
@@ -154,13 +166,20 @@ void run_recurrent_forward(driver::stream s, const char* operation, const recurr
 template <class Cell, class T>
 void run_recurrent_backward(driver::stream s, const char* operation, const recurrent_plan& plan,
                             const recurrent_geometry& g, recurrent_backward_operands<T> p, void* workspace) {
-    p.carried_dh = reinterpret_cast<T*>(static_cast<unsigned char*>(workspace) +
-                                        recurrent_workspace<Cell, T>(g, recurrent_pass::forward));
+    const recurrent_scratch<Cell, T> at(g, recurrent_pass::backward);
+    p.carried_dh = reinterpret_cast<T*>(static_cast<unsigned char*>(workspace) + at.carried);
     p.carried_dc = Cell::states == 2 ? p.carried_dh + g.batch * g.units : nullptr;
     if constexpr (kernels::runs_resident<Cell>)
         if (plan.stage != recurrent_stage::steps)
             return recurrent_detail::run_resident<Cell, T, recurrent_pass::backward>(s, operation, plan, g, p,
                                                                                      workspace);
+    if constexpr (std::is_same_v<T, float>)
+        if (plan.tensor && recurrent_detail::in_whole_vectors(p.recurrent)) {
+            void* const products = static_cast<unsigned char*>(workspace) + at.products;
+            return plan.large_tile
+                       ? recurrent_detail::run_tensor_backward<Cell, true>(s, operation, plan.exact, g, p, products)
+                       : recurrent_detail::run_tensor_backward<Cell, false>(s, operation, plan.exact, g, p, products);
+        }
     const kernels::recurrent_shape shape(g);
     plan.large_tile ? recurrent_detail::run_backward_steps<Cell, T, true>(s, operation, shape, p)
                     : recurrent_detail::run_backward_steps<Cell, T, false>(s, operation, shape, p);
