@@ -36,6 +36,7 @@ struct event_state {
     int device = 0;
     stream_state* on = nullptr;
     std::shared_ptr<bool> reached; ///< null: never recorded
+    std::shared_ptr<double> at{};  ///< when, on the device's clock
 };
 
 /// What it has is settable, and so is that it is not there. With `guarded` its memory can be touched by kernels and copies
@@ -55,6 +56,7 @@ struct imitation {
     };
     std::array<residency, 4> residents{}; ///< what kernels are told they fit, by device
     int launches = 0;
+    double clock = 0;                          ///< microseconds of work that has been done
     int questions = 0;                         ///< of what kernels fit
     int copies = 0;                            ///< in any direction
     int waits = 0;                             ///< of the host

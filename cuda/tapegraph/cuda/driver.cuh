@@ -88,11 +88,23 @@ inline event make_event() {
     check(cudaEventCreateWithFlags(&e, cudaEventDisableTiming), "cudaEventCreateWithFlags");
     return e;
 }
+/// One that also tells when it was reached.
+inline event make_timed_event() {
+    event e = nullptr;
+    check(cudaEventCreate(&e), "cudaEventCreate");
+    return e;
+}
 inline void destroy_event(event e) { cudaEventDestroy(e); }
 inline void record(event e, stream s) { check(cudaEventRecord(e, s), "cudaEventRecord"); }
 /// The host waits, or a stream does.
 inline void wait_for(event e) { check(cudaEventSynchronize(e), "cudaEventSynchronize"); }
 inline void wait_for(stream s, event e) { check(cudaStreamWaitEvent(s, e, 0), "cudaStreamWaitEvent"); }
+/// From one timed event to a later one, both of which have been waited for.
+inline double microseconds(event from, event to) {
+    float milliseconds = 0;
+    check(cudaEventElapsedTime(&milliseconds, from, to), "cudaEventElapsedTime");
+    return 1000.0 * static_cast<double>(milliseconds);
+}
 
 /// What a stream is given between the two is recorded instead of done. Only this thread's calls are looked at.
 using graph = cudaGraphExec_t;
