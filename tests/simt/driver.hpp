@@ -2,6 +2,10 @@
 
 #include <simt/executor.hpp>
 #include <simt/imitation.hpp>
+#include <simt/words.hpp>
+
+#include <tapegraph/cuda/kernels/dependent.cuh>
+#include <tapegraph/cuda/programmatic_launch.hpp>
 
 /// A device for tests without one: the functions of cuda/driver.cuh over host memory (simt/imitation.hpp). They refuse what CUDA
 /// refuses: launches beyond a device's limits and, while a stream is captured, what must not or cannot be in a graph.
@@ -161,15 +165,22 @@ void launch(stream s, const char* operation, const launch_shape& shape, void (*k
     const launch_rules::launched it{operation, shape, reinterpret_cast<const void*>(kernel)};
     const double cost = rules().cost ? rules().cost(it) : 1;
     const bool wrong = rules().wrong && rules().wrong(it);
-    enqueue(s, [shape, kernel, cost, wrong, values = std::tuple<P...>(static_cast<P>(std::forward<A>(arguments))...)] {
+    bool early = false;
+    if constexpr (kernels::waits_for_predecessors<P...>) early = programmatic_launches();
+    if (early) ++imitation::instance().early;
+    enqueue(s, [operation, shape, kernel, cost, wrong, early,
+                values = std::tuple<P...>(static_cast<P>(std::forward<A>(arguments))...)] {
         imitation::instance().clock += cost;
         if (wrong) return;
-        std::apply(
-            [&](const P&... each) {
-                simt::executor::launch({shape.grid, shape.block, shape.shared, shape.cluster, shape.cooperative},
-                                       kernel, each...);
-            },
-            values);
+        const auto run = [&] {
+            std::apply(
+                [&](const P&... each) {
+                    simt::executor::launch({shape.grid, shape.block, shape.shared, shape.cluster, shape.cooperative},
+                                           kernel, each...);
+                },
+                values);
+        };
+        early ? imitation::instance().run_early(operation, run) : run();
     });
 }
 
