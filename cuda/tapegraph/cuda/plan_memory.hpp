@@ -3,9 +3,11 @@
 #include <tapegraph/core/environment.hpp>
 #include <tapegraph/core/error.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <charconv>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
@@ -16,6 +18,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 /// How it is decided which of several kernels does a piece of work, and what has been found out about that so far.

@@ -6,8 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
-#include <optional>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
