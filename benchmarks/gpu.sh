@@ -36,11 +36,11 @@ fi
 mkdir -p build/gpu benchmarks/results
 keep() { [ -z "${OUT:-}" ] || cp "$1" "$OUT/"; }
 
-# measure SECONDS PROGRAM ARGUMENT...: into build/gpu/PROGRAM.tsv. What it printed before it failed or was stopped counts.
+# measure SECONDS NAME PROGRAM ARGUMENT...: into build/gpu/NAME.tsv. What it printed before it failed or was stopped counts.
 failed=0
 measure() {
     local start=$SECONDS
-    timeout "$1" "build/gpu/benchmarks/bench_$2" "${@:3}" >"build/gpu/$2.tsv" || {
+    timeout "$1" "build/gpu/benchmarks/$3" "${@:4}" >"build/gpu/$2.tsv" || {
         echo "$2 ended with status $? (124: its time was over)" >&2
         failed=1
     }
@@ -69,9 +69,18 @@ arguments=()
 # Of no batch it gives the device's own ceilings alone, which the floors of the others are made of.
 wanted layers || largest=0
 usable bench_gpu_layers || exit 1
-measure $(($(left) / 3)) gpu_layers "$largest"
+measure $(($(left) / 3)) gpu_layers bench_gpu_layers "$largest"
+if wanted layers; then
+    # Once more with plans that are measured; which, and what the predicted ones took, is in the log.
+    export TAPEGRAPH_GPU_PLANS=measured TAPEGRAPH_LOG_PLACEMENT=1
+    measure $(($(left) / 4)) gpu_layers_measured bench_gpu_layers "$largest" 2>build/gpu/gpu_layers_measured.log
+    unset TAPEGRAPH_GPU_PLANS TAPEGRAPH_LOG_PLACEMENT
+    grep -v '^tapegraph: plan ' build/gpu/gpu_layers_measured.log >&2 || true
+    keep build/gpu/gpu_layers_measured.log
+    arguments+=(--measured build/gpu/gpu_layers_measured.tsv)
+fi
 if wanted recurrent && usable bench_gpu_recurrent; then
-    measure $(($(left) / 6)) gpu_recurrent
+    measure $(($(left) / 6)) gpu_recurrent bench_gpu_recurrent
     arguments+=(--recurrent build/gpu/gpu_recurrent.tsv)
 fi
 if wanted steps && usable bench_gpu_training_step; then

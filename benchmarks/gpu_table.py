@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Puts what the GPU benchmarks measured into tables, PyTorch's times beside them where it is installed and sees the GPU.
 
-  gpu_table.py LAYERS [--recurrent LINES] [--steps PROGRAM] [--seconds 300]
+  gpu_table.py LAYERS [--measured LAYERS] [--recurrent LINES] [--steps PROGRAM] [--seconds 300]
 
 LAYERS are the lines of bench_gpu_layers, which begin with this device's own ceilings, LINES those of bench_gpu_recurrent,
 PROGRAM
@@ -13,6 +13,7 @@ rounds of some hundred milliseconds each. What does not fit into the given time 
 import argparse
 import contextlib
 import functools
+import os
 import pathlib
 import re
 import signal
@@ -97,20 +98,26 @@ class Ceilings:
         return max(flop / self.flop[mode], 4 * numbers / self.bytes)
 
 
-def layers(lines, kernels, seconds):
+def layers(lines, measured, kernels, seconds):
+    def key(line):
+        return tuple(line[n] for n in ("layer", "pass", "batch", "mode"))
+
+    by_trials = {key(line): line["ours"] for line in measured}
     with limited(seconds, "PyTorch on the layers"):
         for line in lines:
             line["PyTorch"] = kernels.layer(line) if kernels else None
     print("Kernels in microseconds, medians of CUDA events, cold level 2 cache. Floor: the larger of arithmetic and bytes\n"
           "over the measured rates. cuBLAS: a plain product of that size, for a convolution without the gathering of its\n"
-          "operand.\n")
+          "operand. Measured: ours with TAPEGRAPH_GPU_PLANS=measured, whose plans are in gpu_layers_measured.log.\n")
     rows = []
     for line in lines:
         best = line["ours"] if line["ours"] >= 0 else line["cuBLAS"]
         rows.append([line["layer"], line["pass"], str(line["batch"]), line["mode"],
                      f"{line['M']} x {line['N']} x {line['K']}", number(line["floor"]), number(line["cuBLAS"]),
-                     number(line.get("PyTorch")), number(line["ours"]), share(line["floor"], best)])
-    head = ["layer", "pass", "batch", "mode", "product M x N x K", "floor", "cuBLAS", "PyTorch", "ours", "of floor"]
+                     number(line.get("PyTorch")), number(line["ours"]), number(by_trials.get(key(line))),
+                     share(line["floor"], best)])
+    head = ["layer", "pass", "batch", "mode", "product M x N x K", "floor", "cuBLAS", "PyTorch", "ours", "measured",
+            "of floor"]
     print_table(head, rows, {0, 1, 3, 4})
 
 
@@ -162,8 +169,9 @@ def recurrent(lines, ceilings, kernels, seconds):
 class Program:
     """bench_gpu_training_step, which answers requests."""
 
-    def __init__(self, path):
-        self.process = subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    def __init__(self, path, **environment):
+        self.process = subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        env=os.environ | environment)
 
     def run(self, mode, precision, batch, way, steps):
         """Microseconds a step. Throws RuntimeError with the program's words."""
@@ -267,9 +275,41 @@ def steps(path, ceilings, torch, seconds):
         print(f"- {complaint}")
 
 
+# What may be set differently: the name of a column and the environment.
+SETTINGS = {"as it is": {}, "programmatic launches off": {"TAPEGRAPH_PROGRAMMATIC_LAUNCH": "0"},
+            "plans measured": {"TAPEGRAPH_GPU_PLANS": "measured"}}
+
+
+def settings(path, seconds):
+    """Steps in graph mode, by a program for each setting."""
+    programs, times, complaints = {n: Program(path, **changes) for n, changes in SETTINGS.items()}, {}, []
+
+    def steps_of(name, precision, batch):
+        return lambda count: programs[name].run("graph", precision, batch, "batch", count)
+
+    cases = [(batch, precision) for batch in (32, 1, 128) for precision in ("tf32", "fp32")]
+    try:
+        with limited(seconds, "Settings"):
+            for batch, precision in cases:
+                take_turns({(batch, precision, name): steps_of(name, precision, batch) for name in SETTINGS}, times,
+                           complaints)
+    finally:
+        for program in programs.values():
+            program.close()
+    print("The same steps in graph mode (way: batch) with other settings, in turns.\n")
+    rows = []
+    for batch, precision in sorted(cases):
+        found = [times.get((batch, precision, name)) for name in SETTINGS]
+        rows.append([str(batch), precision, *(number(statistics.median(each) if each else None) for each in found)])
+    print_table(["batch", "mode", *SETTINGS], rows, {1})
+    for complaint in complaints:
+        print(f"- {complaint}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("layers")
+    parser.add_argument("--measured", metavar="LAYERS", help="the same with plans that were measured")
     parser.add_argument("--recurrent", metavar="LINES")
     parser.add_argument("--steps", metavar="PROGRAM")
     parser.add_argument("--seconds", type=float, default=300, help="for everything (default: %(default)s)")
@@ -285,7 +325,8 @@ def main():
     kernels = gpu_pytorch.Kernels(torch) if torch else None
     print(*notes, about + ".", "", sep="\n")
 
-    layers(lines, kernels, options.seconds / 4)
+    measured = read_lines(options.measured, names, kinds)[0] if options.measured else []
+    layers(lines, measured, kernels, options.seconds / 4)
     if options.recurrent:
         names = ["cell", "units", "steps", "batch", "pass", "way", "mode", "ours"]
         recurrent(read_lines(options.recurrent, names, kinds)[0], ceilings, kernels, options.seconds / 8)
@@ -293,6 +334,7 @@ def main():
         if torch:
             kernels = None
             gpu_pytorch.release(torch)
+        settings(options.steps, (end - time.perf_counter()) / 4)
         steps(options.steps, ceilings, torch, end - time.perf_counter())
 
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/cuda/driver.cuh>
+#include <tapegraph/cuda/kernels/trial.cuh>
 
 #include <algorithm>
 #include <cstdint>
@@ -32,17 +33,9 @@ private:
 
 /// Numbers between -1 and 1 without a pattern: zeros multiply faster than other numbers do.
 template <class T>
-__global__ void scatter_numbers(T* at, std::int64_t count, std::uint32_t seed) {
-    const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-    for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step) {
-        std::uint32_t h = static_cast<std::uint32_t>(i) * 2654435761u + seed;
-        h ^= h >> 15, h *= 2246822519u, h ^= h >> 13, h *= 3266489917u, h ^= h >> 16;
-        at[i] = static_cast<T>(static_cast<float>(static_cast<std::int32_t>(h)) * 0x1p-31f);
-    }
-}
-template <class T>
 void fill(const buffer<T>& b, std::uint32_t seed, driver::stream stream) {
-    driver::launch(stream, "fill", {dim3(1024), dim3(256)}, scatter_numbers<T>, b.data(), b.size(), seed);
+    driver::launch(stream, "fill", {dim3(1024), dim3(256)}, tapegraph::cuda::kernels::noise<T>, b.data(), b.size(),
+                   seed);
 }
 
 /// Runs work with nothing of it in the level 2 cache and takes medians of the times between events before and after.

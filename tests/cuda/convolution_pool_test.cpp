@@ -138,7 +138,8 @@ TEST_CASE("pooled convolution on a device: the bits of convolution and pooling i
 // A sum in several parts, by splits and because it is long, is finished and pooled by a kernel of its own.
 TEST_CASE("pooled convolution on a device: sums in parts") {
     const auto split = geometry(1, 4, 5, 64, 3, 3, 8, 1, 1, 1, 1, 1, 1), longer = geometry(1, 6, 5, 460, 3, 3, 4);
-    CHECK(cuda::detail::plans_of(split, cuda::convolution_pass::forward, 4)[tg::math_mode::fp32].splits > 1);
+    using forward = cuda::detail::convolution_run<float, cuda::convolution_pass::forward>;
+    CHECK(forward::plans(split)[tg::math_mode::fp32].splits > 1);
     CHECK(longer.kernel_height * longer.kernel_width * longer.in_channels > kernels::longest_chain);
     for (auto mode : {tg::math_mode::fp32, tg::math_mode::tf32}) {
         const with_mode set(mode);

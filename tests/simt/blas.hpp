@@ -19,6 +19,7 @@ namespace tapegraph::cuda::blas {
 struct imitation {
     bool bias_for_double = true; ///< whether there is an algorithm for a product of doubles with bias
     int found = 0, run = 0;      ///< algorithms looked for and found; products
+    double cost = 1;             ///< microseconds of a product
     std::vector<product> products;
 
     static imitation& instance() {
@@ -60,7 +61,8 @@ public:
         auto& i = imitation::instance();
         ++i.run;
         i.products.push_back(product_);
-        driver::enqueue(stream, [=, p = *this] {
+        driver::enqueue(stream, [=, p = *this, cost = i.cost] {
+            driver::imitation::instance().clock += cost;
             std::memset(workspace, 0xFF, workspace_bytes);
             switch (p.product_.type) {
             case dtype::f64: return p.multiply<double>(a, b, bias, d);

@@ -2,6 +2,10 @@
 
 #include <simt/executor.hpp>
 #include <simt/imitation.hpp>
+#include <simt/words.hpp>
+
+#include <tapegraph/cuda/kernels/dependent.cuh>
+#include <tapegraph/cuda/programmatic_launch.hpp>
 
 /// A device for tests without one: the functions of cuda/driver.cuh over host memory (simt/imitation.hpp). They refuse what CUDA
 /// refuses: launches beyond a device's limits and, while a stream is captured, what must not or cannot be in a graph.
@@ -64,8 +68,17 @@ inline void record(event e, stream s) {
     const std::lock_guard lock(imitation::instance().guard);
     imitation::instance().not_in_capture("an event is recorded");
     if (s != nullptr && s->device != e->device) throw device_error("cudaEventRecord: the stream is another device's");
-    *e = {e->device, s, std::make_shared<bool>(false)};
-    enqueue(s, [reached = e->reached] { *reached = true; });
+    *e = {e->device, s, std::make_shared<bool>(false), std::make_shared<double>(0)};
+    enqueue(s, [reached = e->reached, at = e->at] {
+        *reached = true;
+        *at = imitation::instance().clock;
+    });
+}
+inline event make_timed_event() { return make_event(); }
+inline double microseconds(event from, event to) {
+    if (from->at == nullptr || to->at == nullptr || !*from->reached || !*to->reached)
+        throw device_error("cudaEventElapsedTime: an event has not been reached");
+    return *to->at - *from->at;
 }
 inline void wait_for(event e) {
     imitation& i = imitation::instance();
@@ -127,6 +140,20 @@ inline void check_launch(const char* operation, const launch_shape& shape) {
     if (shape.cluster < 1 || shape.cluster > 16 || shape.grid.x % shape.cluster != 0)
         refuse("clusters that the grid is not made of, or of more than 16 blocks: a grid", shape.grid);
 }
+/// What tests decide of launches.
+struct launch_rules {
+    struct launched {
+        const char* operation;
+        const launch_shape& shape;
+        const void* kernel;
+    };
+    std::function<double(const launched&)> cost; ///< microseconds; one where it is not set
+    std::function<bool(const launched&)> wrong;  ///< of which nothing comes, as on a device that gets a kernel wrong
+};
+inline launch_rules& rules() {
+    static launch_rules& r = *new launch_rules; // as imitation::instance()
+    return r;
+}
 /// Runs a kernel.
 template <class... P, class... A>
 void launch(stream s, const char* operation, const launch_shape& shape, void (*kernel)(P...), A&&... arguments) {
@@ -135,13 +162,25 @@ void launch(stream s, const char* operation, const launch_shape& shape, void (*k
         throw device_error(std::string("launch of ") + operation + ": the stream is another device's");
     const std::lock_guard lock(imitation::instance().guard);
     ++imitation::instance().launches;
-    enqueue(s, [shape, kernel, values = std::tuple<P...>(static_cast<P>(std::forward<A>(arguments))...)] {
-        std::apply(
-            [&](const P&... each) {
-                simt::executor::launch({shape.grid, shape.block, shape.shared, shape.cluster, shape.cooperative},
-                                       kernel, each...);
-            },
-            values);
+    const launch_rules::launched it{operation, shape, reinterpret_cast<const void*>(kernel)};
+    const double cost = rules().cost ? rules().cost(it) : 1;
+    const bool wrong = rules().wrong && rules().wrong(it);
+    bool early = false;
+    if constexpr (kernels::waits_for_predecessors<P...>) early = programmatic_launches();
+    if (early) ++imitation::instance().early;
+    enqueue(s, [operation, shape, kernel, cost, wrong, early,
+                values = std::tuple<P...>(static_cast<P>(std::forward<A>(arguments))...)] {
+        imitation::instance().clock += cost;
+        if (wrong) return;
+        const auto run = [&] {
+            std::apply(
+                [&](const P&... each) {
+                    simt::executor::launch({shape.grid, shape.block, shape.shared, shape.cluster, shape.cooperative},
+                                           kernel, each...);
+                },
+                values);
+        };
+        early ? imitation::instance().run_early(operation, run) : run();
     });
 }
 

@@ -1,3 +1,4 @@
+#define TG_SIMT
 #include <simt/driver.hpp>
 
 #include <doctest/doctest.h>
@@ -143,4 +144,77 @@ TEST_CASE("a late device does nothing before somebody waits, and no more than is
     driver::destroy_event(event);
     driver::destroy(first);
     driver::destroy(second);
+}
+
+namespace {
+namespace kernels = tapegraph::cuda::kernels;
+
+struct addition {
+    const int* from;
+    int* to;
+};
+const int* seen_by_others; ///< an address that a kernel knows without its argument
+
+void add_one(const kernels::dependent<addition> given) {
+    const addition& p = given.after_predecessors();
+    *p.to = *p.from + 1;
+}
+void add_one_too_early(const kernels::dependent<addition> given) {
+    const int value = *seen_by_others;
+    *given.after_predecessors().to = value + 1;
+}
+void wait_for_nothing(const kernels::dependent<addition>) {}
+} // namespace
+
+TEST_CASE("kernels that are launched early see what was before them when they have waited, and no sooner") {
+    driver::imitation& device = driver::imitation::instance();
+    const driver::stream stream = driver::make_stream();
+    auto* const numbers = static_cast<int*>(driver::allocate_plain(4 * sizeof(int)));
+    seen_by_others = numbers;
+    const auto launch = [&](auto* kernel, int from, int to) {
+        driver::launch(stream, "test", {1, 1}, kernel, addition{numbers + from, numbers + to});
+    };
+    const auto number = [&](int which) {
+        int value = 0;
+        driver::copy(&value, numbers + which, sizeof value, stream);
+        return value;
+    };
+    const int before = device.early;
+    device.overlapping = true;
+    for (const bool captured : {false, true}) {
+        driver::fill(numbers, 0, 4 * sizeof(int), stream);
+        if (captured) driver::begin_capture(stream);
+        launch(add_one, 0, 0);
+        launch(add_one, 0, 1);
+        launch(add_one, 1, 2);
+        if (captured) {
+            const driver::graph graph = driver::end_capture(stream);
+            driver::launch_graph(graph, stream);
+            driver::destroy_graph(graph);
+        }
+        CHECK(number(0) == 1);
+        CHECK(number(1) == 2);
+        CHECK(number(2) == 3);
+    }
+    CHECK(device.early == before + 6);
+    launch(add_one, 0, 0);
+    launch(add_one_too_early, 0, 3);
+    CHECK(number(0) == 2);
+    CHECK(number(3) == 2); // of 1, which is no longer there
+    CHECK_THROWS_WITH_AS(launch(wait_for_nothing, 0, 3), "test: a kernel that is launched early has not waited",
+                         std::logic_error);
+
+    tapegraph::cuda::programmatic_launches() = false;
+    launch(add_one, 0, 0);
+    launch(add_one_too_early, 0, 3);
+    CHECK(number(3) == 4);
+    CHECK_NOTHROW(launch(wait_for_nothing, 0, 3));
+    tapegraph::cuda::programmatic_launches() = true;
+    device.overlapping = false;
+    static_assert(!kernels::waits_for_predecessors<>);
+    static_assert(!kernels::waits_for_predecessors<addition>);
+    static_assert(
+        !kernels::waits_for_predecessors<kernels::dependent<addition>, const int*>); // which may be read at once
+    driver::release_plain(numbers);
+    driver::destroy(stream);
 }

@@ -3,6 +3,7 @@
 #include <tapegraph/core/error.hpp>
 
 #include <simt/guarded_pages.hpp>
+#include <simt/predecessors.hpp>
 
 #include <array>
 #include <atomic>
@@ -36,6 +37,7 @@ struct event_state {
     int device = 0;
     stream_state* on = nullptr;
     std::shared_ptr<bool> reached; ///< null: never recorded
+    std::shared_ptr<double> at{};  ///< when, on the device's clock
 };
 
 /// What it has is settable, and so is that it is not there. With `guarded` its memory can be touched by kernels and copies
@@ -49,12 +51,15 @@ struct imitation {
     int allocations = 0, frees = 0;
     bool guarded = false; ///< set before the first allocation
     bool late = false;    ///< see late_device
-    bool pools = true;    ///< whether it has stream-ordered memory
+    /// Kernels that are launched early see memory as it was before the work in front of them, until they wait.
+    bool overlapping = false;
+    bool pools = true; ///< whether it has stream-ordered memory
     struct residency {
         int blocks = 1, clusters = 1;
     };
-    std::array<residency, 4> residents{}; ///< what kernels are told they fit, by device
-    int launches = 0;
+    std::array<residency, 4> residents{};      ///< what kernels are told they fit, by device
+    int launches = 0, early = 0;               ///< early: those that need not wait for what is in front of them
+    double clock = 0;                          ///< microseconds of work that has been done
     int questions = 0;                         ///< of what kernels fit
     int copies = 0;                            ///< in any direction
     int waits = 0;                             ///< of the host
@@ -143,7 +148,24 @@ struct imitation {
                 if (--i.opened_ == 0 && i.guarded) guarded_pages::instance().close();
             }
         } const while_working(*this);
+        if (overlapping && opened_ == 1) before_last_ = std::exchange(before_, image());
         work();
+    }
+    /// Runs a kernel that is launched early.
+    template <class F>
+    void run_early(const char* operation, const F& kernel) {
+        simt::predecessors in_front;
+        if (overlapping) {
+            restore(before_last_);
+            in_front.finish = [this] { restore(before_); };
+        }
+        struct running {
+            explicit running(simt::predecessors& p) { simt::predecessors::of_running() = &p; }
+            ~running() { simt::predecessors::of_running() = nullptr; }
+        } const now(in_front);
+        kernel();
+        if (!in_front.waited)
+            throw std::logic_error(std::string(operation) + ": a kernel that is launched early has not waited");
     }
     /// The first thing that a stream has still to do.
     void step(stream_state* s) {
@@ -168,7 +190,21 @@ private:
         return static_cast<const std::byte*>(at) + bytes <= static_cast<const std::byte*>(first) + size;
     }
 
+    using memory_image = std::map<void*, std::vector<std::byte>>;
+    memory_image image() const {
+        memory_image all;
+        for (const auto& [at, bytes] : live)
+            all[at].assign(static_cast<const std::byte*>(at), static_cast<const std::byte*>(at) + bytes);
+        return all;
+    }
+    void restore(const memory_image& all) const {
+        for (const auto& [at, bytes] : all)
+            if (const auto found = live.find(at); found != live.end() && found->second == bytes.size())
+                std::memcpy(at, bytes.data(), bytes.size());
+    }
+
     int opened_ = 0;
+    memory_image before_last_, before_; ///< of the work that was done last but one, and last
 };
 
 /// What the device does: at once, or later where a graph is being captured or the device is late. The default stream is never

@@ -2,6 +2,8 @@
 
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/cuda/kernel_memory.hpp>
+#include <tapegraph/cuda/kernels/dependent.cuh>
+#include <tapegraph/cuda/programmatic_launch.hpp>
 
 #include <cuda_runtime.h>
 
@@ -88,11 +90,23 @@ inline event make_event() {
     check(cudaEventCreateWithFlags(&e, cudaEventDisableTiming), "cudaEventCreateWithFlags");
     return e;
 }
+/// One that also tells when it was reached.
+inline event make_timed_event() {
+    event e = nullptr;
+    check(cudaEventCreate(&e), "cudaEventCreate");
+    return e;
+}
 inline void destroy_event(event e) { cudaEventDestroy(e); }
 inline void record(event e, stream s) { check(cudaEventRecord(e, s), "cudaEventRecord"); }
 /// The host waits, or a stream does.
 inline void wait_for(event e) { check(cudaEventSynchronize(e), "cudaEventSynchronize"); }
 inline void wait_for(stream s, event e) { check(cudaStreamWaitEvent(s, e, 0), "cudaStreamWaitEvent"); }
+/// From one timed event to a later one, both of which have been waited for.
+inline double microseconds(event from, event to) {
+    float milliseconds = 0;
+    check(cudaEventElapsedTime(&milliseconds, from, to), "cudaEventElapsedTime");
+    return 1000.0 * static_cast<double>(milliseconds);
+}
 
 /// What a stream is given between the two is recorded instead of done. Only this thread's calls are looked at.
 using graph = cudaGraphExec_t;
@@ -136,6 +150,17 @@ void allow(const char* operation, const launch_shape& shape, void (*kernel)(P...
         [&](std::size_t bytes) { set(cudaFuncAttributeMaxDynamicSharedMemorySize, bytes); },
         [&] { set(cudaFuncAttributeNonPortableClusterSizeAllowed, 1); });
 }
+/// Whether a kernel was compiled for devices that can launch it while what comes before is being done: compiled for others, its wait
+/// would be nothing.
+template <class P>
+bool is_compiled_to_wait(void (*kernel)(P)) {
+    const void* const function = reinterpret_cast<const void*>(kernel);
+    return cuda::detail::known_waits()({current_device(), function}, [&] {
+               cudaFuncAttributes compiled{};
+               check(cudaFuncGetAttributes(&compiled, function), "cudaFuncGetAttributes");
+               return compiled.ptxVersion >= 90 ? 1 : 0;
+           }) == 1;
+}
 /// Launches a kernel, in order with what the stream has been given. Throws device_error with the operation's name.
 template <class... P, class... A>
 void launch(stream s, const char* operation, const launch_shape& shape, void (*kernel)(P...), A&&... arguments) {
@@ -144,7 +169,7 @@ void launch(stream s, const char* operation, const launch_shape& shape, void (*k
     config.gridDim = shape.grid, config.blockDim = shape.block;
     config.dynamicSmemBytes = shape.shared;
     config.stream = s;
-    cudaLaunchAttribute attributes[2];
+    cudaLaunchAttribute attributes[3];
     unsigned count = 0;
     if (shape.cluster > 1) {
         attributes[count].id = cudaLaunchAttributeClusterDimension;
@@ -157,6 +182,12 @@ void launch(stream s, const char* operation, const launch_shape& shape, void (*k
         attributes[count].val.cooperative = 1;
         ++count;
     }
+    if constexpr (kernels::waits_for_predecessors<P...>)
+        if (programmatic_launches() && is_compiled_to_wait(kernel)) {
+            attributes[count].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+            attributes[count].val.programmaticStreamSerializationAllowed = 1;
+            ++count;
+        }
     config.attrs = attributes, config.numAttrs = count;
     std::tuple<P...> values(static_cast<P>(std::forward<A>(arguments))...);
     std::apply(

@@ -86,6 +86,11 @@ inline residency_answers& known_residency() {
     static auto& all = *new residency_answers;
     return all;
 }
+/// The same of whether kernels wait for what was launched before them.
+inline residency_answers& known_waits() {
+    static auto& all = *new residency_answers;
+    return all;
+}
 inline kernel_allowances& known_allowances() {
     static auto& all = *new kernel_allowances;
     return all;

@@ -182,6 +182,10 @@ public:
         const std::lock_guard lock(guard_);
         recording_ = on;
     }
+    bool is_recording() const {
+        const std::lock_guard lock(guard_);
+        return recording_;
+    }
 
     /// The stream that buffers are made and released in order with. Whoever uses them on another waits for this one.
     driver::stream stream() {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/cuda/kernels/dependent.cuh>
 #include <tapegraph/cuda/kernels/reduction.cuh>
 
 /// The reductions of kernels/reduction.cuh, rows or columns, in one kernel of a third of their code, for what each formula would
@@ -96,7 +97,8 @@ inline constexpr int compact_blocks = Source::access::slot_count* Source::lanes 
 /// One-dimensional, `reduce_threads` to a block, any number of blocks.
 template <class Fold, class T, class Source>
 __global__ void __launch_bounds__(reduce_threads, compact_blocks<Source>)
-    reduce_compact(const __grid_constant__ compact_arguments<Source> p) {
+    reduce_compact(const __grid_constant__ dependent<compact_arguments<Source>> given) {
+    const compact_arguments<Source>& p = given.after_predecessors();
     constexpr int V = Source::lanes;
     __shared__ typename Fold::total shared[V * reduce_threads];
     const int thread = static_cast<int>(threadIdx.x);

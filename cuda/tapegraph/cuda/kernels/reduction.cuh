@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/cuda/kernels/dependent.cuh>
 #include <tapegraph/cuda/kernels/folds.cuh>
 
 /// Reductions over any axes, in two shapes.
@@ -99,7 +100,9 @@ __device__ __forceinline__ typename Fold::total fold_row(const row_arguments<Sou
 
 /// One-dimensional, `reduce_threads` to a block, any number of blocks.
 template <class Fold, class T, class Source>
-__global__ void __launch_bounds__(reduce_threads) reduce_rows(const __grid_constant__ row_arguments<Source> p) {
+__global__ void __launch_bounds__(reduce_threads)
+    reduce_rows(const __grid_constant__ dependent<row_arguments<Source>> given) {
+    const row_arguments<Source>& p = given.after_predecessors();
     using total_type = typename Fold::total;
     __shared__ total_type warps[reduce_threads / 32];
     const int lane = static_cast<int>(threadIdx.x) & ((1 << p.width) - 1);
@@ -197,7 +200,9 @@ __device__ __forceinline__ void fold_columns(const column_arguments<Source>& p, 
 
 /// One-dimensional, `reduce_threads` to a block, any number of blocks.
 template <class Fold, class T, class Source>
-__global__ void __launch_bounds__(reduce_threads) reduce_columns(const __grid_constant__ column_arguments<Source> p) {
+__global__ void __launch_bounds__(reduce_threads)
+    reduce_columns(const __grid_constant__ dependent<column_arguments<Source>> given) {
+    const column_arguments<Source>& p = given.after_predecessors();
     constexpr int V = Source::lanes;
     __shared__ typename Fold::total shared[V * reduce_threads];
     const int thread = static_cast<int>(threadIdx.x);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/cuda/kernels/dependent.cuh>
 #include <tapegraph/cuda/kernels/strided_index.cuh>
 #include <tapegraph/expr/registers.hpp>
 
@@ -253,7 +254,9 @@ inline constexpr int map_unroll = region_access<Region>::slot_count == 1 && regi
 
 /// One-dimensional, `map_threads` to a block, any number of blocks.
 template <class Region>
-__global__ void __launch_bounds__(map_threads) map_region(const __grid_constant__ map_arguments_of<Region> p) {
+__global__ void __launch_bounds__(map_threads)
+    map_region(const __grid_constant__ dependent<map_arguments_of<Region>> given) {
+    const map_arguments_of<Region>& p = given.after_predecessors();
     using access = region_access<Region>;
     constexpr int V = access::lanes, unroll = map_unroll<Region>;
     const std::int64_t turn = std::int64_t{gridDim.x} * map_threads * V * unroll;

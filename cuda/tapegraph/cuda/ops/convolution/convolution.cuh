@@ -8,21 +8,16 @@
 #include <tapegraph/cuda/kernels/implicit_gemm.cuh>
 #include <tapegraph/cuda/kernels/tensor_gemm.cuh>
 #include <tapegraph/cuda/ops/convolution/by_product.cuh>
-#include <tapegraph/cuda/ops/convolution/plans.hpp>
+#include <tapegraph/cuda/ops/convolution/measured.cuh>
 #include <tapegraph/ops/convolution/call_geometry.hpp>
 
 /// convolution_op, with bias and relu, and its two gradients on a device: depthwise, separable and transposed
-/// convolutions are made of the same. What computes them is chosen by shape (convolution_plan.hpp) and by math_mode.
+/// convolutions are made of the same. What computes them is chosen by shape (choose.hpp), by math_mode and, if so
+/// wanted, by trials (measured.cuh).
 
 namespace tapegraph::cuda {
 
 namespace detail {
-
-/// For this thread's device; valid until the next call.
-inline const convolution_plans& plans_of(const convolution_geometry& g, convolution_pass pass, std::size_t element) {
-    const driver::device_properties& p = context::current().properties();
-    return known_convolution_plans::instance().of(g, pass, element, {p.multiprocessors, p.major >= 8});
-}
 
 /// Kernels count pixels, and elements within an image, in 32 bits. A batch of one group is cut where it has more.
 inline void check_convolution(const convolution_geometry& g, const char* operation) {
@@ -180,7 +175,15 @@ void add_splits(const kernel_call& call, const char* operation, const convolutio
 
 template <class T, convolution_pass Pass>
 struct convolution_run {
-    static std::size_t workspace(const convolution_geometry& g) { return plans_of(g, Pass, sizeof(T)).workspace; }
+    /// Of this thread's device; valid until the next call.
+    static const convolution_plans& plans(const convolution_geometry& g) {
+        return plans_of<T, Pass>(g,
+                                 [&g](const kernel_call& call, const T* a, const T* b, const convolution_plan& plan) {
+                                     check_convolution(g, convolution_op::name.data());
+                                     run_as(call, "trials of plans", g, {a, b, call.out[0].as<T>()}, plan);
+                                 });
+    }
+    static std::size_t workspace(const convolution_geometry& g) { return plans(g).workspace; }
 
     template <class Forward>
     static auto problem(const convolution_geometry& g, const convolution_plan& plan, const convolution_operands<T>& o) {
@@ -235,7 +238,11 @@ struct convolution_run {
                     const convolution_operands<T>& o) {
         check_convolution(g, operation);
         if (call.out[0].elements() == 0) return;
-        const convolution_plan plan = plans_of(g, Pass, sizeof(T))[current_math_mode()];
+        const convolution_plan plan = plans(g)[current_math_mode()];
+        run_as(call, operation, g, o, plan);
+    }
+    static void run_as(const kernel_call& call, const char* operation, const convolution_geometry& g,
+                       const convolution_operands<T>& o, const convolution_plan& plan) {
         if (plan.algorithm == convolution_algorithm::product) return run_by_product(call, operation, g, o);
         T* const to = plan.splits > 1 ? static_cast<T*>(call.workspace) : o.out;
         run_slices(call, operation, g, o, plan, to);

@@ -6,12 +6,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <tuple>
 #include <utility>
 
-/// Which kernel computes a pass of a convolution, in what tiles and how many parts: a function of the shape and of a few
-/// properties of the device, so that the scratch memory can be planned without addresses.
+/// Which kernel computes a pass of a convolution, in what tiles and how many parts, and what each is thought to cost. choose.hpp
+/// chooses.
 
 namespace tapegraph::cuda {
 
@@ -29,6 +28,7 @@ enum class convolution_algorithm {
 struct convolution_device {
     int multiprocessors = 132;
     bool tensor_cores = true; ///< compute capability 8.0
+    int number = 0;           ///< among the process's devices: what is measured holds for one
 };
 
 /// Tiles that kernels exist for. `rate` is the part of the peak that they are thought to reach; it only ranks them.
@@ -244,94 +244,5 @@ private:
 };
 
 } // namespace detail
-
-/// `element` is sizeof(T), float or double.
-inline convolution_plan choose_convolution(const convolution_geometry& g, convolution_pass pass, std::size_t element,
-                                           math_mode mode, const convolution_device& device,
-                                           std::size_t limit = convolution_workspace_limit) {
-    using algorithm = convolution_algorithm;
-    const detail::product_extents e(g, pass);
-    const std::int64_t results = e.m * e.n * g.groups, bytes = results * static_cast<std::int64_t>(element);
-    convolution_plan plan;
-    const auto planned = [&](std::int64_t splits) {
-        plan.splits = static_cast<int>(splits);
-        plan.workspace = splits > 1 ? static_cast<std::size_t>(splits * bytes) : 0;
-        return plan;
-    };
-    const auto by_library = [&] {
-        convolution_plan p;
-        p.algorithm = algorithm::product;
-        p.workspace = detail::chunk_bytes(g, element, limit);
-        return p;
-    };
-    if (g.batch * std::max(g.in_height * g.in_width, g.out_height * g.out_width) > detail::most_counted &&
-        g.groups == 1)
-        return by_library();
-    const std::int64_t narrowest = std::min(g.group_in(), g.group_out());
-    if (g.groups > 1 && (narrowest < 8 || g.groups > 65535)) {
-        plan.algorithm = algorithm::direct;
-        if (pass != convolution_pass::filter_gradient) return planned(1);
-        const std::int64_t wanted = device.multiprocessors * std::int64_t{1024} / std::max<std::int64_t>(1, results);
-        return planned(std::clamp<std::int64_t>(wanted, 1, detail::most_splits(bytes, e.k / 64, 1, limit)));
-    }
-
-    if (const detail::few_channels_tiling t(g, pass, element); t.fits) {
-        plan.algorithm = algorithm::few_channels;
-        if (pass != convolution_pass::filter_gradient) return planned(1);
-        // Two blocks each, and chains of at most 4,096 products: 8 / warps_across warps share a tile's pixels.
-        const std::int64_t chain = 4096 / (t.pixels / (8 / t.warps_across));
-        const std::int64_t wanted = std::max<std::int64_t>(2 * device.multiprocessors, (t.tiles + chain - 1) / chain);
-        return planned(std::clamp<std::int64_t>(wanted, 1, detail::most_splits(bytes, t.tiles, 1, limit)));
-    }
-
-    // A product of matrices as any other, which matmul gives to the library, too.
-    if (detail::is_pixelwise(g) && results > 0 && e.k > 0) return by_library();
-
-    const bool tensor = element == 4 && mode != math_mode::fp32 && device.tensor_cores;
-    plan.algorithm = tensor ? algorithm::tensor_cores : algorithm::multiply_adds;
-    plan.exact = tensor && mode == math_mode::tf32x3;
-    // Elements that lie together where an operand is read: channels of x and of y; dy and w are read along y's.
-    const std::int64_t together =
-        pass == convolution_pass::input_gradient ? g.group_out() : g.group_in() | g.group_out();
-    plan.vector = together % 4 == 0 && element == 4 ? 4 : together % 2 == 0 ? 2 : 1;
-    const double useful = pass == convolution_pass::filter_gradient ? 1 : detail::useful_part(g, pass);
-    plan.batch_innermost = g.batch >= 8 && useful < 0.97;
-    // k as it is walked: the channels of a tap are padded to whole steps.
-    const auto walked = [&](const product_tile& tile) {
-        detail::product_extents reached = e;
-        if (pass == convolution_pass::filter_gradient) return reached;
-        const std::int64_t taps = g.kernel_height * g.kernel_width, channels = taps > 0 ? e.k / taps : 0;
-        reached.k = taps * ((channels + tile.depth - 1) / tile.depth * tile.depth);
-        if (plan.batch_innermost) reached.k = static_cast<std::int64_t>(static_cast<double>(reached.k) * useful) + 1;
-        return reached;
-    };
-    const std::span<const product_tile> tiles =
-        tensor ? std::span<const product_tile>(tensor_tiles) : std::span<const product_tile>(multiply_add_tiles);
-    double least = 0;
-    std::int64_t best = 0;
-    for (int t = 0; t < static_cast<int>(tiles.size()); ++t) {
-        const product_tile& tile = tiles[static_cast<std::size_t>(t)];
-        if (plan.vector < tile.vector || (element != 4 && t > 0)) continue;
-        if (plan.exact && !tile.exact) continue;
-        const detail::product_extents reached = walked(tile);
-        const std::int64_t most = detail::most_splits(bytes, e.k / (4 * tile.depth), g.groups, limit);
-        for (std::int64_t splits = 1; splits <= most; splits += 1 + splits / 8) {
-            const double cost =
-                detail::product_cost(tile, reached, g.groups, splits, element, tensor, device.multiprocessors);
-            if (best == 0 || cost < least) least = cost, best = splits, plan.tile = t;
-        }
-    }
-    // The library's product of windows written out, where it is thought to be done a third sooner: it takes scratch memory, and the
-    // predictions are no better than that. What takes no longer than ten launches is not asked about. It has no 3xTF32: float then.
-    const bool rounded = tensor && !plan.exact;
-    const auto cycles = [&](double cost, bool on_tensor_cores) {
-        return cost / detail::machine_balance::of(element, on_tensor_cores).per_cycle;
-    };
-    const double ours = cycles(plan.exact ? 3 * least : least, tensor);
-    if (g.groups == 1 && ours > 10 * 4000 && detail::chunk_bytes(g, element, limit) <= limit &&
-        1.5 * cycles(detail::library_cost(g, pass, element, rounded, device.multiprocessors, limit), rounded) < ours)
-        return by_library();
-    return planned(best);
-}
 
 } // namespace tapegraph::cuda

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tapegraph/cuda/ops/convolution/plan.hpp>
+#include <tapegraph/cuda/ops/convolution/choose.hpp>
 #include <tapegraph/cuda/word_hash.hpp>
 
 #include <algorithm>
@@ -21,44 +21,67 @@ struct convolution_plans {
     std::array<convolution_plan, 3> by_mode{};
     std::size_t workspace = 0; ///< the most of them
 
+    /// choose(mode) gives a plan.
+    template <class Choose>
+    static convolution_plans of_modes(const Choose& choose) {
+        convolution_plans plans;
+        for (const math_mode m : {math_mode::fp32, math_mode::tf32, math_mode::tf32x3}) {
+            convolution_plan& plan = plans.by_mode[static_cast<std::size_t>(m)];
+            plan = choose(m);
+            plans.workspace = std::max(plans.workspace, plan.workspace);
+        }
+        return plans;
+    }
     const convolution_plan& operator[](math_mode mode) const { return by_mode[static_cast<std::size_t>(mode)]; }
 };
 
 /// The plans of some shapes, of one thread. A shape has one place, which it may take from another.
 class known_convolution_plans {
+    static constexpr std::size_t extents = sizeof(convolution_geometry) / sizeof(std::int64_t);
+
 public:
+    /// All that plans depend on.
+    using key = std::array<std::int64_t, extents + 3>;
+
     /// The plans of the calling thread.
     static known_convolution_plans& instance() {
         static thread_local known_convolution_plans plans;
         return plans;
     }
+    /// Those of the calling thread that are predicted whatever is measured.
+    static known_convolution_plans& predictions() {
+        static thread_local known_convolution_plans plans;
+        return plans;
+    }
 
-    /// What choose_convolution gives, from memory where the shape is known. Valid until the next call.
+    /// What make(key) gives, from memory where the shape is known. Valid until the next call.
+    template <class Make>
     const convolution_plans& of(const convolution_geometry& g, convolution_pass pass, std::size_t element,
-                                const convolution_device& device) {
+                                const convolution_device& device, const Make& make) {
         const key asked = key_of(g, pass, element, device);
         if (entries_ == nullptr) entries_ = std::make_unique<std::array<entry, places>>();
         entry& e = (*entries_)[place_of(asked)];
         if (e.asked != asked) {
             e.asked = {}; // no shape's, in case of an exception
-            e.plans.workspace = 0;
-            for (math_mode m : {math_mode::fp32, math_mode::tf32, math_mode::tf32x3}) {
-                convolution_plan& plan = e.plans.by_mode[static_cast<std::size_t>(m)];
-                plan = choose_convolution(g, pass, element, m, device);
-                e.plans.workspace = std::max(e.plans.workspace, plan.workspace);
-            }
+            e.plans = make(asked);
             e.asked = asked;
             ++made_;
         }
         return e.plans;
+    }
+    /// The same with what choose_convolution gives.
+    const convolution_plans& of(const convolution_geometry& g, convolution_pass pass, std::size_t element,
+                                const convolution_device& device) {
+        return of(g, pass, element, device, [&](const key&) {
+            return convolution_plans::of_modes(
+                [&](math_mode m) { return choose_convolution(g, pass, element, m, device); });
+        });
     }
     /// How often plans had to be made so far.
     std::int64_t made() const { return made_; }
 
 private:
     static constexpr std::size_t places = 256; // of a word_hash
-    static constexpr std::size_t extents = sizeof(convolution_geometry) / sizeof(std::int64_t);
-    using key = std::array<std::int64_t, extents + 2>;
     struct entry {
         key asked{}; // zeros: an element has bytes
         convolution_plans plans;
@@ -72,6 +95,7 @@ private:
         k[extents] = static_cast<std::int64_t>(element) << 8 | static_cast<std::int64_t>(pass) << 1 |
                      static_cast<std::int64_t>(device.tensor_cores);
         k[extents + 1] = device.multiprocessors;
+        k[extents + 2] = device.number;
         return k;
     }
     static std::size_t place_of(const key& k) {

@@ -24,7 +24,9 @@ struct narrow_convolution {
     bool on_cores = false;
 
     explicit narrow_convolution(const convolution_geometry& of)
-        : g(of), plan(plans_of(of, Pass, sizeof(float))[math_mode::tf32]) {
+        : g(of),
+          plan(known_convolution_plans::predictions().of(of, Pass, sizeof(float),
+                                                         this_convolution_device())[math_mode::tf32]) {
         on_cores = plan.algorithm == convolution_algorithm::tensor_cores && lanes() >= 2;
         plan.vector = lanes() % 8 == 0 ? 8 : 2;
         plan.tile = plan.tile == 2 ? 2 : 0; // the others serve narrow results

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <tapegraph/cuda/ops/convolution/convolution.cuh>
 #include <tapegraph/cuda/kernels/pooled_convolution.cuh>
+#include <tapegraph/cuda/ops/convolution/convolution.cuh>
 #include <tapegraph/ops/pooling/pooling.hpp>
 
 #include <algorithm>
@@ -71,9 +71,7 @@ private:
         explicit geometries(const kernel_call& c)
             : whole(runtime::unpooled_geometry(c)), even(runtime::pooled_geometry(c)) {}
     };
-    static const convolution_plans& planned(const geometries& g) {
-        return detail::plans_of(g.whole, convolution_pass::forward, sizeof(T));
-    }
+    static const convolution_plans& planned(const geometries& g) { return pass::plans(g.whole); }
     static bool in_one_kernel(const geometries& g, const convolution_plan& plan) {
         if (plan.splits > 1) return false;
         switch (plan.algorithm) {

@@ -1,0 +1,232 @@
+#pragma once
+
+#include <tapegraph/cuda/ops/convolution/plan.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <vector>
+
+/// How a pass of a convolution is computed: which ways there are, and which is predicted to be the fastest. Both are functions of
+/// the shape and of a few properties of the device, so that the scratch memory can be planned without addresses.
+
+namespace tapegraph::cuda {
+
+namespace detail {
+
+/// A pass as a product in tiles of our kernels, and what each tile costs.
+class tiled_products {
+public:
+    struct choice {
+        int tile = 0;
+        std::int64_t splits = 0; ///< 0: nothing was chosen
+        double cost = 0;
+    };
+
+    tiled_products(const convolution_geometry& g, convolution_pass pass, std::size_t element, math_mode mode,
+                   const convolution_device& device, std::size_t limit)
+        : g_(g), pass_(pass), element_(element), device_(device), limit_(limit), extents_(g, pass) {
+        const bool tensor = element == 4 && mode != math_mode::fp32 && device.tensor_cores;
+        plan_.algorithm = tensor ? convolution_algorithm::tensor_cores : convolution_algorithm::multiply_adds;
+        plan_.exact = tensor && mode == math_mode::tf32x3;
+        // Elements that lie together where an operand is read: channels of x and of y; dy and w are read along y's.
+        const std::int64_t together =
+            pass == convolution_pass::input_gradient ? g.group_out() : g.group_in() | g.group_out();
+        plan_.vector = together % 4 == 0 && element == 4 ? 4 : together % 2 == 0 ? 2 : 1;
+        useful_ = pass == convolution_pass::filter_gradient ? 1 : useful_part(g, pass);
+        plan_.batch_innermost = g.batch >= 8 && useful_ < 0.97;
+    }
+
+    bool on_tensor_cores() const { return plan_.algorithm == convolution_algorithm::tensor_cores; }
+    bool is_exact() const { return plan_.exact; }
+    std::span<const product_tile> tiles() const {
+        if (on_tensor_cores()) return tensor_tiles;
+        return multiply_add_tiles;
+    }
+    /// Whether there is a kernel of a tile for these operands.
+    bool takes(int tile) const {
+        const product_tile& t = tiles()[static_cast<std::size_t>(tile)];
+        return plan_.vector >= t.vector && (element_ == 4 || tile == 0) && (!plan_.exact || t.exact);
+    }
+    std::int64_t most_splits_of(int tile) const {
+        return most_splits(bytes(), extents_.k / (4 * tiles()[static_cast<std::size_t>(tile)].depth), g_.groups,
+                           limit_);
+    }
+    /// The splits of a tile that cost least.
+    choice best(int tile) const {
+        choice least;
+        const product_tile& t = tiles()[static_cast<std::size_t>(tile)];
+        const product_extents reached = walked(t);
+        const std::int64_t most = most_splits_of(tile);
+        for (std::int64_t splits = 1; splits <= most; splits += 1 + splits / 8) {
+            const double cost =
+                product_cost(t, reached, g_.groups, splits, element_, on_tensor_cores(), device_.multiprocessors);
+            if (least.splits == 0 || cost < least.cost) least = {tile, splits, cost};
+        }
+        return least;
+    }
+    /// Of all tiles.
+    choice best() const {
+        choice least;
+        for (int t = 0; t < static_cast<int>(tiles().size()); ++t)
+            if (const choice c = takes(t) ? best(t) : choice{};
+                c.splits > 0 && (least.splits == 0 || c.cost < least.cost))
+                least = c;
+        return least;
+    }
+    convolution_plan plan_of(const choice& c) const {
+        convolution_plan plan = plan_;
+        plan.tile = c.tile, plan.splits = static_cast<int>(c.splits);
+        plan.workspace = c.splits > 1 ? static_cast<std::size_t>(c.splits * bytes()) : 0;
+        return plan;
+    }
+
+private:
+    std::int64_t bytes() const { return extents_.m * extents_.n * g_.groups * static_cast<std::int64_t>(element_); }
+    // k as it is walked: the channels of a tap are padded to whole steps.
+    product_extents walked(const product_tile& tile) const {
+        product_extents reached = extents_;
+        if (pass_ == convolution_pass::filter_gradient) return reached;
+        const std::int64_t taps = g_.kernel_height * g_.kernel_width, channels = taps > 0 ? extents_.k / taps : 0;
+        reached.k = taps * ((channels + tile.depth - 1) / tile.depth * tile.depth);
+        if (plan_.batch_innermost) reached.k = static_cast<std::int64_t>(static_cast<double>(reached.k) * useful_) + 1;
+        return reached;
+    }
+
+    convolution_geometry g_;
+    convolution_pass pass_;
+    std::size_t element_;
+    convolution_device device_;
+    std::size_t limit_;
+    product_extents extents_;
+    convolution_plan plan_;
+    double useful_ = 1;
+};
+
+/// Batches whose pixels cannot be counted in 32 bits are computed in pieces, by the library alone.
+inline bool is_countable(const convolution_geometry& g) {
+    return g.groups > 1 || g.batch * std::max(g.in_height * g.in_width, g.out_height * g.out_width) <= most_counted;
+}
+
+inline convolution_plan plan_in_splits(const product_extents& e, const convolution_geometry& g, std::size_t element,
+                                       convolution_algorithm algorithm, std::int64_t splits) {
+    convolution_plan p;
+    p.algorithm = algorithm;
+    p.splits = static_cast<int>(splits);
+    if (splits > 1) p.workspace = static_cast<std::size_t>(splits * e.m * e.n * g.groups) * element;
+    return p;
+}
+inline convolution_plan library_plan(const convolution_geometry& g, std::size_t element, std::size_t limit) {
+    convolution_plan p;
+    p.algorithm = convolution_algorithm::product;
+    p.workspace = chunk_bytes(g, element, limit);
+    return p;
+}
+inline convolution_plan direct_plan(const convolution_geometry& g, convolution_pass pass, std::size_t element,
+                                    const convolution_device& device, std::size_t limit) {
+    const product_extents e(g, pass);
+    const std::int64_t results = e.m * e.n * g.groups;
+    std::int64_t splits = 1;
+    if (pass == convolution_pass::filter_gradient)
+        splits =
+            std::clamp<std::int64_t>(device.multiprocessors * std::int64_t{1024} / std::max<std::int64_t>(1, results),
+                                     1, most_splits(results * static_cast<std::int64_t>(element), e.k / 64, 1, limit));
+    return plan_in_splits(e, g, element, convolution_algorithm::direct, splits);
+}
+inline convolution_plan few_channels_plan(const few_channels_tiling& t, const convolution_geometry& g,
+                                          convolution_pass pass, std::size_t element, const convolution_device& device,
+                                          std::size_t limit) {
+    const product_extents e(g, pass);
+    std::int64_t splits = 1;
+    if (pass == convolution_pass::filter_gradient) {
+        // Two blocks each, and chains of at most 4,096 products: 8 / warps_across warps share a tile's pixels.
+        const std::int64_t chain = 4096 / (t.pixels / (8 / t.warps_across));
+        splits =
+            std::clamp<std::int64_t>(std::max<std::int64_t>(2 * device.multiprocessors, (t.tiles + chain - 1) / chain),
+                                     1, most_splits(e.m * e.n * static_cast<std::int64_t>(element), t.tiles, 1, limit));
+    }
+    return plan_in_splits(e, g, element, convolution_algorithm::few_channels, splits);
+}
+
+} // namespace detail
+
+/// The plan that is predicted to be the fastest. `element` is sizeof(T), float or double.
+inline convolution_plan choose_convolution(const convolution_geometry& g, convolution_pass pass, std::size_t element,
+                                           math_mode mode, const convolution_device& device,
+                                           std::size_t limit = convolution_workspace_limit) {
+    if (!detail::is_countable(g)) return detail::library_plan(g, element, limit);
+    const std::int64_t narrowest = std::min(g.group_in(), g.group_out());
+    if (g.groups > 1 && (narrowest < 8 || g.groups > 65535))
+        return detail::direct_plan(g, pass, element, device, limit);
+    if (const detail::few_channels_tiling t(g, pass, element); t.fits)
+        return detail::few_channels_plan(t, g, pass, element, device, limit);
+
+    // A product of matrices as any other, which matmul gives to the library, too.
+    const detail::product_extents e(g, pass);
+    if (detail::is_pixelwise(g) && e.m * e.n > 0 && e.k > 0) return detail::library_plan(g, element, limit);
+
+    const detail::tiled_products tiled(g, pass, element, mode, device, limit);
+    const detail::tiled_products::choice best = tiled.best();
+    // The library's product of windows written out, where it is thought to be done a third sooner: it takes scratch memory, and the
+    // predictions are no better than that. What takes no longer than ten launches is not asked about. It has no 3xTF32: float then.
+    const bool tensor = tiled.on_tensor_cores(), exact = tiled.is_exact(), rounded = tensor && !exact;
+    const auto cycles = [&](double cost, bool on_tensor_cores) {
+        return cost / detail::machine_balance::of(element, on_tensor_cores).per_cycle;
+    };
+    const double ours = cycles(exact ? 3 * best.cost : best.cost, tensor);
+    if (g.groups == 1 && ours > 10 * 4000 && detail::chunk_bytes(g, element, limit) <= limit &&
+        1.5 * cycles(detail::library_cost(g, pass, element, rounded, device.multiprocessors, limit), rounded) < ours)
+        return detail::library_plan(g, element, limit);
+    return tiled.plan_of(best);
+}
+
+/// What plans are remembered by: algorithm, tile and splits, which tell those of one shape apart.
+inline std::string name_of(const convolution_plan& p) {
+    constexpr const char* names[]{"multiply_adds", "tensor_cores", "few_channels", "direct", "product"};
+    std::string name = names[static_cast<int>(p.algorithm)];
+    const auto in = [&](const product_tile& t) {
+        name += " " + std::to_string(t.rows) + "x" + std::to_string(t.columns) + "x" + std::to_string(t.depth);
+    };
+    if (p.algorithm == convolution_algorithm::multiply_adds) in(multiply_add_tiles[p.tile]);
+    if (p.algorithm == convolution_algorithm::tensor_cores) in(tensor_tiles[p.tile]);
+    if (p.splits > 1) name += " in " + std::to_string(p.splits);
+    return name;
+}
+
+/// All plans that are worth a trial, each once, the predicted one first. Another kernel takes part by its line here.
+inline std::vector<convolution_plan> convolution_candidates(const convolution_geometry& g, convolution_pass pass,
+                                                            std::size_t element, math_mode mode,
+                                                            const convolution_device& device,
+                                                            std::size_t limit = convolution_workspace_limit) {
+    std::vector<convolution_plan> all{choose_convolution(g, pass, element, mode, device, limit)};
+    const auto add = [&](const convolution_plan& p) {
+        for (const convolution_plan& each : all)
+            if (name_of(each) == name_of(p)) return;
+        all.push_back(p);
+    };
+    // A tile in as many parts as are thought best, in one, and in half and twice as many.
+    const auto add_tiles = [&](const detail::tiled_products& tiled) {
+        for (int t = 0; t < static_cast<int>(tiled.tiles().size()); ++t) {
+            if (!tiled.takes(t)) continue;
+            const detail::tiled_products::choice best = tiled.best(t);
+            for (const std::int64_t splits : {best.splits, std::int64_t{1}, best.splits / 2, 2 * best.splits})
+                if (splits >= 1 && splits <= tiled.most_splits_of(t)) add(tiled.plan_of({t, splits}));
+        }
+    };
+    const detail::product_extents e(g, pass);
+    if (!detail::is_countable(g) || g.groups > 65535 || e.m * e.n * g.groups == 0 || e.k == 0) return all;
+    const detail::tiled_products rounded(g, pass, element, mode, device, limit),
+        in_float(g, pass, element, math_mode::fp32, device, limit);
+    add_tiles(rounded);
+    add(in_float.plan_of(in_float.best()));
+    if (g.groups > 1) add(detail::direct_plan(g, pass, element, device, limit));
+    if (const detail::few_channels_tiling t(g, pass, element); t.fits)
+        add(detail::few_channels_plan(t, g, pass, element, device, limit));
+    if (g.groups == 1 && detail::chunk_bytes(g, element, limit) <= limit) add(detail::library_plan(g, element, limit));
+    return all;
+}
+
+} // namespace tapegraph::cuda

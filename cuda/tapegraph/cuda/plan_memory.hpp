@@ -1,0 +1,191 @@
+#pragma once
+
+#include <tapegraph/core/environment.hpp>
+#include <tapegraph/core/error.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+/// How it is decided which of several kernels does a piece of work, and what has been found out about that so far.
+
+namespace tapegraph::cuda {
+
+/// What happens the first time that a process meets a piece of work (an operation with its shape, types and math_mode) that no
+/// remembered plan is for.
+enum class plan_policy {
+    predicted, ///< a model of costs says: the same plan, and so the same bits, in every run (the default)
+    measured   ///< the ways to do it are run on the device, and the fastest is remembered
+};
+
+namespace detail {
+inline std::atomic<plan_policy>& plan_policy_setting() {
+    static std::atomic<plan_policy> policy{static_cast<plan_policy>(
+        tapegraph::detail::environment_choice("TAPEGRAPH_GPU_PLANS", {"predicted", "measured"}, 0))};
+    return policy;
+}
+} // namespace detail
+
+inline plan_policy current_plan_policy() { return detail::plan_policy_setting().load(std::memory_order_relaxed); }
+/// For the process, from the next work on that has no plan yet. TAPEGRAPH_GPU_PLANS in the environment says so from the start.
+inline void set_plan_policy(plan_policy policy) {
+    detail::plan_policy_setting().store(policy, std::memory_order_relaxed);
+}
+
+/// A plan by its name, and how long the work took so.
+struct remembered_plan {
+    std::string plan;
+    double microseconds = 0;
+};
+
+/// What has been measured, or read from a file: by the device's name and by the work, as text. Safe to use from several threads.
+class plan_memory {
+public:
+    /// The process's; never destroyed.
+    static plan_memory& instance() {
+        static auto& memory = *new plan_memory;
+        return memory;
+    }
+
+    bool empty() const {
+        const std::lock_guard lock(guard_);
+        return plans_.empty();
+    }
+    std::optional<remembered_plan> find(const std::string& device, const std::string& work) const {
+        const std::lock_guard lock(guard_);
+        const auto found = plans_.find({device, work});
+        if (found == plans_.end()) return std::nullopt;
+        return found->second;
+    }
+    void keep(const std::string& device, const std::string& work, remembered_plan plan) {
+        const std::lock_guard lock(guard_);
+        plans_.insert_or_assign({device, work}, std::move(plan));
+    }
+    void forget() {
+        const std::lock_guard lock(guard_);
+        plans_.clear();
+    }
+
+    /// A line for each plan: device, work, plan and microseconds, with tabs between them.
+    std::string text() const {
+        std::string all(first_line);
+        const std::lock_guard lock(guard_);
+        for (const auto& [of, plan] : plans_) {
+            char time[32];
+            const auto end = std::to_chars(time, time + sizeof time, plan.microseconds, std::chars_format::fixed, 2);
+            all.append("\n").append(of.first).append("\t").append(of.second).append("\t").append(plan.plan);
+            all.append("\t").append(time, end.ptr);
+        }
+        return all.append("\n");
+    }
+    /// Adds the plans of a text, all or none; they replace what is known of the same work. Throws data_error that names `source` and
+    /// the line.
+    void add(std::string_view text, const std::string& source) {
+        std::map<key, remembered_plan> found;
+        std::int64_t number = 0;
+        const auto refuse = [&](const std::string& why) {
+            throw data_error(source + ", line " + std::to_string(number) + ": " + why);
+        };
+        while (!text.empty()) {
+            ++number;
+            const std::size_t length = std::min(text.find('\n'), text.size());
+            const std::string_view line = text.substr(0, length);
+            text.remove_prefix(std::min(length + 1, text.size()));
+            if (number == 1) {
+                if (line != first_line) refuse("not a file of plans, which begins with '" + first_line + "'");
+                continue;
+            }
+            std::string_view fields[4], rest = line;
+            for (std::string_view& field : fields) {
+                const std::size_t end = &field == fields + 3 ? rest.size() : std::min(rest.find('\t'), rest.size());
+                field = rest.substr(0, end);
+                rest.remove_prefix(std::min(end + 1, rest.size()));
+                if (field.empty()) refuse("expected device, work, plan and microseconds, with tabs between them");
+                for (const char c : field)
+                    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) refuse("a field has a control character");
+            }
+            double time = 0;
+            const char* const last = fields[3].data() + fields[3].size();
+            const auto [end, status] = std::from_chars(fields[3].data(), last, time, std::chars_format::fixed);
+            if (status != std::errc{} || end != last || !std::isfinite(time) || time < 0)
+                refuse("'" + std::string(fields[3]) + "' is no number of microseconds");
+            const bool fresh =
+                found.emplace(key{fields[0], fields[1]}, remembered_plan{std::string(fields[2]), time}).second;
+            if (!fresh) refuse("a second plan for the same work of one device");
+        }
+        if (number == 0) refuse("the file is empty");
+        const std::lock_guard lock(guard_);
+        for (auto& [of, plan] : found) plans_.insert_or_assign(of, std::move(plan));
+    }
+
+private:
+    using key = std::pair<std::string, std::string>;
+    static inline const std::string first_line = "tapegraph plans 1";
+    std::map<key, remembered_plan> plans_;
+    mutable std::mutex guard_;
+};
+
+/// Writes all plans that the process has measured or read, as a file or not at all. Throws data_error that names it.
+inline void save_plans(const std::string& path) {
+    const std::string part = path + ".part";
+    {
+        std::ofstream file(part, std::ios::binary | std::ios::trunc);
+        file << plan_memory::instance().text() << std::flush;
+        if (!file) throw data_error("save_plans: '" + path + "' cannot be written");
+    }
+    std::error_code status;
+    std::filesystem::rename(part, path, status);
+    if (status) throw data_error("save_plans: '" + path + "' cannot be written: " + status.message());
+}
+/// Reads such a file. Its plans hold under either policy, for work that has no plan yet; a plan that this version of the library has
+/// not is passed over. Throws data_error that names file and line, and then has read nothing.
+inline void load_plans(const std::string& path) {
+    std::string text;
+    try {
+        std::ifstream file;
+        file.exceptions(std::ios::badbit | std::ios::failbit);
+        file.open(path, std::ios::binary);
+        text.assign(std::istreambuf_iterator<char>(file), {});
+    } catch (const std::ios::failure&) {
+        throw data_error("load_plans: '" + path + "' cannot be read");
+    }
+    plan_memory::instance().add(text, "load_plans: '" + path + "'");
+}
+
+/// Plans that have been given out. Scratch memory is planned by them, so that the first for a key stays until the process ends, whatever is
+/// measured, read or set afterwards. Safe to use from several threads.
+template <class Key, class Plan>
+class lasting_plans {
+public:
+    std::optional<Plan> find(const Key& k) const {
+        const std::lock_guard lock(guard_);
+        const auto found = plans_.find(k);
+        if (found == plans_.end()) return std::nullopt;
+        return found->second;
+    }
+    /// The plan that lasts: this one, or another thread's that came first.
+    Plan keep(const Key& k, const Plan& plan) {
+        const std::lock_guard lock(guard_);
+        return plans_.emplace(k, plan).first->second;
+    }
+
+private:
+    std::map<Key, Plan> plans_;
+    mutable std::mutex guard_;
+};
+
+} // namespace tapegraph::cuda
