@@ -7,7 +7,8 @@
 #   tapegraph_cuda_sources(mine)
 #   target_link_libraries(mine PRIVATE tapegraph::cuda_kernels)   # optional, COMPONENTS kernels cuda: kernels compiled once
 #
-# Needs: the language CUDA enabled; TAPEGRAPH_CUDA_INCLUDE_DIR, where tapegraph/cuda/ lies.
+# Needs: the language CUDA enabled; TAPEGRAPH_CUDA_INCLUDE_DIR, where tapegraph/cuda/ lies. Takes, where it finds them, CuTe's headers
+# (nvidia-cutlass of PyPI; TAPEGRAPH_CUTE is the folder that holds cute/).
 
 if(NOT TARGET tapegraph::cuda)
     find_package(CUDAToolkit REQUIRED)
@@ -68,9 +69,22 @@ if(NOT TARGET tapegraph::cuda)
     target_link_libraries(tapegraph_cuda_library PRIVATE tapegraph::cuda_headers)
     set_target_properties(tapegraph_cuda_library PROPERTIES POSITION_INDEPENDENT_CODE ON)
 
+    # Convolutions by the instructions of compute capability 9.0 alone, likewise, where that is among CMAKE_CUDA_ARCHITECTURES and CuTe's
+    # headers are.
+    set(tapegraph_cuda_objects $<TARGET_OBJECTS:tapegraph_cuda_library>)
+    find_path(TAPEGRAPH_CUTE cute/atom/mma_traits_sm90_gmma.hpp DOC "CuTe's headers (nvidia-cutlass)")
+    mark_as_advanced(TAPEGRAPH_CUTE)
+    if(TAPEGRAPH_CUTE AND CMAKE_CUDA_COMPILER_ID STREQUAL "NVIDIA" AND CMAKE_CUDA_ARCHITECTURES MATCHES "(^|;)90a?(-|;|$)")
+        add_library(tapegraph_cuda_sm90 OBJECT EXCLUDE_FROM_ALL
+            "${TAPEGRAPH_CUDA_INCLUDE_DIR}/tapegraph/cuda/library/convolution_sm90.cu")
+        target_link_libraries(tapegraph_cuda_sm90 PRIVATE tapegraph::cuda_headers)
+        target_include_directories(tapegraph_cuda_sm90 SYSTEM PRIVATE "${TAPEGRAPH_CUTE}")
+        set_target_properties(tapegraph_cuda_sm90 PROPERTIES POSITION_INDEPENDENT_CODE ON CUDA_ARCHITECTURES 90a-real)
+        list(APPEND tapegraph_cuda_objects $<TARGET_OBJECTS:tapegraph_cuda_sm90>)
+    endif()
+
     add_library(tapegraph::cuda INTERFACE IMPORTED GLOBAL)
-    target_link_libraries(tapegraph::cuda INTERFACE
-        tapegraph::cuda_headers $<TARGET_OBJECTS:tapegraph_cuda_library>)
+    target_link_libraries(tapegraph::cuda INTERFACE tapegraph::cuda_headers ${tapegraph_cuda_objects})
 
     # tapegraph::cuda_kernels: tapegraph::kernels and its device's half (cuda/component.cuh), compiled for
     # CMAKE_CUDA_ARCHITECTURES once per build, when something links it.

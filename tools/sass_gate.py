@@ -8,7 +8,8 @@ Compiles the device half of SOURCE for each architecture, as many at once as the
   spills     none: nothing is read from or written to a thread's local memory
   share      of the issue slots of its main loop that multiply: of the instructions of the innermost loop with most of them, on
              the shortest way round that has all multiplications and copies. On tensor cores an instruction takes several cycles:
-             there it is the part of the peak that is left if every other instruction takes one
+             there it is the part of the peak that is left if every other instruction takes one. A warpgroup's (HGMMA) must
+             not wait for one another, but once a round
   fences     MEMBAR inside any loop: at most as many as the table says
   width      bytes of a warp's shared memory reads in the main loop, on the mean, for a lane
 
@@ -46,6 +47,7 @@ class Demand:
     fences: int = 0
     width: float = 0.0
     architectures: tuple = (75, 999)
+    source: str = "kernels"  # the file it is in
 
 
 TABLE = [
@@ -64,6 +66,8 @@ TABLE = [
     # Of few units a step's tiles are small: copies from the second cache bound them, not what is issued.
     Demand(r"tensor_step<tensor_forward_step", "HMMA", 0.60, width=6),
     Demand(r"tensor_step<tensor_backward_step", "HMMA", 0.30, width=10),
+    Demand(r"warpgroup_convolution<float", "HGMMA", 0.99, source="warpgroups"),
+    Demand(r"warpgroup_convolution<bfloat16", "HGMMA", 0.99, source="warpgroups"),
 ]
 
 # Cycles that the tensor cores of a quarter of a multiprocessor are busy with an instruction, by architecture and shape: NVIDIA's
@@ -73,7 +77,10 @@ HMMA_CYCLES = {
     "16816.F32": {80: 8, 86: 16, 89: 16, 90: 4, 100: 4, 120: 16},
 }
 
-INSTRUCTION = re.compile(r"^\s+(?:/\*[0-9a-f]+\*/)?\s*(?:\{\s*)?(@!?U?P\w+\s+)?([A-Z][A-Z0-9_.]*)\b(.*)")
+# The same of a warpgroup's products on sm_90a, per column: 64 rows by 32 bytes of k take half a cycle of the whole multiprocessor.
+HGMMA = re.compile(r"HGMMA\.64x(\d+)x(?:8\.F32\.TF32|16\.F32)")
+
+INSTRUCTION = re.compile(r"^\s+(?:/\*[0-9a-f]+\*/)?\s*(?:\{\s*)?(@!?U?P\w+\s+)?([A-Z][A-Za-z0-9_.]*)\b(.*)")
 LABEL = re.compile(r"^(\.L_\w+):")
 TARGET = re.compile(r"`\((\.L_\w+)\)")
 READ_WIDTH = {"8": 1, "16": 2, "32": 4, "64": 8, "128": 16}
@@ -169,13 +176,14 @@ def common_way(code, loop, unit):
 
 
 def main_loop(code, unit):
-    """The innermost loop with most instructions of a kind."""
+    """The innermost loop with most instructions of a kind; the shortest, where what waits stands behind the kernel and branches back."""
     best, most = None, 0
     for loop in loops_of(code):
         inside = sum(op.startswith(unit) for op in opcodes(code, loop))
         inner = any(o != loop and loop[0] <= o[0] and o[1] <= loop[1] and
                     2 * sum(op.startswith(unit) for op in opcodes(code, o)) > inside for o in loops_of(code))
-        if inside > most and not inner:
+        shorter = best is not None and loop[1] - loop[0] < best[1] - best[0]
+        if (inside > most or (inside == most and shorter)) and not inner:
             best, most = loop, inside
     return best
 
@@ -183,6 +191,9 @@ def main_loop(code, unit):
 def share_of(ops, unit, architecture):
     """The part of the issue slots, or of the tensor cores' time, that multiplies."""
     count = sum(op.startswith(unit) for op in ops)
+    if unit == "HGMMA":
+        cycles = sum(int(HGMMA.match(op)[1]) / 2 for op in ops if op.startswith(unit))
+        return cycles / max(cycles, len(ops))
     if unit != "HMMA":
         return count / len(ops)
     cycles = 0
@@ -207,7 +218,7 @@ def width_of(ops):
     return sum(widths) / len(widths) if widths else 0.0
 
 
-def look_at(name, code, architecture):
+def look_at(name, code, architecture, source):
     """A line for the report, and what is wrong."""
     errors = []
     ops = [entry[0] for entry in code if not isinstance(entry, str)]
@@ -215,7 +226,8 @@ def look_at(name, code, architecture):
     if spills:
         errors.append(f"{spills} accesses to local memory: it spills registers")
     fences = max((sum(op.startswith("MEMBAR") for op in opcodes(code, loop)) for loop in loops_of(code)), default=0)
-    demands = [d for d in TABLE if re.search(d.kernel, name) and d.architectures[0] <= architecture <= d.architectures[1]]
+    demands = [d for d in TABLE if d.source == source and re.search(d.kernel, name)
+               and d.architectures[0] <= architecture <= d.architectures[1]]
     line = ""
     for demand in demands:
         if fences > demand.fences:
@@ -227,6 +239,8 @@ def look_at(name, code, architecture):
         inside = common_way(code, loop, demand.unit)
         share, width = share_of(inside, demand.unit, architecture), width_of(inside)
         line = f"{sum(op.startswith(demand.unit) for op in inside):5} {demand.unit} of {len(inside):5} {share:5.0%} {width:5.1f}"
+        if demand.unit == "HGMMA" and (waits := sum(op.startswith("WARPGROUP.DEPBAR") for op in inside)) != 1:
+            errors.append(f"its main loop waits {waits} times for products, once is demanded")
         if share < demand.share:
             errors.append(f"{share:.0%} of the main loop multiplies, {demand.share:.0%} is demanded")
         if width < demand.width:
@@ -266,7 +280,9 @@ def main():
     if arguments.nvdisasm is None:
         print(f"sass_gate.py: skipped, there is no nvdisasm (pip install {NVDISASM})" + (f": {why}" if why else ""))
         return SKIPPED
-    architectures = [int(a) for a in arguments.architectures.split(",")]
+    architectures = arguments.architectures.split(",")  # "90a" is a 90 with what later ones have not
+    number_of = {a: int(a.rstrip("af")) for a in architectures}
+    source = pathlib.Path(arguments.source).stem
     errors, matched = [], set()
     print(f"{'device':7} {'multiplying':18} {'share':>5} {'width':>6} {'fences':>6} {'spills':>6}  kernel")
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -283,11 +299,12 @@ def main():
             if not functions:
                 errors.append(f"sm_{architecture}: no kernels")
             for mangled, code in sorted(functions.items(), key=lambda f: names[f[0]]):
-                line, demands, wrong = look_at(names[mangled], code, architecture)
+                line, demands, wrong = look_at(names[mangled], code, number_of[architecture], source)
                 matched.update(demands)
                 print(f"sm_{architecture:<4} {line}  {names[mangled]}")
                 errors += [f"{names[mangled]} for sm_{architecture}: {w}" for w in wrong]
-    reached = [d for d in TABLE if any(d.architectures[0] <= a <= d.architectures[1] for a in architectures)]
+    reached = [d for d in TABLE if d.source == source
+               and any(d.architectures[0] <= a <= d.architectures[1] for a in number_of.values())]
     errors += [f"no kernel matches '{d.kernel}'" for d in reached if d.kernel not in matched]
     for error in errors:
         print(f"error: {error}")

@@ -180,6 +180,7 @@ private:
                        n / (config_.block.x * config_.block.y)};
             t.waiting = waiting::nothing;
             t.copies.clear();
+            t.products.clear();
             t.cluster_arrivals = 0;
             t.owes_cluster_wait = false;
             t.run.start(&executor::enter);

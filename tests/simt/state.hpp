@@ -6,6 +6,7 @@
 #include <compare>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -88,6 +89,12 @@ struct pending_copy {
     bool ends_group;
 };
 
+/// Part of a warpgroup's product that has been started; or the end of a group of them.
+struct pending_product {
+    std::function<void()> make;
+    bool ends_group;
+};
+
 struct block;
 struct thread {
     fiber run;
@@ -104,6 +111,7 @@ struct thread {
     std::uint64_t value = 0, result = 0;
     std::uint64_t (*combine)(std::uint64_t, std::uint64_t) = nullptr;
     std::vector<pending_copy> copies;
+    std::vector<pending_product> products;
     std::size_t cluster_arrivals = 0; ///< at cluster barriers, so far
     bool owes_cluster_wait = false;   ///< has arrived and not yet waited
 
@@ -125,6 +133,11 @@ struct block {
     };
     std::vector<parcel> sent;   ///< by other blocks of the cluster, and not yet arrived
     std::vector<parcel> stored; ///< for other blocks, and not yet published
+    struct fetch {
+        const void* counted_by;
+        std::function<void()> arrive;
+    };
+    std::vector<fetch> fetches; ///< tiles that have been asked for, and not yet arrived
     static constexpr std::size_t line_bytes = 32;
     std::map<std::uintptr_t, std::array<unsigned char, line_bytes>> lines; ///< of global memory, read once
 
@@ -136,7 +149,7 @@ struct block {
         const auto at = (reinterpret_cast<std::uintptr_t>(memory.data()) + 127) / 128 * 128;
         dynamic = reinterpret_cast<unsigned char*>(at);
         std::memset(dynamic, poison ? 0xFF : 0, bytes);
-        sent.clear(), stored.clear(), lines.clear();
+        sent.clear(), stored.clear(), lines.clear(), fetches.clear();
     }
     bool ended() const {
         for (int i = 0; i < size; ++i)

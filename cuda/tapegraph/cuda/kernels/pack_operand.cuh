@@ -1,0 +1,61 @@
+#pragma once
+
+#ifndef TG_SIMT
+#include <tapegraph/cuda/kernels/instructions.cuh>
+#endif
+#include <tapegraph/cuda/kernels/platform.cuh>
+
+#include <cstdint>
+
+/// Copies of operands as TMA and wgmma want them: floats rounded to TF32, rows of channels padded to 16 bytes (the padding is not
+/// written: maps say how many channels there are), filters with the channels of k last.
+
+namespace tapegraph::cuda::kernels {
+
+template <class T>
+__device__ T rounded_for_product(T x) {
+    if constexpr (sizeof(T) == 4)
+        return from_bits(to_tf32(x));
+    else
+        return x;
+}
+
+/// [rows, channels], `count` elements, to rows `pitch` apart. A thread has four on their way at once.
+template <class T>
+__global__ void pack_rows(const T* from, T* to, std::uint32_t count, divisor by_channels, std::uint32_t pitch) {
+    const std::uint32_t step = gridDim.x * blockDim.x;
+    for (std::uint64_t first = blockIdx.x * blockDim.x + threadIdx.x; first < count; first += std::uint64_t{4} * step) {
+        T value[4];
+        TG_UNROLL
+        for (int i = 0; i < 4; ++i)
+            if (first + i * std::uint64_t{step} < count) value[i] = from[first + i * std::uint64_t{step}];
+        TG_UNROLL
+        for (int i = 0; i < 4; ++i) {
+            const std::uint64_t at = first + i * std::uint64_t{step};
+            if (at >= count) continue;
+            const auto index = static_cast<std::uint32_t>(at), row = by_channels.quotient(index);
+            to[static_cast<std::uint64_t>(row) * pitch + by_channels.remainder(index, row)] =
+                rounded_for_product(value[i]);
+        }
+    }
+}
+
+/// [taps, in, out] to [taps, out, pitch]. Blocks of 32 by 8 threads turn 32 by 32 elements of tap blockIdx.z.
+template <class T>
+__global__ void turn_filters(const T* from, T* to, int in, int out, int pitch) {
+    __shared__ T tile[32][33];
+    const int across = static_cast<int>(threadIdx.x), down = static_cast<int>(threadIdx.y);
+    const int first_in = static_cast<int>(blockIdx.x) * 32, first_out = static_cast<int>(blockIdx.y) * 32;
+    const std::int64_t tap = blockIdx.z;
+    TG_UNROLL
+    for (int i = down; i < 32; i += 8)
+        if (first_in + i < in && first_out + across < out)
+            tile[i][across] = from[(tap * in + first_in + i) * out + first_out + across];
+    __syncthreads();
+    TG_UNROLL
+    for (int i = down; i < 32; i += 8)
+        if (first_out + i < out && first_in + across < in)
+            to[(tap * out + first_out + i) * pitch + first_in + across] = rounded_for_product(tile[across][i]);
+}
+
+} // namespace tapegraph::cuda::kernels

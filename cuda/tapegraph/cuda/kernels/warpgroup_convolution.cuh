@@ -1,0 +1,205 @@
+#pragma once
+
+#include <tapegraph/core/half.hpp>
+#include <tapegraph/cuda/kernels/platform.cuh>
+#include <tapegraph/cuda/kernels/swizzled_tile.hpp>
+#include <tapegraph/cuda/kernels/warpgroup_instructions.cuh>
+#include <tapegraph/cuda/ops/convolution/im2col_box.hpp>
+
+#include <algorithm>
+#include <cstdint>
+
+/// A convolution as a product of a warpgroup's instructions (wgmma): rows are pixels of the results, columns their channels, k taps and
+/// channels (im2col_box.hpp). Both operands' tiles are fetched by TMA, pixels in its im2col mode, into a ring of stages in shared
+/// memory. A thread of the first warpgroup does nothing else. The other two multiply, 64 rows or twice that each; sums stay in their
+/// registers, of which the first one leaves them most of its own. Per stage one barrier counts the bytes that arrive, and one the
+/// warps that have done with them.
+
+namespace tapegraph::cuda::kernels {
+
+/// Rows, columns and stages of a block's tile; k is tile_row_bytes deep.
+template <int Fragments_, int Columns_>
+struct warpgroup_tile {
+    static constexpr int Fragments = Fragments_, Columns = Columns_; ///< a warpgroup's rows in 64s
+    static constexpr int rows_of_group = 64 * Fragments, Rows = 2 * rows_of_group, threads = 3 * 128;
+    static constexpr int stage_bytes = (Rows + Columns) * tile_row_bytes;
+    static constexpr int Stages = std::min(6, (227 * 1024 - 2 * tile_alignment) / stage_bytes);
+    static constexpr int shared_bytes = Stages * stage_bytes + tile_alignment; ///< more than is used, to align it
+    static_assert(Columns % 8 == 0 && Columns <= 256 && Stages >= 2);
+};
+
+template <class T>
+struct warpgroup_problem {
+    im2col_walk walk;
+    int m, n;
+    int chain;        ///< steps of k whose sums are added up in registers at once: long sums would lose accuracy there
+    float* partial;   ///< [m, n], of the chains before; used where there are several
+    T* out;           ///< [m, n]
+    const T* bias;    ///< [n], or null
+    bool relu, pairs; ///< pairs: two results lie together and aligned
+
+    __device__ T finished(float sum, int column) const {
+        if constexpr (sizeof(T) == sizeof(float)) {
+            if (bias != nullptr) sum += bias[column];
+            return !relu || sum > 0 || sum != sum ? sum : 0.0f; // NaN stays NaN
+        } else { // each step is rounded, as the operations it stands for are
+            T value = static_cast<T>(sum);
+            if (bias != nullptr) value = static_cast<T>(static_cast<float>(value) + static_cast<float>(bias[column]));
+            const float rounded = static_cast<float>(value);
+            return !relu || rounded > 0 || rounded != rounded ? value : static_cast<T>(0.0f);
+        }
+    }
+    /// Stores two results, of which the second may be outside.
+    __device__ void finish(std::int64_t row, int column, const float* sum) const {
+        T* const to = out + row + column;
+        if (pairs) {
+            *reinterpret_cast<neighbours*>(to) = {finished(sum[0], column), finished(sum[1], column + 1)};
+        } else {
+            to[0] = finished(sum[0], column);
+            if (column + 1 < n) to[1] = finished(sum[1], column + 1);
+        }
+    }
+
+private:
+    struct alignas(2 * sizeof(T)) neighbours {
+        T first, second;
+    };
+};
+
+/// Where a ring of stages is read or written.
+template <int Stages>
+struct ring_place {
+    int stage = 0;
+    std::uint32_t phase = 0;
+
+    __device__ void advance() {
+        if (++stage < Stages) return;
+        stage = 0;
+        phase ^= 1;
+    }
+};
+
+template <class Tile, class T>
+__device__ void fetch_tiles(const tensor_map& pixels, const tensor_map& filters, const warpgroup_problem<T>& p,
+                            unsigned char* tiles, tile_barrier* arrived, tile_barrier* released) {
+    prefetch(pixels);
+    prefetch(filters);
+    const im2col_start start = p.walk.start(static_cast<int>(blockIdx.x) * Tile::Rows);
+    const int first_column = static_cast<int>(blockIdx.y) * Tile::Columns;
+    ring_place<Tile::Stages> at;
+    for (int tap = 0; tap <= p.walk.last_tap; ++tap)
+        for (int step = 0; step < p.walk.steps_of_tap; ++step, at.advance()) {
+            const im2col_fetch fetch = p.walk.fetch(tap, step);
+            unsigned char* const to = tiles + at.stage * Tile::stage_bytes;
+            tile_barrier* const counted = arrived + at.stage;
+            wait_for_phase(released + at.stage, at.phase ^ 1); // not the first time round: nothing is in use
+            expect_bytes_of(counted, Tile::stage_bytes);       // what is outside of an operand is counted, too
+            fetch_pixels(pixels, counted, to, fetch.channel, start.column, start.row, start.image, fetch.offset_column,
+                         fetch.offset_row);
+            fetch_filters(filters, counted, to + Tile::Rows * tile_row_bytes, fetch.channel, first_column,
+                          fetch.filter_tap);
+        }
+}
+
+template <class Tile, class T>
+__device__ void multiply_tiles(const warpgroup_problem<T>& p, std::uint32_t tiles, tile_barrier* arrived,
+                               tile_barrier* released, int group) {
+    constexpr int sums = Tile::Columns / 2, Fragments = Tile::Fragments;
+    const int thread = static_cast<int>(threadIdx.x) % 128;
+    const std::uint64_t descriptor = tile_descriptor(tiles);
+    float sum[Fragments][sums];
+    const auto hold_sums = [&] {
+        TG_UNROLL
+        for (int f = 0; f < Fragments; ++f) TG_UNROLL
+        for (int i = 0; i < sums; ++i) hold(sum[f][i]);
+    };
+    const auto release = [&](int stage) {
+        if (thread % 32 == 0) arrive_at(released + stage);
+    };
+    const int steps = p.walk.steps();
+    ring_place<Tile::Stages> at;
+    for (int done = 0; done < steps;) {
+        TG_UNROLL
+        for (int f = 0; f < Fragments; ++f) TG_UNROLL
+        for (int i = 0; i < sums; ++i) sum[f][i] = 0;
+        const int first = done, end = steps - done < p.chain ? steps : done + p.chain;
+        int previous = -1;
+        TG_ROLLED
+        for (; done < end; ++done) {
+            wait_for_phase(arrived + at.stage, at.phase);
+            const std::uint64_t a = moved_descriptor(descriptor, at.stage * (Tile::Rows + Tile::Columns), 0);
+            const std::uint64_t of_group = moved_descriptor(a, group * Tile::rows_of_group, 0);
+            const std::uint64_t b = moved_descriptor(a, Tile::Rows, 0);
+            hold_sums();
+            begin_products();
+            TG_UNROLL
+            for (int k = 0; k < tile_row_bytes; k += product_bytes) TG_UNROLL
+            for (int f = 0; f < Fragments; ++f)
+                warpgroup_product<T, Tile::Columns>::add(moved_descriptor(of_group, 64 * f, k),
+                                                         moved_descriptor(b, 0, k), sum[f]);
+            commit_products();
+            wait_products<1>(); // those of the step before are done
+            hold_sums();
+            if (previous >= 0) release(previous);
+            previous = at.stage;
+            at.advance();
+        }
+        wait_products<0>();
+        hold_sums();
+        release(previous);
+
+        // Of what is known before the loop the compiler would keep all addresses through it.
+        const int begin_m = computed_here(static_cast<int>(blockIdx.x)) * Tile::Rows + group * Tile::rows_of_group;
+        const int begin_n = computed_here(static_cast<int>(blockIdx.y)) * Tile::Columns;
+        const auto each_pair = [&](const auto& f) { // f(row's place, column, two sums)
+            TG_UNROLL
+            for (int i = 0; i < sums; i += 4) {
+                const int n = computed_here(begin_n) + column_of_sum(thread, i);
+                TG_UNROLL
+                for (int r = 0; r < 2 * Fragments; ++r) {
+                    const int m = begin_m + r / 2 * 64 + row_of_sum(thread, r % 2 * 2);
+                    if (m < p.m && n < p.n) f(static_cast<std::int64_t>(m) * p.n, n, &sum[r / 2][i + r % 2 * 2]);
+                }
+            }
+        };
+        if (first > 0)
+            each_pair([&](std::int64_t row, int n, float* pair) {
+                pair[0] += p.partial[row + n];
+                if (n + 1 < p.n) pair[1] += p.partial[row + n + 1];
+            });
+        if (done < steps)
+            each_pair([&](std::int64_t row, int n, const float* pair) {
+                p.partial[row + n] = pair[0];
+                if (n + 1 < p.n) p.partial[row + n + 1] = pair[1];
+            });
+        else
+            each_pair([&](std::int64_t row, int n, const float* pair) { p.finish(row, n, pair); });
+    }
+}
+
+template <class T, class Tile>
+__global__ void __launch_bounds__(Tile::threads, 1)
+    warpgroup_convolution(const __grid_constant__ tensor_map pixels, const __grid_constant__ tensor_map filters,
+                          const __grid_constant__ warpgroup_problem<T> p) {
+    __shared__ tile_barrier arrived[Tile::Stages], released[Tile::Stages];
+    TG_DYNAMIC_SHARED(unsigned char, shared);
+    const std::uint32_t skipped = (0u - shared_address(shared)) % tile_alignment;
+    if (threadIdx.x == 0) {
+        for (int stage = 0; stage < Tile::Stages; ++stage) {
+            begin_barrier(arrived + stage, 1);
+            begin_barrier(released + stage, 8); // the warps that multiply
+        }
+        show_barriers();
+    }
+    __syncthreads();
+    const int group = static_cast<int>(threadIdx.x) / 128;
+    if (group == 0) {
+        leave_registers<40>();
+        if (threadIdx.x == 0) fetch_tiles<Tile>(pixels, filters, p, shared + skipped, arrived, released);
+    } else {
+        take_registers<232>();
+        multiply_tiles<Tile>(p, shared_address(shared) + skipped, arrived, released, group - 1);
+    }
+}
+
+} // namespace tapegraph::cuda::kernels

@@ -1,0 +1,122 @@
+#pragma once
+
+#include <tapegraph/core/half.hpp>
+#include <tapegraph/cuda/kernels/platform.cuh>
+
+#include <cstdint>
+#include <utility>
+
+#ifdef TG_SIMT
+#include <simt/warpgroup_instructions.hpp>
+#else
+#include <cute/arch/copy_sm90_tma.hpp>
+#include <cute/arch/mma_sm90_gmma.hpp>
+#include <cute/arch/mma_sm90_gmma_ext.hpp>
+#include <cutlass/arch/barrier.h>
+#include <cutlass/arch/reg_reconfig.h>
+#endif
+
+/// What a warpgroup's products need, one function each, of CuTe's atoms: tiles that TMA fetches, barriers in shared memory that count
+/// them, the products. For sm_90a alone. Tests on the CPU supply twins (simt/warpgroup_instructions.hpp).
+
+#ifndef TG_SIMT
+namespace tapegraph::cuda::kernels {
+
+/// How TMA reads a tensor; made by ops/convolution/tensor_maps.cuh.
+using tensor_map = CUtensorMap;
+/// Phases that end when so many threads have arrived as were said, and all bytes that were expected. In shared memory.
+using tile_barrier = std::uint64_t;
+
+__device__ __forceinline__ void begin_barrier(tile_barrier* b, int arrivals) {
+    cutlass::arch::ClusterBarrier::init(b, static_cast<std::uint32_t>(arrivals));
+}
+/// Behind the beginning of all barriers, by the thread that began them: TMA, too, has to see it.
+__device__ __forceinline__ void show_barriers() { cutlass::arch::fence_barrier_init(); }
+/// Arrives, and has the phase wait for bytes that are fetched.
+__device__ __forceinline__ void expect_bytes_of(tile_barrier* b, int bytes) {
+    cutlass::arch::ClusterTransactionBarrier::arrive_and_expect_tx(b, static_cast<std::uint32_t>(bytes));
+}
+__device__ __forceinline__ void arrive_at(tile_barrier* b) { cutlass::arch::ClusterBarrier::arrive(b); }
+/// Waits for the end of a phase: `parity` is 0 for the first, then 1, 0, ...; 1 before the first does not wait.
+__device__ __forceinline__ void wait_for_phase(tile_barrier* b, std::uint32_t parity) {
+    cutlass::arch::ClusterBarrier::wait(b, parity);
+}
+
+/// Fetches pixels, as many as the map says, from a place of its box on, `offset` further each (ops/convolution/im2col_box.hpp).
+__device__ __forceinline__ void fetch_pixels(const tensor_map& map, tile_barrier* b, void* to, int channel, int column,
+                                             int row, int image, int offset_column, int offset_row) {
+    cute::SM90_TMA_LOAD_IM2COL_4D::copy(&map, b, to, channel, column, row, image,
+                                        static_cast<std::uint16_t>(offset_column),
+                                        static_cast<std::uint16_t>(offset_row));
+}
+/// Fetches rows of a filter's tap, which other blocks want, too.
+__device__ __forceinline__ void fetch_filters(const tensor_map& map, tile_barrier* b, void* to, int channel, int row,
+                                              int tap) {
+    constexpr auto keep = static_cast<std::uint64_t>(cute::TMA::CacheHintSm90::EVICT_LAST);
+    cute::SM90_TMA_LOAD_3D::copy(&map, b, keep, to, channel, row, tap);
+}
+__device__ __forceinline__ void prefetch(const tensor_map& map) { cute::prefetch_tma_descriptor(&map); }
+__device__ __forceinline__ std::uint32_t shared_address(const void* at) {
+    return static_cast<std::uint32_t>(__cvta_generic_to_shared(at));
+}
+
+/// A warpgroup has so many registers for each thread from here on, and leaves the others, or takes them when they are left.
+template <int Registers>
+__device__ __forceinline__ void leave_registers() {
+    cutlass::arch::warpgroup_reg_dealloc<Registers>();
+}
+template <int Registers>
+__device__ __forceinline__ void take_registers() {
+    cutlass::arch::warpgroup_reg_alloc<Registers>();
+}
+
+/// Products go on while threads do something else. Sums are held from before the first to the wait for the last.
+__device__ __forceinline__ void begin_products() { cute::warpgroup_arrive(); }
+__device__ __forceinline__ void commit_products() { cute::warpgroup_commit_batch(); }
+/// Waits until at most Groups of what was committed are not done.
+template <int Groups>
+__device__ __forceinline__ void wait_products() {
+    cute::warpgroup_wait<Groups>();
+}
+__device__ __forceinline__ void hold(float& sum) { cute::warpgroup_fence_operand(sum); }
+
+template <class Atom, int Columns>
+struct product_of_atom {
+    /// sum += a b of a warpgroup: 64 rows of a, Columns of b, product_bytes of k, both by descriptor (swizzled_tile.hpp).
+    __device__ static void add(std::uint64_t a, std::uint64_t b, float (&sum)[Columns / 2]) {
+        add(a, b, sum, std::make_integer_sequence<int, Columns / 2>());
+    }
+
+private:
+    template <int... I>
+    __device__ static void add(std::uint64_t a, std::uint64_t b, float (&sum)[Columns / 2],
+                               std::integer_sequence<int, I...>) {
+        Atom::fma(a, b, sum[I]...);
+    }
+};
+/// Of float elements, read as TF32, bfloat16 or half.
+template <class T, int Columns>
+struct warpgroup_product;
+
+#define TG_WARPGROUP_PRODUCTS(COLUMNS)                                                                                 \
+    template <>                                                                                                        \
+    struct warpgroup_product<float, COLUMNS>                                                                           \
+        : product_of_atom<cute::SM90::GMMA::MMA_64x##COLUMNS##x8_F32TF32TF32_SS_TN<>, COLUMNS> {};                     \
+    template <>                                                                                                        \
+    struct warpgroup_product<bfloat16, COLUMNS>                                                                        \
+        : product_of_atom<cute::SM90::GMMA::MMA_64x##COLUMNS##x16_F32BF16BF16_SS<cute::SM90::GMMA::Major::K,           \
+                                                                                 cute::SM90::GMMA::Major::K>,          \
+                          COLUMNS> {};                                                                                 \
+    template <>                                                                                                        \
+    struct warpgroup_product<half, COLUMNS>                                                                            \
+        : product_of_atom<cute::SM90::GMMA::MMA_64x##COLUMNS##x16_F32F16F16_SS<cute::SM90::GMMA::Major::K,             \
+                                                                               cute::SM90::GMMA::Major::K>,            \
+                          COLUMNS> {};
+TG_WARPGROUP_PRODUCTS(64)
+TG_WARPGROUP_PRODUCTS(128)
+TG_WARPGROUP_PRODUCTS(160)
+TG_WARPGROUP_PRODUCTS(208)
+#undef TG_WARPGROUP_PRODUCTS
+
+} // namespace tapegraph::cuda::kernels
+#endif

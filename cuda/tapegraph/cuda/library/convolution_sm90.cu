@@ -1,0 +1,45 @@
+#include <tapegraph/cuda/context.hpp>
+#include <tapegraph/cuda/ops/convolution/by_warpgroups.cuh>
+
+/// Convolutions by warpgroups (kernels/warpgroup_convolution.cuh), for sm_90a alone, compiled once per build where CuTe's headers are.
+
+namespace tapegraph::cuda {
+namespace {
+
+bool takes(const convolution_geometry& g, convolution_pass pass, dtype element) {
+    const bool known = element == dtype::f32 || element == dtype::bf16 || element == dtype::f16;
+    if (!known || !im2col_convolution::has(g, pass)) return false;
+    const driver::device_properties& device = context::current().properties();
+    return device.major == 9 && device.minor == 0 && can_encode();
+}
+
+std::size_t scratch_bytes(const convolution_geometry& g, convolution_pass pass, dtype element) {
+    return warpgroup_scratch(im2col_convolution(g, pass), size_of(element)).bytes();
+}
+
+template <class T>
+void run_of(const char* operation, void* stream, const im2col_convolution& c, const library_convolution_operands& o,
+            void* scratch) {
+    using kernels::warpgroup_tile;
+    convolution_by_warpgroups<T>(operation, static_cast<driver::stream>(stream), c, o, scratch)
+        .template run<warpgroup_tile<2, 160>, warpgroup_tile<2, 128>, warpgroup_tile<1, 208>, warpgroup_tile<1, 64>>(
+            context::current().properties().multiprocessors);
+}
+
+void run(const char* operation, void* stream, const convolution_geometry& g, convolution_pass pass, dtype element,
+         const library_convolution_operands& o, void* scratch) {
+    const im2col_convolution c(g, pass);
+    switch (element) {
+    case dtype::f32: return run_of<float>(operation, stream, c, o, scratch);
+    case dtype::bf16: return run_of<bfloat16>(operation, stream, c, o, scratch);
+    default: return run_of<half>(operation, stream, c, o, scratch);
+    }
+}
+
+[[maybe_unused]] const bool convolutions_are_known = [] {
+    convolution_of_library = {&takes, &scratch_bytes, &run};
+    return true;
+}();
+
+} // namespace
+} // namespace tapegraph::cuda

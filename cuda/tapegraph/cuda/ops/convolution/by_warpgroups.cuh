@@ -1,0 +1,140 @@
+#pragma once
+
+#ifdef TG_SIMT
+#include <simt/driver.hpp>
+#else
+#include <tapegraph/cuda/driver.cuh>
+#endif
+#include <tapegraph/cuda/kernels/operand.cuh>
+#include <tapegraph/cuda/kernels/pack_operand.cuh>
+#include <tapegraph/cuda/kernels/warpgroup_convolution.cuh>
+#include <tapegraph/cuda/ops/convolution/library_convolution.hpp>
+#include <tapegraph/cuda/ops/convolution/tensor_maps.cuh>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+/// A pass of a convolution by warpgroup_convolution: its scratch memory, the copies that go before, the tile.
+///
+/// Rows of channels that are a multiple of 16 bytes long are fetched as they lie. Others, and all floats, come from a copy in scratch
+/// memory: with rows padded to 16 bytes, floats rounded to TF32. Filters of a forward pass are copied with the channels of k last,
+/// because wgmma reads 32-bit operands along k alone.
+
+namespace tapegraph::cuda {
+
+/// The parts of a call's scratch memory, one behind the other.
+struct warpgroup_scratch {
+    std::int64_t pitch;                    ///< elements from a packed row to the next
+    std::int64_t pixels, filters, partial; ///< bytes
+    int chain;                             ///< steps of k whose sums are added up at once
+
+    warpgroup_scratch(const im2col_convolution& c, std::size_t element) {
+        const auto bytes = static_cast<std::int64_t>(element);
+        const auto up_to = [](std::int64_t count, std::int64_t to) { return (count + to - 1) / to * to; };
+        const im2col_walk walk(c, kernels::tile_row_bytes / static_cast<int>(element));
+        pitch = up_to(c.channels, 16 / bytes);
+        pixels = up_to(c.sources() * pitch * bytes, 256);
+        filters = up_to(std::int64_t{c.taps()} * c.results * pitch * bytes, 256);
+        chain = c.channels <= kernels::longest_chain ? kernels::longest_chain / c.channels * walk.steps_of_tap
+                                                     : kernels::longest_chain / walk.depth;
+        partial = element == 4 || chain >= walk.steps() ? 0 : std::int64_t{c.pixels()} * c.results * 4;
+    }
+    std::size_t bytes() const { return static_cast<std::size_t>(pixels + filters + partial); }
+};
+
+template <class T>
+class convolution_by_warpgroups {
+public:
+    convolution_by_warpgroups(const char* operation, driver::stream stream, const im2col_convolution& c,
+                              const library_convolution_operands& o, void* scratch)
+        : operation_(operation),
+          stream_(stream),
+          c_(c),
+          o_(o),
+          parts_(c, sizeof(T)),
+          scratch_(static_cast<unsigned char*>(scratch)) {}
+
+    /// In the tile that takes the fewest cycles by count: waves of blocks, each bound by its products or by what it fetches from the
+    /// second cache, of which a multiprocessor is thought to get 32 bytes a cycle.
+    template <class... Tile>
+    void run(std::int64_t multiprocessors) const {
+        const auto cost = [&](std::int64_t rows, std::int64_t columns) {
+            const std::int64_t blocks = (c_.pixels() + rows - 1) / rows * ((c_.results + columns - 1) / columns);
+            return (blocks + multiprocessors - 1) / multiprocessors *
+                   std::max(rows * columns / 32, (rows + columns) * kernels::tile_row_bytes / 32);
+        };
+        const std::int64_t least = std::min({cost(Tile::Rows, Tile::Columns)...});
+        static_cast<void>(((cost(Tile::Rows, Tile::Columns) == least && (run_in<Tile>(), true)) || ...));
+    }
+    template <class Tile>
+    void run_in() const {
+        const T *const pixels = packed(o_.pixels, c_.sources(), scratch_), *const filters = packed_filters();
+        const std::uint64_t row_bytes = static_cast<std::uint64_t>(parts_.pitch) * sizeof(T);
+        const auto number = [](int count) { return static_cast<std::uint64_t>(count); };
+        const map_of_images a{
+            pixels,
+            sizeof(T),
+            number(c_.channels),
+            number(c_.columns.in),
+            number(c_.rows.in),
+            number(c_.images),
+            row_bytes,
+            {c_.columns.lower, c_.rows.lower},
+            {c_.columns.upper, c_.rows.upper},
+            {static_cast<std::uint32_t>(c_.columns.stride), static_cast<std::uint32_t>(c_.rows.stride)},
+            Tile::Rows};
+        const map_of_filters b{filters,           sizeof(T), number(c_.channels), number(c_.results),
+                               number(c_.taps()), row_bytes, Tile::Columns};
+        kernels::warpgroup_problem<T> p{im2col_walk(c_, kernels::tile_row_bytes / static_cast<int>(sizeof(T))),
+                                        c_.pixels(),
+                                        c_.results,
+                                        parts_.chain,
+                                        reinterpret_cast<float*>(scratch_ + parts_.pixels + parts_.filters),
+                                        static_cast<T*>(o_.results),
+                                        static_cast<const T*>(o_.bias),
+                                        o_.relu,
+                                        c_.results % 2 == 0 && is_aligned(o_.results, 2 * sizeof(T))};
+        if constexpr (sizeof(T) == sizeof(float)) p.partial = p.out;
+        driver::launch(stream_, operation_,
+                       {{pieces(p.m, Tile::Rows), pieces(p.n, Tile::Columns)},
+                        static_cast<unsigned>(Tile::threads),
+                        static_cast<std::size_t>(Tile::shared_bytes)},
+                       kernels::warpgroup_convolution<T, Tile>, encoded(a, operation_), encoded(b, operation_), p);
+    }
+
+private:
+    static bool is_aligned(const void* at, std::uintptr_t to) { return reinterpret_cast<std::uintptr_t>(at) % to == 0; }
+    static unsigned pieces(std::int64_t whole, std::int64_t piece) {
+        return static_cast<unsigned>((whole + piece - 1) / piece);
+    }
+    /// `rows` rows of channels as TMA takes them: where they lie, or copied.
+    const T* packed(const void* from, std::int64_t rows, unsigned char* to) const {
+        if (sizeof(T) != sizeof(float) && parts_.pitch == c_.channels && is_aligned(from, 16))
+            return static_cast<const T*>(from);
+        const std::int64_t count = rows * c_.channels;
+        driver::launch(stream_, operation_, {std::min(pieces(count, 4 * 256), 1056u), 256u}, kernels::pack_rows<T>,
+                       static_cast<const T*>(from), reinterpret_cast<T*>(to), static_cast<std::uint32_t>(count),
+                       kernels::divisor(static_cast<std::uint32_t>(c_.channels)),
+                       static_cast<std::uint32_t>(parts_.pitch));
+        return reinterpret_cast<const T*>(to);
+    }
+    const T* packed_filters() const {
+        unsigned char* const to = scratch_ + parts_.pixels;
+        if (c_.turned) return packed(o_.filters, std::int64_t{c_.taps()} * c_.results, to); // they lie along k
+        driver::launch(stream_, operation_,
+                       {{pieces(c_.channels, 32), pieces(c_.results, 32), static_cast<unsigned>(c_.taps())}, {32, 8}},
+                       kernels::turn_filters<T>, static_cast<const T*>(o_.filters), reinterpret_cast<T*>(to),
+                       c_.channels, c_.results, static_cast<int>(parts_.pitch));
+        return reinterpret_cast<const T*>(to);
+    }
+
+    const char* operation_;
+    driver::stream stream_;
+    const im2col_convolution& c_;
+    const library_convolution_operands& o_;
+    warpgroup_scratch parts_;
+    unsigned char* scratch_;
+};
+
+} // namespace tapegraph::cuda

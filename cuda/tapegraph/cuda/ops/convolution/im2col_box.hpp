@@ -1,0 +1,120 @@
+#pragma once
+
+#include <tapegraph/core/config.hpp>
+#include <tapegraph/cuda/ops/convolution/plan.hpp>
+
+#include <cstdint>
+
+/// How a pass of a convolution is read by TMA's im2col mode: which corners its box has, and which coordinates and offsets fetch the
+/// pixels of a tile for a tap and some channels. The device's kernel and the tests of it on the CPU use the same arithmetic.
+///
+/// The box holds the places of a window's first tap, of all outputs of an image. A fetch begins at one of them and takes the following
+/// ones, `stride` apart along a line, then from the box's first column in the next line, then in the next image; the pixels that it
+/// delivers lie `offset` further. What is outside of the image is delivered as zeros.
+
+namespace tapegraph::cuda {
+
+/// Along one axis of the image. The box is [lower, in - 1 + upper].
+struct im2col_axis {
+    int in, out, taps, stride, dilation;
+    int lower, upper;
+
+    im2col_axis(std::int64_t in_, std::int64_t out_, std::int64_t taps_, std::int64_t stride_, std::int64_t pad,
+                std::int64_t dilation_)
+        : in(static_cast<int>(in_)),
+          out(static_cast<int>(out_)),
+          taps(static_cast<int>(taps_)),
+          stride(static_cast<int>(stride_)),
+          dilation(static_cast<int>(dilation_)),
+          lower(static_cast<int>(-pad)),
+          upper(static_cast<int>((out_ - 1) * stride_ - pad - (in_ - 1))) {}
+
+    /// What a descriptor of four dimensions holds.
+    bool is_encodable() const {
+        return in > 0 && out > 0 && taps > 0 && stride >= 1 && stride <= 8 && lower >= -128 && lower <= 127 &&
+               upper >= -128 && upper <= 127 && (taps - 1) * dilation <= 255;
+    }
+    /// The first tap's place of an output.
+    TG_HD int place_of(int output) const { return lower + output * stride; }
+};
+
+/// A forward pass, or an input gradient of stride 1 as one: dy is convolved, the filter's taps taken from its last to its first.
+struct im2col_convolution {
+    im2col_axis rows, columns;
+    int images, channels; ///< of what is fetched
+    int results;          ///< channels of what is computed
+    bool turned;          ///< taps are counted from the filter's last
+
+    im2col_convolution(const convolution_geometry& g, convolution_pass pass)
+        : rows(pass == convolution_pass::forward ? im2col_axis(g.in_height, g.out_height, g.kernel_height,
+                                                               g.stride_height, g.pad_top, g.dilation_height)
+                                                 : im2col_axis(g.out_height, g.in_height, g.kernel_height, 1,
+                                                               g.span_height() - 1 - g.pad_top, g.dilation_height)),
+          columns(pass == convolution_pass::forward ? im2col_axis(g.in_width, g.out_width, g.kernel_width,
+                                                                  g.stride_width, g.pad_left, g.dilation_width)
+                                                    : im2col_axis(g.out_width, g.in_width, g.kernel_width, 1,
+                                                                  g.span_width() - 1 - g.pad_left, g.dilation_width)),
+          images(static_cast<int>(g.batch)),
+          channels(static_cast<int>(pass == convolution_pass::forward ? g.in_channels : g.out_channels)),
+          results(static_cast<int>(pass == convolution_pass::forward ? g.out_channels : g.in_channels)),
+          turned(pass == convolution_pass::input_gradient) {}
+
+    /// Pixels that are fetched from, and pixels of the results.
+    std::int64_t sources() const { return std::int64_t{images} * rows.in * columns.in; }
+    int pixels() const { return images * rows.out * columns.out; }
+    int taps() const { return rows.taps * columns.taps; }
+    /// Whether the mode has this pass; what is counted fits 31 bits.
+    static bool has(const convolution_geometry& g, convolution_pass pass) {
+        const auto counted = [&](std::int64_t height, std::int64_t width, std::int64_t channels) {
+            return height > 0 && width > 0 && channels > 0 && height <= detail::most_counted &&
+                   width <= detail::most_counted && channels <= detail::most_counted &&
+                   g.batch <= detail::most_counted / height / width / channels;
+        };
+        if (pass == convolution_pass::filter_gradient || g.groups != 1 || g.batch < 1) return false;
+        if (pass == convolution_pass::input_gradient && (g.stride_height != 1 || g.stride_width != 1)) return false;
+        if (!counted(g.in_height, g.in_width, g.in_channels) || !counted(g.out_height, g.out_width, g.out_channels) ||
+            g.kernel_height > 256 || g.kernel_width > 256 || g.dilation_height > 255 || g.dilation_width > 255)
+            return false;
+        const im2col_convolution c(g, pass);
+        return c.rows.is_encodable() && c.columns.is_encodable() &&
+               std::int64_t{c.taps()} * c.channels <= detail::most_counted / c.results;
+    }
+};
+
+/// Where a fetch begins, and where a tap's pixels lie from there.
+struct im2col_start {
+    int column, row, image;
+};
+struct im2col_fetch {
+    int channel, offset_column, offset_row;
+    int filter_tap; ///< of the filter as it lies
+};
+
+/// The fetches of a kernel, step by step along k: taps, and of each tap `depth` channels at a time.
+struct im2col_walk {
+    im2col_axis rows, columns;
+    int steps_of_tap, depth, last_tap;
+    bool turned;
+
+    im2col_walk(const im2col_convolution& c, int depth_)
+        : rows(c.rows),
+          columns(c.columns),
+          steps_of_tap((c.channels + depth_ - 1) / depth_),
+          depth(depth_),
+          last_tap(c.taps() - 1),
+          turned(c.turned) {}
+
+    TG_HD int steps() const { return (last_tap + 1) * steps_of_tap; }
+    /// Of the tile whose first row is this pixel of the results.
+    TG_HD im2col_start start(int pixel) const {
+        const int line = pixel / columns.out;
+        return {columns.place_of(pixel - line * columns.out), rows.place_of(line % rows.out), line / rows.out};
+    }
+    TG_HD im2col_fetch fetch(int tap, int step_of_tap) const {
+        const int u = tap / columns.taps;
+        return {step_of_tap * depth, (tap - u * columns.taps) * columns.dilation, u * rows.dilation,
+                turned ? last_tap - tap : tap};
+    }
+};
+
+} // namespace tapegraph::cuda

@@ -1,0 +1,15 @@
+#include <tapegraph/cuda/kernels/warpgroup_convolution.cuh>
+
+/// As kernels.cu, for sm_90a: convolutions by warpgroups, which take CuTe's headers.
+
+namespace tapegraph::cuda::kernels {
+
+#define TG_WARPGROUPS(T, FRAGMENTS, COLUMNS)                                                                           \
+    template __global__ void warpgroup_convolution<T, warpgroup_tile<FRAGMENTS, COLUMNS>>(                             \
+        const __grid_constant__ tensor_map, const __grid_constant__ tensor_map,                                        \
+        const __grid_constant__ warpgroup_problem<T>);
+TG_WARPGROUPS(float, 2, 160)
+TG_WARPGROUPS(float, 1, 208)
+TG_WARPGROUPS(bfloat16, 2, 160)
+
+} // namespace tapegraph::cuda::kernels
