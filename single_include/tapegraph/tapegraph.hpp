@@ -8357,7 +8357,7 @@ constexpr auto global_max_pooling1d(const X& x, reduce_options options = {},
 
 namespace tapegraph {
 
-/// How a GPU multiplies the float operands of convolutions and matrix products. Sums are float in each. The CPU, and
+/// How a GPU multiplies the float operands of convolutions and matrix products, and of recurrent layers that take a launch a step. Sums are float in each. The CPU, and
 /// devices without such units (compute capability below 8.0), always compute as fp32 says; double is not concerned.
 enum class math_mode : std::uint8_t {
  fp32, ///< every product in float: the default, because both modes and all devices are compared
@@ -9823,6 +9823,8 @@ struct tile_job {
  bool accumulate;
  const T* bias = nullptr;
  bool relu = false;
+ std::int64_t b_ahead = 0;
+ const T* a_ahead = nullptr;
 };
 
 namespace detail {
@@ -9858,14 +9860,15 @@ struct tile {
   (v::store(to + N * v::lanes, c[N]), ...);
  }
  template <int... R, int... N>
- TG_INLINE static void add_rows(const type (&c)[Rows][Vectors], T* to, std::int64_t row,
-        std::integer_sequence<int, R...>, std::integer_sequence<int, N...> n) {
-  (add_row(c[R], to + R * row, n), ...);
+ TG_INLINE static void add_rows(const type (&c)[Rows][Vectors], T* to, std::int64_t row, const T* other,
+        std::int64_t other_row, std::integer_sequence<int, R...>,
+        std::integer_sequence<int, N...> n) {
+  (add_row(c[R], to + R * row, other + R * other_row, n), ...);
  }
  template <int... N>
- TG_INLINE static void add_row(const type (&c)[Vectors], T* to, std::integer_sequence<int, N...>) {
+ TG_INLINE static void add_row(const type (&c)[Vectors], T* to, const T* other, std::integer_sequence<int, N...>) {
   type old[Vectors];
-  (v::load(old[N], to + N * v::lanes), ...);
+  (v::load(old[N], other + N * v::lanes), ...);
   (v::store(to + N * v::lanes, c[N] + old[N]), ...);
  }
 
@@ -9874,6 +9877,9 @@ struct tile {
   const tile_walk walk = job.walk;
   const std::int64_t row = job.a_row;
   const T* b = job.b;
+  const std::int64_t b_ahead = job.b_ahead;
+  const T* a_ahead = job.a_ahead != nullptr ? job.a_ahead : job.a;
+  const std::int64_t a_ahead_step = job.a_ahead != nullptr ? Rows : 0;
   const std::int64_t b_inner = walk.b_inner != 0 ? walk.b_inner : Vectors * v::lanes;
   for (int r = 0; r < Rows; ++r) {
    __builtin_prefetch(job.c + r * job.c_row, 1);
@@ -9883,6 +9889,10 @@ struct tile {
    for (std::int64_t m = 0; m < walk.middle; ++m) {
     const T* a = job.a + o * walk.a_outer + m * walk.a_middle;
     for (std::int64_t i = 0; i < walk.inner; ++i) {
+     __builtin_prefetch(b + b_ahead, 0, 2);
+     if constexpr (Vectors * sizeof(type) > 64) __builtin_prefetch(b + b_ahead + v::lanes, 0, 2);
+     __builtin_prefetch(a_ahead, 0, 2);
+     a_ahead += a_ahead_step;
      step(c, a, row, b, std::make_integer_sequence<int, Rows>{},
       std::make_integer_sequence<int, Vectors>{});
      a += walk.a_inner;
@@ -9893,9 +9903,10 @@ struct tile {
   }
   constexpr auto rows = std::make_integer_sequence<int, Rows>{};
   constexpr auto vectors = std::make_integer_sequence<int, Vectors>{};
-  if (job.columns == Vectors * v::lanes && job.bias == nullptr && !job.relu) {
-   if (job.accumulate)
-    add_rows(c, job.c, job.c_row, rows, vectors);
+  if (job.columns == Vectors * v::lanes && !(job.accumulate && job.bias != nullptr) && !job.relu) {
+   if (job.accumulate || job.bias != nullptr)
+    add_rows(c, job.c, job.c_row, job.accumulate ? job.c : job.bias, job.accumulate ? job.c_row : 0, rows,
+      vectors);
    else
     store_rows(c, job.c, job.c_row, rows, vectors);
   } else {
@@ -10560,9 +10571,13 @@ inline bool winograd_can(const convolution_geometry& g) {
   g.out_height > 0 && g.out_width > 0 && g.in_channels > 0 && g.out_channels > 0;
 }
 inline bool winograd_pays(const convolution_geometry& g) {
- constexpr std::int64_t fewest_channels = 32, fewest_tiles = 16;
- return g.in_channels >= fewest_channels && g.out_channels >= fewest_channels &&
-  divide_up(g.out_height, fast_outputs) * divide_up(g.out_width, fast_outputs) >= fewest_tiles;
+ constexpr std::int64_t fewest_channels = 32, fewest_tiles = 16, fewest_of_batch = 32, least_gain = 3;
+ if (g.in_channels < fewest_channels || g.out_channels < fewest_channels) return false;
+ const std::int64_t tiles = divide_up(g.out_height, fast_outputs) * divide_up(g.out_width, fast_outputs);
+ if (tiles >= fewest_tiles) return true;
+ const std::int64_t side = fast_outputs + g.kernel_width - 1, made = tiles * side * side;
+ const std::int64_t direct = g.out_height * g.out_width * g.kernel_height * g.kernel_width;
+ return tiles * g.batch >= fewest_of_batch && direct >= least_gain * made;
 }
 
 struct line_tiles {
@@ -10680,14 +10695,15 @@ struct fast_plan {
   in_row = row_of(g.in_channels, lanes);
   out_row = row_of(g.out_channels, lanes);
  }
- std::int64_t filter_stride() const { return filters.size(turned.n) + 48; }
- std::int64_t turned_stride() const { return turned.size(filters.n) + 48; }
- std::int64_t channel_block(std::int64_t row) const { return products * block * row; }
- std::int64_t result_block() const { return products * block * 2 * filters.lanes; }
- std::int64_t input_group() const { return products * group * in_row; }
- std::int64_t gradient_group() const { return products * group * filters.size(1); }
+ std::int64_t filter_stride() const { return spread(filters.size(turned.n)); }
+ std::int64_t turned_stride() const { return spread(turned.size(filters.n)); }
+ std::int64_t channel_stride(std::int64_t row) const { return spread(block * row); }
+ std::int64_t result_stride() const { return spread(block * 2 * filters.lanes); }
+ std::int64_t input_stride() const { return spread(group * in_row); }
+ std::int64_t gradient_stride() const { return spread(group * filters.size(1)); }
 
 private:
+ static std::int64_t spread(std::int64_t floats) { return (divide_up(floats, 16) | 1) * 16; }
  static std::int64_t row_of(std::int64_t channels, int lanes) {
   const std::int64_t row = panel_layout::padded(channels, lanes);
   return row % 64 == 0 ? row + lanes : row;
@@ -10834,70 +10850,102 @@ struct channel_map {
  }
 
  template <int I, int First, int Step, int... K>
- TG_INLINE static void row(type& sum, const type* x, int step, std::integer_sequence<int, K...>) {
+ TG_INLINE static void row(type& sum, const type (&x)[columns], std::integer_sequence<int, K...>) {
   sum = type{};
-  (add_term<I, First + Step * K>(sum, x[(First + Step * K) * step]), ...);
+  (add_term<I, First + Step * K>(sum, x[First + Step * K]), ...);
  }
  template <int I>
- TG_INLINE static void rows_from(const type* x, int step, type* y, int result_step) {
+ TG_INLINE static void rows_from(const type (&x)[columns], type (&y)[rows]) {
   if constexpr (Numbers::pairs(I)) {
    type even, odd;
-   row<I, 0, 2>(even, x, step, std::make_integer_sequence<int, (columns + 1) / 2>{});
-   row<I, 1, 2>(odd, x, step, std::make_integer_sequence<int, columns / 2>{});
-   y[I * result_step] = even + odd;
-   y[(I + 1) * result_step] = even - odd;
+   row<I, 0, 2>(even, x, std::make_integer_sequence<int, (columns + 1) / 2>{});
+   row<I, 1, 2>(odd, x, std::make_integer_sequence<int, columns / 2>{});
+   y[I] = even + odd;
+   y[I + 1] = even - odd;
   } else if constexpr (I == 0 || !Numbers::pairs(I - 1)) {
-   row<I, 0, 1>(y[I * result_step], x, step, std::make_integer_sequence<int, columns>{});
+   row<I, 0, 1>(y[I], x, std::make_integer_sequence<int, columns>{});
   }
  }
  template <int... I>
- TG_INLINE static void forward(const type* x, int step, type* y, int result_step, std::integer_sequence<int, I...>) {
-  (rows_from<I>(x, step, y, result_step), ...);
- }
- TG_INLINE static void forward(const type* x, int step, type* y, int result_step) {
-  forward(x, step, y, result_step, std::make_integer_sequence<int, rows>{});
+ TG_INLINE static void forward(const type (&x)[columns], type (&y)[rows], std::integer_sequence<int, I...>) {
+  (rows_from<I>(x, y), ...);
  }
 
  template <int I, int J>
- TG_INLINE static void add_folded(type& sum, const type* folded) {
+ TG_INLINE static void add_folded(type& sum, const type (&folded)[rows]) {
   if constexpr (I == 0 || !Numbers::pairs(I - 1))
    add_term<I, J>(sum, folded[Numbers::pairs(I) && J % 2 == 1 ? I + 1 : I]);
  }
  template <int J, int... I>
- TG_INLINE static void column(type& sum, const type* folded, std::integer_sequence<int, I...>) {
+ TG_INLINE static void column(type& sum, const type (&folded)[rows], std::integer_sequence<int, I...>) {
   sum = type{};
   (add_folded<I, J>(sum, folded), ...);
  }
  template <int I>
- TG_INLINE static void fold(const type* x, int step, type* folded) {
+ TG_INLINE static void fold(const type (&x)[rows], type (&folded)[rows]) {
   if constexpr (Numbers::pairs(I)) {
-   folded[I] = x[I * step] + x[(I + 1) * step];
-   folded[I + 1] = x[I * step] - x[(I + 1) * step];
+   folded[I] = x[I] + x[I + 1];
+   folded[I + 1] = x[I] - x[I + 1];
   } else if constexpr (I == 0 || !Numbers::pairs(I - 1)) {
-   folded[I] = x[I * step];
+   folded[I] = x[I];
   }
  }
  template <int... I, int... J>
- TG_INLINE static void backward(const type* x, int step, type* y, int result_step,
-        std::integer_sequence<int, I...> all, std::integer_sequence<int, J...>) {
+ TG_INLINE static void backward(const type (&x)[rows], type (&y)[columns], std::integer_sequence<int, I...> all,
+        std::integer_sequence<int, J...>) {
   type folded[rows];
-  (fold<I>(x, step, folded), ...);
-  (column<J>(y[J * result_step], folded, all), ...);
- }
- TG_INLINE static void backward(const type* x, int step, type* y, int result_step) {
-  backward(x, step, y, result_step, std::make_integer_sequence<int, rows>{},
-    std::make_integer_sequence<int, columns>{});
+  (fold<I>(x, folded), ...);
+  (column<J>(y[J], folded, all), ...);
  }
 
- TG_INLINE static void forward_both(const type* x, type* y) {
-  type half[rows * columns];
-  for (int j = 0; j < columns; ++j) forward(x + j, columns, half + j, columns);
-  for (int i = 0; i < rows; ++i) forward(half + i * columns, 1, y + i * rows, 1);
+ using all_rows = std::make_integer_sequence<int, rows>;
+ using all_columns = std::make_integer_sequence<int, columns>;
+
+ template <class Load, int... K>
+ TG_INLINE static void load_line(type* x, const Load& load, int first, int step, std::integer_sequence<int, K...>) {
+  (load(x[K], first + step * K), ...);
  }
- TG_INLINE static void backward_both(const type* x, type* y) {
+ template <class Store, int... K>
+ TG_INLINE static void store_line(const type* y, const Store& store, int first, int step,
+         std::integer_sequence<int, K...>) {
+  (store(first + step * K, y[K]), ...);
+ }
+
+ template <class Load, class Store>
+ TG_INLINE static void forward_both(const Load& load, const Store& store) {
+  type half[rows * columns];
+  for (int j = 0; j < columns; ++j) {
+   type x[columns], y[rows];
+   load_line(x, load, j, columns, all_columns{});
+   forward(x, y, all_rows{});
+   store_line(
+    y, [&](int i, const type& v) __attribute__((always_inline)) { half[i] = v; }, j, columns, all_rows{});
+  }
+  for (int i = 0; i < rows; ++i) {
+   type x[columns], y[rows];
+   load_line(
+    x, [&](type & v, int k) __attribute__((always_inline)) { v = half[k]; }, i * columns, 1, all_columns{});
+   forward(x, y, all_rows{});
+   store_line(y, store, i * rows, 1, all_rows{});
+  }
+ }
+ template <class Load, class Store>
+ TG_INLINE static void backward_both(const Load& load, const Store& store) {
   type half[columns * rows];
-  for (int j = 0; j < rows; ++j) backward(x + j, rows, half + j, rows);
-  for (int i = 0; i < columns; ++i) backward(half + i * rows, 1, y + i * columns, 1);
+  for (int j = 0; j < rows; ++j) {
+   type x[rows], y[columns];
+   load_line(x, load, j, rows, all_rows{});
+   backward(x, y, all_rows{}, all_columns{});
+   store_line(
+    y, [&](int i, const type& v) __attribute__((always_inline)) { half[i] = v; }, j, rows, all_columns{});
+  }
+  for (int i = 0; i < columns; ++i) {
+   type x[rows], y[columns];
+   load_line(
+    x, [&](type & v, int k) __attribute__((always_inline)) { v = half[k]; }, i * rows, 1, all_rows{});
+   backward(x, y, all_rows{}, all_columns{});
+   store_line(y, store, i * columns, 1, all_columns{});
+  }
  }
 };
 
@@ -10909,6 +10957,13 @@ TG_INLINE void load_channels(typename V::type& to, const float* from, std::int64
   V::load(to, from);
  else
   V::load_first(to, from, static_cast<int>(left));
+}
+template <class V>
+TG_INLINE void load_beside(typename V::type& to, const float* row, std::int64_t c, const float* end) {
+ if (row == nullptr)
+  to = typename V::type{};
+ else
+  load_channels<V>(to, row + c, end - row - c);
 }
 template <class V>
 TG_INLINE void store_channels(float* to, const typename V::type& value, std::int64_t left) {
@@ -10945,7 +11000,7 @@ struct input_transform {
   using numbers = toom_cook<fast_outputs, Taps>;
   constexpr int side = numbers::products;
   const convolution_geometry& g = job->g;
-  typename v::type in[side * side], out[side * side];
+  const float* const end = job->x + g.batch * job->plan->image;
   const float* pixel[side * side];
   for (std::int64_t tile = job->first; tile < job->last; ++tile) {
    const fast_tile at(*job->plan, tile);
@@ -10953,10 +11008,13 @@ struct input_transform {
        at.column - g.pad_left);
    float* const to = job->v + (tile - job->first) * job->plan->in_row;
    for (std::int64_t c = 0; c < g.in_channels; c += v::lanes) {
-    for (int i = 0; i < side * side; ++i)
-     load_channels<v>(in[i], pixel[i] == nullptr ? nullptr : pixel[i] + c, g.in_channels - c);
-    channel_map<numbers, typename numbers::input, v>::forward_both(in, out);
-    for (int i = 0; i < side * side; ++i) v::store(to + i * job->product_stride + c, out[i]);
+    const auto load = [&](typename v::type & in, int i) __attribute__((always_inline)) {
+     load_beside<v>(in, pixel[i], c, end);
+    };
+    const auto store = [&](int i, const typename v::type& out) __attribute__((always_inline)) {
+     v::store(to + i * job->product_stride + c, out);
+    };
+    channel_map<numbers, typename numbers::input, v>::forward_both(load, store);
    }
   }
  }
@@ -10968,6 +11026,7 @@ struct gradient_job {
  const float* dy;
  float* w;
  std::int64_t first, last, begin, size;
+ std::int64_t product_stride;
  bool in_panels;
 };
 template <int Taps>
@@ -10976,11 +11035,10 @@ struct gradient_transform {
  TG_INLINE static void run(const gradient_job* job) {
   using v = vector<float, Isa::vector_bytes>;
   using numbers = toom_cook<fast_outputs, Taps>;
-  constexpr int side = numbers::products, m = fast_outputs;
+  constexpr int m = fast_outputs;
   const convolution_geometry& g = job->g;
   const panel_layout& layout = job->plan->filters;
-  const std::int64_t product_stride = job->size * (job->in_panels ? layout.size(1) : job->plan->out_row);
-  typename v::type in[m * m], out[side * side];
+  const float* const end = job->dy + g.batch * g.out_height * g.out_width * g.out_channels;
   const float* pixel[m * m];
   for (std::int64_t tile = job->first; tile < job->last; ++tile) {
    const fast_tile at(*job->plan, tile);
@@ -10991,10 +11049,13 @@ struct gradient_transform {
      job->w + (job->in_panels ? layout.offset(panel, job->size) +
             (tile - job->begin) * layout.width(panel) + c % (2 * v::lanes)
            : (tile - job->begin) * job->plan->out_row + c);
-    for (int i = 0; i < m * m; ++i)
-     load_channels<v>(in[i], pixel[i] == nullptr ? nullptr : pixel[i] + c, g.out_channels - c);
-    channel_map<numbers, typename numbers::output, v>::forward_both(in, out);
-    for (int i = 0; i < side * side; ++i) v::store(to + i * product_stride, out[i]);
+    const auto load = [&](typename v::type & in, int i) __attribute__((always_inline)) {
+     load_beside<v>(in, pixel[i], c, end);
+    };
+    const auto store = [&](int i, const typename v::type& out) __attribute__((always_inline)) {
+     v::store(to + i * job->product_stride, out);
+    };
+    channel_map<numbers, typename numbers::output, v>::forward_both(load, store);
    }
   }
  }
@@ -11015,11 +11076,11 @@ struct filter_transform {
  TG_INLINE static void run(const filter_job* job) {
   using v = vector<float, Isa::vector_bytes>;
   using numbers = toom_cook<fast_outputs, Taps>;
-  constexpr int side = numbers::products, taps = Taps * Taps;
+  constexpr int taps = Taps * Taps;
   const panel_layout& layout = job->turned ? job->plan->turned : job->plan->filters;
   const std::int64_t depth = job->turned ? job->g.out_channels : job->g.in_channels;
   const std::int64_t in_channels = job->g.in_channels, out_channels = job->g.out_channels;
-  typename v::type in[taps], out[side * side];
+  const float* const end = job->w + taps * in_channels * out_channels;
   alignas(64) float turned[taps][filter_job::most][v::lanes] = {};
   for (std::int64_t n = 0; n < layout.n; n += v::lanes) {
    const std::int64_t panel = n / (2 * v::lanes), left = layout.n - n;
@@ -11028,15 +11089,16 @@ struct filter_transform {
     transpose(&turned[i][0][0], v::lanes, job->w + (i * in_channels + n) * out_channels + job->first,
       out_channels, std::min<std::int64_t>(v::lanes, left), job->last - job->first);
    for (std::int64_t c = job->first; c < job->last; ++c) {
-    for (int i = 0; i < taps; ++i) {
+    const auto load = [&](typename v::type & in, int i) __attribute__((always_inline)) {
      if (job->turned)
-      v::load(in[i], turned[i][c - job->first]);
+      v::load(in, turned[i][c - job->first]);
      else
-      load_channels<v>(in[i], job->w + (i * in_channels + c) * out_channels + n, left);
-    }
-    channel_map<numbers, typename numbers::filter, v>::forward_both(in, out);
-    for (int i = 0; i < side * side; ++i)
-     v::store(to + i * job->product_stride + c * layout.width(panel), out[i]);
+      load_beside<v>(in, job->w + (i * in_channels + c) * out_channels, n, end);
+    };
+    const auto store = [&](int i, const typename v::type& out) __attribute__((always_inline)) {
+     v::store(to + i * job->product_stride + c * layout.width(panel), out);
+    };
+    channel_map<numbers, typename numbers::filter, v>::forward_both(load, store);
    }
   }
  }
@@ -11058,26 +11120,31 @@ struct output_transform {
   using v = vector<float, Isa::vector_bytes>;
   using type = typename v::type;
   using numbers = toom_cook<fast_outputs, Taps>;
-  constexpr int side = numbers::products, m = fast_outputs;
+  constexpr int m = fast_outputs;
   const convolution_geometry& g = job->g;
   const std::int64_t width = job->plan->filters.width(job->panel), first_channel = job->panel * 2 * v::lanes;
-  const std::int64_t step = job->pooled ? 2 : 1, height = g.out_height / step, row = g.out_width / step;
-  type in[side * side], out[m * m], bias = {};
+  const int halved = job->pooled ? 1 : 0, step = 1 + halved;
+  const std::int64_t height = g.out_height >> halved, row = g.out_width >> halved;
+  const std::int64_t result_stride = job->plan->result_stride();
+  type out[m * m], bias = {};
   for (std::int64_t tile = job->first; tile < job->last; ++tile) {
    const fast_tile at(*job->plan, tile);
    for (std::int64_t n = 0; n < width; n += v::lanes) {
     const std::int64_t channel = first_channel + n, left = g.out_channels - channel;
     const float* const from = job->results + (tile - job->first) * width + n;
-    for (int i = 0; i < side * side; ++i) v::load(in[i], from + i * job->plan->block * width);
-    channel_map<numbers, typename numbers::output, v>::backward_both(in, out);
+    const auto load = [&](type & in, int i) __attribute__((always_inline)) {
+     v::load(in, from + i * result_stride);
+    };
+    const auto store = [&](int i, const type& value) __attribute__((always_inline)) { out[i] = value; };
+    channel_map<numbers, typename numbers::output, v>::backward_both(load, store);
     if (job->epilogue.bias != nullptr) load_channels<v>(bias, job->epilogue.bias + channel, left);
     for (type& each : out) {
      each += bias;
      if (job->epilogue.relu) each = each <= type{} ? type{} : each;
     }
-    for (std::int64_t i = 0; i < m; i += step)
-     for (std::int64_t j = 0; j < m; j += step) {
-      const std::int64_t y = (at.row + i) / step, x = (at.column + j) / step;
+    for (int i = 0; i < m; i += step)
+     for (int j = 0; j < m; j += step) {
+      const std::int64_t y = (at.row + i) >> halved, x = (at.column + j) >> halved;
       if (y >= height || x >= row) continue;
       type value = out[i * m + j];
       if (job->pooled) {
@@ -11113,7 +11180,7 @@ struct input_gradient_transform {
   constexpr int side = numbers::products;
   const convolution_geometry& g = job->g;
   const std::int64_t width = job->plan->turned.width(job->panel), first_channel = job->panel * 2 * v::lanes;
-  typename v::type in[side * side], out[side * side], sum;
+  const std::int64_t result_stride = job->plan->result_stride();
   const float* pixel[side * side];
   for (std::int64_t tile = job->first; tile < job->last; ++tile) {
    const fast_tile at(*job->plan, tile);
@@ -11122,15 +11189,18 @@ struct input_gradient_transform {
    for (std::int64_t n = 0; n < width; n += v::lanes) {
     const std::int64_t channel = first_channel + n, left = g.in_channels - channel;
     const float* const from = job->results + (tile - job->first) * width + n;
-    for (int i = 0; i < side * side; ++i) v::load(in[i], from + i * job->plan->block * width);
-    channel_map<numbers, typename numbers::input, v>::backward_both(in, out);
-    for (int i = 0; i < side * side; ++i) {
-     if (pixel[i] == nullptr) continue;
+    const auto load = [&](typename v::type & in, int i) __attribute__((always_inline)) {
+     v::load(in, from + i * result_stride);
+    };
+    const auto store = [&](int i, const typename v::type& out) __attribute__((always_inline)) {
+     if (pixel[i] == nullptr) return;
      float* const to = job->dx + (pixel[i] - job->dx) + channel;
+     typename v::type sum;
      load_channels<v>(sum, to, left);
-     sum += out[i];
+     sum += out;
      store_channels<v>(to, sum, left);
-    }
+    };
+    channel_map<numbers, typename numbers::input, v>::backward_both(load, store);
    }
   }
  }
@@ -11149,20 +11219,19 @@ struct filter_gradient_transform {
  TG_INLINE static void run(const filter_gradient_job* job) {
   using v = vector<float, Isa::vector_bytes>;
   using numbers = toom_cook<fast_outputs, Taps>;
-  constexpr int side = numbers::products, taps = Taps * Taps;
   const convolution_geometry& g = job->g;
   const panel_layout& layout = job->plan->filters;
-  typename v::type in[side * side], out[taps];
   for (std::int64_t n = 0; n < g.out_channels; n += v::lanes) {
    const std::int64_t panel = n / (2 * v::lanes);
    const float* const from = job->sums + layout.offset(panel, g.in_channels) + n % (2 * v::lanes);
    for (std::int64_t c = job->first; c < job->last; ++c) {
-    for (int i = 0; i < side * side; ++i)
-     v::load(in[i], from + i * job->product_stride + c * layout.width(panel));
-    channel_map<numbers, typename numbers::filter, v>::backward_both(in, out);
-    for (int i = 0; i < taps; ++i)
-     store_channels<v>(job->dw + (i * g.in_channels + c) * g.out_channels + n, out[i],
-         g.out_channels - n);
+    const auto load = [&](typename v::type & in, int i) __attribute__((always_inline)) {
+     v::load(in, from + i * job->product_stride + c * layout.width(panel));
+    };
+    const auto store = [&](int i, const typename v::type& out) __attribute__((always_inline)) {
+     store_channels<v>(job->dw + (i * g.in_channels + c) * g.out_channels + n, out, g.out_channels - n);
+    };
+    channel_map<numbers, typename numbers::filter, v>::backward_both(load, store);
    }
   }
  }
@@ -11488,7 +11557,6 @@ struct gradient_transform<0> {
   using v = vector<float, Isa::vector_bytes>;
   const fast_plan& plan = *job->plan;
   const panel_layout& layout = plan.filters;
-  const std::int64_t product_stride = job->size * (job->in_panels ? layout.size(1) : plan.out_row);
   line_numbers<v> numbers(plan.transform);
   for (std::int64_t tile = job->first; tile < job->last; ++tile) {
    const fast_tile at(plan, tile);
@@ -11503,7 +11571,7 @@ struct gradient_transform<0> {
     numbers.store_outputs_back(job->w + (job->in_panels ? layout.offset(panel, job->size) +
                   row * layout.width(panel) + c % (2 * v::lanes)
                  : row * plan.out_row + c),
-          product_stride);
+          job->product_stride);
    }
   }
  }
@@ -11564,7 +11632,7 @@ struct output_transform<0> {
    const std::int64_t count = std::min(plan.outputs, plan.g.out_width - at.column);
    for (std::int64_t n = 0; n < width; n += v::lanes) {
     const std::int64_t channel = first_channel + n, left = plan.g.out_channels - channel;
-    numbers.load_outputs(job->results + (tile - job->first) * width + n, plan.block * width);
+    numbers.load_outputs(job->results + (tile - job->first) * width + n, plan.result_stride());
     numbers.backward();
     if (job->epilogue.bias != nullptr) load_channels<v>(bias, job->epilogue.bias + channel, left);
     float* const to = job->y + (at.image * plan.g.out_width + at.column) * plan.g.out_channels + channel;
@@ -11592,7 +11660,7 @@ struct input_gradient_transform<0> {
    const std::int64_t pixel = at.column - plan.g.pad_left;
    for (std::int64_t n = 0; n < width; n += v::lanes) {
     const std::int64_t channel = first_channel + n;
-    numbers.load_inputs_back(job->results + (tile - job->first) * width + n, plan.block * width);
+    numbers.load_inputs_back(job->results + (tile - job->first) * width + n, plan.result_stride());
     numbers.backward();
     for (int i = 0; i < plan.outputs + plan.g.kernel_width - 1; ++i) {
      const std::int64_t left = channels_left(plan, pixel + i, channel);
@@ -11661,8 +11729,8 @@ struct fast_forward_scratch {
   : filters(keeps ? nullptr
       : cut.take<float>(plan.products * (turned ? plan.turned_stride() : plan.filter_stride()))),
   channels(nullptr),
-  results(cut.take<float>(threads * plan.result_block())),
-  block(plan.channel_block(turned ? plan.out_row : plan.in_row)) {
+  results(cut.take<float>(threads * plan.products * plan.result_stride())),
+  block(plan.products * plan.channel_stride(turned ? plan.out_row : plan.in_row)) {
   channels = cut.take<float>(threads * block);
  }
 };
@@ -11677,11 +11745,14 @@ inline void multiply_panel(const fast_plan& plan, const tile_kernels<float>& ker
  job.a_row = row;
  job.c_row = job.columns = width;
  for (std::int64_t p = 0; p < plan.products; ++p) {
+  const bool more = p + 1 < plan.products;
   job.b = u + p * stride + layout.offset(panel, depth);
-  const float* const a = v + p * plan.block * row;
-  float* const c = results + p * plan.block * width;
+  job.b_ahead = more ? stride : 0;
+  const float* const a = v + p * plan.channel_stride(row);
+  float* const c = results + p * plan.result_stride();
   for_tiles(tiles, kernels.rows, [&](std::int64_t first, std::int64_t count) {
    job.a = a + first * row;
+   job.a_ahead = job.a + (more ? plan.channel_stride(row) : 0);
    job.c = c + first * width;
    run[count - 1](job);
   });
@@ -11725,8 +11796,8 @@ TG_DEFINITION void fast_forward(const convolution_geometry& given, const float* 
   const std::int64_t share = task % shares, first = task / shares * fast_plan::block_tiles;
   const std::int64_t last = std::min(plan.tiles, first + fast_plan::block_tiles);
   float* const v = scratch.channels + thread * scratch.block;
-  float* const results = scratch.results + thread * plan.result_block();
-  transform<input_transform>(plan, input_job{g, &plan, x, v, first, last, plan.block * plan.in_row});
+  float* const results = scratch.results + thread * plan.products * plan.result_stride();
+  transform<input_transform>(plan, input_job{g, &plan, x, v, first, last, plan.channel_stride(plan.in_row)});
   for (std::int64_t panel = panels * share / shares; panel < panels * (share + 1) / shares; ++panel) {
    multiply_panel(plan, kernels, v, plan.in_row, u, stride, plan.filters, g.in_channels, panel, last - first,
       results);
@@ -11758,11 +11829,12 @@ TG_DEFINITION void fast_input_gradient(const convolution_geometry& given, const 
     at += g.in_channels)
     std::fill_n(dx + i * plan.image + at, std::min(channels, plan.image - at), 0.0f);
   float* const v = scratch.channels + thread * scratch.block;
-  float* const results = scratch.results + thread * plan.result_block();
+  float* const results = scratch.results + thread * plan.products * plan.result_stride();
   const std::int64_t end = (image + images) * each;
   for (std::int64_t first = image * each; first < end; first += plan.block) {
    const std::int64_t last = std::min(end, first + plan.block);
-   transform<gradient_transform>(plan, gradient_job{g, &plan, dy, v, first, last, first, plan.block, false});
+   transform<gradient_transform>(plan, gradient_job{g, &plan, dy, v, first, last, first, plan.block,
+               plan.channel_stride(plan.out_row), false});
    for (std::int64_t panel = from; panel < to; ++panel) {
     multiply_panel(plan, kernels, v, plan.out_row, scratch.filters, stride, plan.turned, g.out_channels,
        panel, last - first, results);
@@ -11777,8 +11849,8 @@ struct fast_filter_scratch {
  float *inputs, *gradients, *sums;
 
  fast_filter_scratch(workspace_cutter& cut, const fast_plan& plan)
-  : inputs(cut.take<float>(plan.input_group())),
-  gradients(cut.take<float>(plan.gradient_group())),
+  : inputs(cut.take<float>(plan.products * plan.input_stride())),
+  gradients(cut.take<float>(plan.products * plan.gradient_stride())),
   sums(cut.take<float>(plan.products * plan.filter_stride())) {}
 };
 
@@ -11800,9 +11872,9 @@ TG_DEFINITION void fast_filter_gradient(const convolution_geometry& given, const
   for_tasks(divide_up(end - begin, part), true, [&](std::int64_t task, int) {
    const std::int64_t first = begin + task * part, last = std::min(end, first + part);
    transform<input_transform>(plan, input_job{g, &plan, x, scratch.inputs + (first - begin) * plan.in_row,
-             first, last, plan.group * plan.in_row});
-   transform<gradient_transform>(
-    plan, gradient_job{g, &plan, dy, scratch.gradients, first, last, begin, plan.group, true});
+             first, last, plan.input_stride()});
+   transform<gradient_transform>(plan, gradient_job{g, &plan, dy, scratch.gradients, first, last, begin,
+               plan.group, plan.gradient_stride(), true});
   });
   for_tasks(plan.products, true, [&](std::int64_t p, int) {
    tile_job<float> job{};
@@ -11810,12 +11882,11 @@ TG_DEFINITION void fast_filter_gradient(const convolution_geometry& given, const
    job.walk.a_inner = plan.in_row;
    job.a_row = 1;
    job.accumulate = begin > 0;
-   const float* const a = scratch.inputs + p * plan.group * plan.in_row;
+   const float* const a = scratch.inputs + p * plan.input_stride();
    for (std::int64_t panel = 0; panel < panels; ++panel) {
     const std::int64_t width = plan.filters.width(panel);
     const auto& run = kernels.run[plan.filters.vectors(panel) - 1];
-    job.b =
-     scratch.gradients + p * plan.group * plan.filters.size(1) + plan.filters.offset(panel, plan.group);
+    job.b = scratch.gradients + p * plan.gradient_stride() + plan.filters.offset(panel, plan.group);
     job.c_row = job.columns = width;
     float* const c = scratch.sums + p * stride + plan.filters.offset(panel, g.in_channels);
     for_tiles(g.in_channels, kernels.rows, [&](std::int64_t first, std::int64_t count) {
@@ -12117,6 +12188,7 @@ struct filter_gradient_chunk {
   job.a_row = 1;
   job.c_row = g.out_channels;
   job.accumulate = accumulate;
+  if (direct) job.b_ahead = 32 * g.out_channels;
   const T* a = source + u * g.dilation_height * source_row + run * g.dilation_width * channels +
      group * g.group_in();
   T* c = dw + (u * g.kernel_width * g.group_in() + run * plan.run_rows) * g.out_channels + group * g.group_out();
@@ -14560,10 +14632,13 @@ namespace tapegraph::runtime {
 
 namespace detail {
 template <class T>
-std::size_t convolution_workspace(const convolution_geometry& given, cpu::convolution_pass pass, bool keeps = false) {
- convolution_geometry g = given;
- if (const auto* algorithm = cpu::algorithm_for<T>(g)) return algorithm->workspace(g, pass, thread_count(), keeps);
- return cpu::convolution_workspace_bytes<T>(g, pass, thread_count());
+std::size_t convolution_workspace(convolution_geometry g, cpu::convolution_pass pass, bool keeps, std::size_t direct) {
+ const auto* const algorithm = cpu::algorithm_for<T>(g);
+ return algorithm == nullptr ? direct : std::max(direct, algorithm->workspace(g, pass, thread_count(), keeps));
+}
+template <class T>
+std::size_t convolution_workspace(const convolution_geometry& g, cpu::convolution_pass pass, bool keeps = false) {
+ return convolution_workspace<T>(g, pass, keeps, cpu::convolution_workspace_bytes<T>(g, pass, thread_count()));
 }
 }
 
@@ -18196,10 +18271,9 @@ namespace tapegraph::runtime {
 template <bool Relu, class T>
 struct kernel<convolution_bias_pool_op<Relu>, T> {
  static std::size_t workspace(const kernel_call& c) {
-  convolution_geometry g = pooled_geometry(c);
-  if (const auto* algorithm = cpu::algorithm_for<T>(g))
-   return algorithm->workspace(g, cpu::convolution_pass::forward, thread_count(), c.kept != nullptr);
-  return cpu::convolution_pool_workspace_bytes<T>(g, thread_count());
+  const convolution_geometry g = pooled_geometry(c);
+  return detail::convolution_workspace<T>(g, cpu::convolution_pass::forward, c.kept != nullptr,
+            cpu::convolution_pool_workspace_bytes<T>(g, thread_count()));
  }
  static void run(const kernel_call& c) {
   convolution_geometry g = pooled_geometry(c);
@@ -18510,25 +18584,29 @@ double multiply_adds(const gemm_arguments<T>& g) {
 struct gemm_plan {
  std::int64_t block_m, block_n, block_k;
  bool shared_b;
+ bool b_stays;
  bool pack_a;
  bool packed_b;
+ bool rows_first;
 
- static constexpr std::int64_t most_k = 1024;
+ static constexpr std::int64_t most_k(std::int64_t n, std::int64_t k) { return k > 4096 && n <= 512 ? 256 : 1024; }
 
  template <class T>
  explicit gemm_plan(const gemm_arguments<T>& g) {
-  block_k = g.k <= 0 ? 0 : divide_up(g.k, divide_up(g.k, most_k));
-  block_m = divide_up(g.m, divide_up(g.m, 1536));
-  block_n = panel_layout::padded(divide_up(g.n, divide_up(g.n, 4096)), 32);
-  shared_b = g.m > 96;
+  constexpr auto bytes = static_cast<std::int64_t>(sizeof(T));
+  block_k = equal_part(g.k, most_k(g.n, g.k));
+  block_m = equal_part(g.m, 1536);
+  block_n = panel_layout::padded(equal_part(g.n, 4096), 32);
   packed_b = g.packed_b != nullptr;
-  const bool pages = g.lda * static_cast<std::int64_t>(sizeof(T)) % 1024 == 0;
-  pack_a = g.transpose_a ? g.n > 96 : pages && g.n > 32;
+  b_stays = !packed_b && !g.transpose_b && g.m <= 256 && g.ldb * bytes <= 2048;
+  shared_b = g.m > 96 && !b_stays;
+  pack_a = g.transpose_a ? g.n > 96 && g.lda * bytes > 1024 : g.lda * bytes % 4096 == 0 && g.n > 32;
+  rows_first = (shared_b || packed_b) && block_n * block_k * bytes <= 512 * 1024;
  }
  std::int64_t a_elements() const { return pack_a ? (block_m + tile_kernels<float>::most_rows) * block_k : 0; }
  std::int64_t b_elements(int threads) const {
   if (packed_b) return 0;
-  return shared_b ? panel_layout::padded(block_n, 32) * block_k : threads * 32 * block_k;
+  return shared_b ? block_n * block_k : threads * 32 * block_k;
  }
 };
 
@@ -18574,6 +18652,10 @@ struct gemm_block {
    job.walk.a_inner = g.transpose_a ? g.lda : 1;
   }
   job.b = b;
+  if (b == nullptr) {
+   job.b = g.b + first_k * g.ldb + column + panel * 2 * kernels.lanes;
+   job.walk.b_inner = g.ldb;
+  }
   job.c = g.c + (row + first) * g.ldc + column + panel * 2 * kernels.lanes;
   job.c_row = g.ldc;
   job.columns = layout().columns(panel);
@@ -18592,6 +18674,25 @@ struct gemm_block {
   return g.packed_b + whole.offset(p, g.k) + first_k * whole.width(p);
  }
 
+ TG_INLINE void ask_for_tile(std::int64_t tile, std::int64_t part, std::int64_t parts) const {
+  if (plan.pack_a || g.transpose_a || tile >= tiles()) return;
+  const std::int64_t first = tile_row(tile), count = tile_row(tile + 1) - first;
+  const T* const from = g.a + (row + first) * g.lda + first_k;
+  for (std::int64_t r = count * part / parts; r < count * (part + 1) / parts; ++r)
+   for (std::int64_t i = 0; i < k; i += line) __builtin_prefetch(from + r * g.lda + i, 0, 2);
+ }
+ TG_INLINE void ask_for_panel(std::int64_t panel, std::int64_t part, std::int64_t parts) const {
+  const bool below = panel >= layout().count();
+  if (below && first_k + 2 * k > g.k) return;
+  const T* const from =
+   g.b + (below ? first_k + k : first_k) * g.ldb + column + (below ? 0 : panel * 2 * kernels.lanes);
+  for (std::int64_t i = k * part / parts; i < k * (part + 1) / parts; ++i) {
+   __builtin_prefetch(from + i * g.ldb, 0, 2);
+   __builtin_prefetch(from + i * g.ldb + line, 0, 2);
+  }
+ }
+ static constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(T));
+
  void run(bool parallel) const {
   const std::int64_t panels = layout().count();
   const std::int64_t packs = plan.pack_a ? divide_up(tiles(), 4) : 0;
@@ -18603,22 +18704,39 @@ struct gemm_block {
     pack_b(task - packs, packed_b + layout().offset(task - packs, k));
   });
   if (!plan.shared_b && !plan.packed_b) {
-   for_tasks(panels, parallel, [&](std::int64_t panel, int thread) {
-    T* b = packed_b + thread * 32 * plan.block_k;
-    pack_b(panel, b);
-    for (std::int64_t t = 0; t < tiles(); ++t) multiply(t, panel, b);
+   const std::int64_t shares =
+    plan.b_stays ? std::clamp<std::int64_t>(divide_up(thread_count(), panels), 1, tiles()) : 1;
+   for_tasks(panels * shares, parallel, [&](std::int64_t task, int thread) {
+    const std::int64_t panel = task / shares, share = task % shares;
+    const bool stays = plan.b_stays && layout().columns(panel) == layout().width(panel);
+    T* const b = stays ? nullptr : packed_b + thread * 32 * plan.block_k;
+    if (!stays) pack_b(panel, b);
+    for (std::int64_t t = tiles() * share / shares; t < tiles() * (share + 1) / shares; ++t) {
+     if (plan.b_stays) ask_for_panel(panel + 1, t, tiles());
+     multiply(t, panel, b);
+    }
    });
    return;
   }
   const std::int64_t tile_bytes = kernels.rows * k * static_cast<std::int64_t>(sizeof(T));
-  const std::int64_t groups = divide_up(tiles(), std::max<std::int64_t>(1, 400 * 1024 / tile_bytes));
+  std::int64_t groups = divide_up(tiles(), std::max<std::int64_t>(1, 400 * 1024 / tile_bytes));
+  if (plan.rows_first) groups = std::min(tiles(), std::max<std::int64_t>(groups, 8 * thread_count()));
   const std::int64_t panel_groups =
    std::clamp<std::int64_t>(divide_up(8 * thread_count(), groups), 1, panels);
   for_tasks(groups * panel_groups, parallel, [&](std::int64_t task, int) {
-   const std::int64_t t0 = task / panel_groups, p0 = task % panel_groups;
-   for (std::int64_t p = panels * p0 / panel_groups; p < panels * (p0 + 1) / panel_groups; ++p)
-    for (std::int64_t t = tiles() * t0 / groups; t < tiles() * (t0 + 1) / groups; ++t)
-     multiply(t, p, panel_of(p));
+   const std::int64_t first_tile = tiles() * (task / panel_groups) / groups,
+       last_tile = tiles() * (task / panel_groups + 1) / groups;
+   const std::int64_t first_panel = panels * (task % panel_groups) / panel_groups,
+       last_panel = panels * (task % panel_groups + 1) / panel_groups;
+   if (plan.rows_first)
+    for (std::int64_t t = first_tile; t < last_tile; ++t)
+     for (std::int64_t p = first_panel; p < last_panel; ++p) {
+      ask_for_tile(t + 1, p - first_panel, last_panel - first_panel);
+      multiply(t, p, panel_of(p));
+     }
+   else
+    for (std::int64_t p = first_panel; p < last_panel; ++p)
+     for (std::int64_t t = first_tile; t < last_tile; ++t) multiply(t, p, panel_of(p));
   });
  }
 };
@@ -18922,7 +19040,7 @@ struct storage_gemm_plan {
 
  template <class T>
  explicit storage_gemm_plan(const gemm_arguments<T>& g) {
-  block_k = equal_part(g.k, gemm_plan::most_k);
+  block_k = equal_part(g.k, gemm_plan::most_k(g.n, g.k));
   block_m = equal_part(g.m, 1024);
   block_n = panel_layout::padded(equal_part(g.n, 1024), 32);
   shared_b = g.m > 96;
@@ -43180,8 +43298,9 @@ private:
 
 namespace detail {
 
-inline constexpr std::int64_t recurrent_rows = 96;
-inline constexpr std::int64_t recurrent_group = 64;
+inline constexpr std::int64_t recurrent_rows = 16, recurrent_rows_of_large = 96, recurrent_group = 128;
+inline constexpr std::size_t cached_matrix = std::size_t{512} << 10;
+inline constexpr std::int64_t recurrent_share = 64;
 
 template <class Isa, class T>
 const auto& wide_row_table() {
@@ -43577,7 +43696,9 @@ void for_phases(const F& f) {
 template <class Cell, class T>
 struct recurrent_workspace {
  T *panels, *rows, *reset, *cells, *carried, *kept, *zeros, *products;
- std::int64_t group, product_row, product_elements;
+ std::int64_t share;
+ std::int64_t piece_rows, group;
+ std::int64_t product_row, product_elements;
  int row_vectors;
  recurrence_division division;
 
@@ -43588,7 +43709,9 @@ struct recurrent_workspace {
   const bool narrow = threads > 1 && worth_threads(s.template multiply_adds<Cell>()) && division.pays(1) &&
        s.units <= (threads - 1) * std::int64_t{8} * active_tile_kernels<T>().lanes;
   row_vectors = s.batch > 1 ? 0 : narrow ? 2 : 4;
-  group = std::max<std::int64_t>(recurrent_group, row_vectors == 0 ? lanes / 2 : row_vectors * lanes / 2);
+  share = std::max<std::int64_t>(recurrent_share, row_vectors == 0 ? lanes / 2 : row_vectors * lanes / 2);
+  group = std::max(share, recurrent_group);
+  piece_rows = division.bytes <= cached_matrix ? recurrent_rows : recurrent_rows_of_large;
   panels = cut.take<T>(Cell::gates * recurrent_matrix<T>::elements(s.units, s.units));
   rows = cut.take<T>(2 * s.batch * (backward ? s.template z_row<Cell>() : s.h_row()));
   reset = cut.take<T>(Cell::reset_before && !backward ? s.batch * s.h_row() : 0);
@@ -43598,7 +43721,7 @@ struct recurrent_workspace {
   zeros = cut.take<T>(s.units);
   product_row =
    (backward ? 1 : std::max(Cell::gates, Cell::kept)) * std::max(group, s.batch == 1 ? 2 * lanes : 0);
-  product_elements = std::min(recurrent_rows, s.batch) * product_row;
+  product_elements = std::min(piece_rows, s.batch) * product_row;
   products = cut.take<T>(threads * product_elements);
   if (zeros != nullptr) std::fill_n(zeros, s.units, T(0));
  }
@@ -43632,12 +43755,32 @@ TG_INLINE void prefetch_gates(const T* row, std::int64_t gates, std::int64_t apa
   for (std::int64_t n = 0; n < units; n += line) __builtin_prefetch(row + g * apart + n, Write ? 1 : 0, 2);
 }
 
+struct row_turns {
+ std::int64_t row, end, turns;
+ template <class F>
+ TG_INLINE void next(const F& f) {
+  for (const std::int64_t last = end - (end - row) * (turns - 1) / turns; row < last; ++row) f(row);
+  --turns;
+ }
+};
+
 template <class F>
-void for_pieces(const recurrence_part& part, std::int64_t group, const F& f) {
+void for_sequences(const recurrence_part& part, std::int64_t most_rows, const F& f) {
+ recurrence_part some = part;
  const std::int64_t end = part.first_row + part.rows;
- for (std::int64_t b = part.first_row; b < end; b += recurrent_rows)
+ some.rows = part.members > 1 ? part.rows : equal_part(part.rows, most_rows);
+ for (; some.first_row < end; some.first_row += some.rows) {
+  some.rows = std::min(some.rows, end - some.first_row);
+  f(some);
+ }
+}
+
+template <class F>
+void for_pieces(const recurrence_part& part, std::int64_t rows, std::int64_t group, const F& f) {
+ const std::int64_t end = part.first_row + part.rows;
+ for (std::int64_t b = part.first_row; b < end; b += rows)
   for (std::int64_t unit = part.first_unit; unit < part.last_unit; unit += group)
-   f(b, std::min(recurrent_rows, end - b), unit, std::min(group, part.last_unit - unit));
+   f(b, std::min(rows, end - b), unit, std::min(group, part.last_unit - unit));
 }
 
 template <template <class, class, bool, int> class Body, class Cell, class T, int Phase, class Job>
@@ -43685,7 +43828,7 @@ void recurrent_forward(const recurrent_shape<T>& s, step_rows<const T> projected
  round_trip meeting_time;
  const bool measures = round_trip::is_due();
  parallel_team(detail::worth_threads(s.template multiply_adds<Cell>()), [&](int thread, int threads) {
-  const recurrence_part part(s.batch, u, group, work.division, thread, threads);
+  const recurrence_part part(s.batch, u, work.share, work.division, thread, threads);
   detail::pack_part(part, width, [&](std::int64_t panel) {
    for (int gate = 0; gate < Cell::gates; ++gate)
     gate_matrix(gate).pack(panel, s.recurrent + gate * u, Cell::gates * u, false);
@@ -43696,22 +43839,30 @@ void recurrent_forward(const recurrent_shape<T>& s, step_rows<const T> projected
     work.rows[b * h_row + n] =
      initial.h[b * initial.row + n] * (s.dropped != nullptr ? s.dropped[b * u + n] : T(1));
   meetings.all.wait(threads);
-  const auto phase_of_step = [&](auto which, std::int64_t t) {
+  const auto phase_of_step = [&](const recurrence_part& some, auto which, std::int64_t t) {
    constexpr int phase = decltype(which)::value;
    T* const now = work.rows + t % 2 * s.batch * h_row;
    T* const next = work.rows + (t + 1) % 2 * s.batch * h_row;
    const T* const given = phase == 0 ? now : work.reset;
    detail::for_pieces(
-    part, group, [&](std::int64_t b, std::int64_t rows, std::int64_t unit, std::int64_t units) {
-     for (std::int64_t r = b; phase == 0 && r < b + rows; ++r) {
-      detail::prefetch_gates<false>(projected.at(r, t) + unit, Cell::gates, u, units);
-      if (keeps) detail::prefetch_gates<true>(gates.at(r, t) + unit, Cell::kept, u, units);
-     }
+    some, work.piece_rows, group,
+    [&](std::int64_t b, std::int64_t rows, std::int64_t unit, std::int64_t units) {
      const int first = detail::first_gate<Cell>(phase), last = first + detail::gates_in<Cell>(phase);
+     detail::row_turns ahead{b, phase == 0 ? b + rows : b,
+           (last - first) * detail::divide_up(units, width)};
      for (int gate = first; gate < last; ++gate)
-      for (std::int64_t n = 0; n < units; n += width)
+      for (std::int64_t n = 0; n < units; n += width) {
+       ahead.next([&](std::int64_t r) __attribute__((always_inline)) {
+        detail::prefetch_gates<false>(projected.at(r, t) + unit, Cell::gates, u, units);
+        if (!keeps) return;
+        detail::prefetch_gates<true>(gates.at(r, t) + unit, Cell::kept, u, units);
+        detail::prefetch_gates<true>(out.h.at(r, t) + unit, 1, u, units);
+        if (Cell::states == 2)
+         detail::prefetch_gates<true>(memory.at(r, t) + unit, 1, u, units);
+       });
        gate_matrix(gate).multiply((unit + n) / width, given + b * h_row, h_row, rows,
              products + gate * group + n, work.product_row);
+      }
      recurrent_forward_job<T> j{};
      j.kinds = s.kinds;
      j.rows = rows, j.units = units;
@@ -43735,10 +43886,12 @@ void recurrent_forward(const recurrent_shape<T>& s, step_rows<const T> projected
      if (s.dropped != nullptr) j.dropped = s.dropped + b * u + unit, j.dropped_row = u;
      detail::dispatch_cell<recurrent_forward_body, Cell, T, phase>(j);
     });
-   if (part.row_part < part.row_parts) meetings.parts[part.row_part].wait(part.members);
+   if (some.row_part < some.row_parts) meetings.parts[some.row_part].wait(some.members);
   };
-  for (std::int64_t t = 0; t < s.time; ++t)
-   detail::for_phases<Cell>([&](auto phase) { phase_of_step(phase, t); });
+  detail::for_sequences(part, work.piece_rows, [&](const recurrence_part& some) {
+   for (std::int64_t t = 0; t < s.time; ++t)
+    detail::for_phases<Cell>([&](auto phase) { phase_of_step(some, phase, t); });
+  });
   if (measures) meeting_time.measure(thread, threads);
  });
 }
@@ -43768,7 +43921,7 @@ void recurrent_backward(const recurrent_shape<T>& s, const recurrent_gradients<T
  round_trip meeting_time;
  const bool measures = round_trip::is_due();
  parallel_team(detail::worth_threads(s.template multiply_adds<Cell>()), [&](int thread, int threads) {
-  const recurrence_part part(s.batch, u, group, work.division, thread, threads);
+  const recurrence_part part(s.batch, u, work.share, work.division, thread, threads);
   detail::pack_part(part, width, [&](std::int64_t panel) {
    detail::for_phases<Cell>([&](auto phase) {
     work.transposed(s, phase).pack(panel, s.recurrent + detail::first_gate<Cell>(phase) * u,
@@ -43782,22 +43935,25 @@ void recurrent_backward(const recurrent_shape<T>& s, const recurrent_gradients<T
     if (carries) work.carried[b * u + n] = T(0);
    }
   meetings.all.wait(threads);
-  const auto phase_of_step = [&](auto which, std::int64_t t) {
+  const auto phase_of_step = [&](const recurrence_part& some, auto which, std::int64_t t) {
    constexpr int phase = decltype(which)::value;
    const recurrent_matrix<T> matrix = work.transposed(s, phase);
    T* const later = work.rows + (t + 2) % 2 * s.batch * z_row;
    T* const next = work.rows + (t + 1) % 2 * s.batch * z_row;
    const T* const given = (phase == 0 ? later : next) + detail::first_gate<Cell>(phase) * u;
    detail::for_pieces(
-    part, group, [&](std::int64_t b, std::int64_t rows, std::int64_t unit, std::int64_t units) {
-     for (std::int64_t r = b; phase == 0 && r < b + rows && t >= 0; ++r) {
-      detail::prefetch_gates<false>(g.gates.at(r, t) + unit, Cell::kept, u, units);
-      detail::prefetch_gates<false>(memory.at(r, t) + unit, 1, u, units);
-      detail::prefetch_gates<true>(g.dz.at(r, t) + unit, Cell::columns, u, units);
-     }
+    some, work.piece_rows, group,
+    [&](std::int64_t b, std::int64_t rows, std::int64_t unit, std::int64_t units) {
+     detail::row_turns ahead{b, phase == 0 && t >= 0 ? b + rows : b, detail::divide_up(units, width)};
      if (phase == 1 || t + 1 < s.time)
-      for (std::int64_t n = 0; n < units; n += width)
+      for (std::int64_t n = 0; n < units; n += width) {
+       ahead.next([&](std::int64_t r) __attribute__((always_inline)) {
+        detail::prefetch_gates<false>(g.gates.at(r, t) + unit, Cell::kept, u, units);
+        detail::prefetch_gates<true>(g.dz.at(r, t) + unit, Cell::columns, u, units);
+        if (t > 0) detail::prefetch_gates<false>(memory.at(r, t - 1) + unit, 1, u, units);
+       });
        matrix.multiply((unit + n) / width, given + b * z_row, z_row, rows, products + n, group);
+      }
      else
       std::fill_n(products, rows * group, T(0));
      const step_rows<const T>& seeds = phase == 0 ? g.seeds : g.reset_seeds;
@@ -43834,11 +43990,13 @@ void recurrent_backward(const recurrent_shape<T>& s, const recurrent_gradients<T
      if (s.dropped != nullptr) j.dropped = s.dropped + b * u + unit, j.dropped_row = u;
      detail::dispatch_cell<recurrent_backward_body, Cell, T, phase>(j);
     });
-   if (part.row_part < part.row_parts) meetings.parts[part.row_part].wait(part.members);
+   if (some.row_part < some.row_parts) meetings.parts[some.row_part].wait(some.members);
   };
-  for (std::int64_t t = s.time - 1; t >= 0; --t)
-   detail::for_phases<Cell>([&](auto phase) { phase_of_step(phase, t); });
-  if (g.dh0.data != nullptr) phase_of_step(std::integral_constant<int, 0>{}, -1);
+  detail::for_sequences(part, work.piece_rows, [&](const recurrence_part& some) {
+   for (std::int64_t t = s.time - 1; t >= 0; --t)
+    detail::for_phases<Cell>([&](auto phase) { phase_of_step(some, phase, t); });
+   if (g.dh0.data != nullptr) phase_of_step(some, std::integral_constant<int, 0>{}, -1);
+  });
   if (measures) meeting_time.measure(thread, threads);
  });
 }
@@ -49986,8 +50144,9 @@ namespace tapegraph {
 ///     tg::set_convolution_algorithm(tg::convolution_algorithm::direct);
 ///
 /// A layer's `.algorithm` goes before it. `automatic`, the default, takes `winograd` for kernels of 3 by 3 and 5 by 5 of stride 1 between
-/// at least 32 channels, with outputs of at least 16 tiles of 4 by 4 (13 by 13, say), `fourier` for undilated long kernels along one
-/// dimension, any stride as phases, where it spares two thirds of the products, and direct sums for everything else. Who names one has
+/// at least 32 channels, with outputs of at least 16 tiles of 4 by 4 (13 by 13, say) or, where tiles spare two thirds of the products,
+/// of at least 32 in the whole batch (8 images of 8 by 8: here alone does an image's rounding depend on its batch), `fourier` for
+/// undilated long kernels along one dimension, any stride as phases, where a model of costs says so, and direct sums for everything else. Who names one has
 /// it for every number of channels and outputs, and direct sums where it cannot be: other kernels, strides, dilations, groups. Sums are
 /// rounded otherwise: in two dimensions with errors of a few 1e-6 of a tile's values where direct sums have 1e-6, along one with about
 /// as much as direct sums. A NaN or infinity reaches all outputs of its tiles; zeros become about 1e-6 of their neighbours. Choose
