@@ -1,5 +1,7 @@
 #pragma once
 
+#include "noise.hpp"
+
 #include <tapegraph/fast_convolution.hpp>
 #include <tapegraph/tensor.hpp>
 
@@ -52,11 +54,11 @@ struct prepared {
     std::int64_t operations = 1;                                ///< in a step
 };
 
-/// Values that all contestants make alike: s (i 7919 mod 1013 / 506.5 - 1).
+/// Values that all contestants make alike, of magnitude `scale` at most.
 inline tg::tensor<float> noise(const tg::shape& dims, float scale) {
     auto t = tg::tensor<float>::uninitialized(dims);
     float* const to = t.mutable_data();
-    for (std::int64_t i = 0; i < t.size(); ++i) to[i] = scale * (static_cast<float>(i * 7919 % 1013) / 506.5f - 1);
+    for (std::int64_t i = 0; i < t.size(); ++i) to[i] = scale * noise_at(i);
     return t;
 }
 

@@ -47,8 +47,13 @@ class Study:
 
 
 def noise(shape, scale):
-    steps = numpy.arange(numpy.prod(shape), dtype=numpy.int64) * 7919 % 1013
-    return (numpy.float32(scale) * (steps.astype(numpy.float32) / numpy.float32(506.5) - numpy.float32(1))).reshape(shape)
+    """Bit for bit what noise.hpp gives, which says why."""
+    bits = numpy.arange(1, numpy.prod(shape) + 1, dtype=numpy.int64).astype(numpy.uint32)
+    bits = (bits ^ bits >> 16) * numpy.uint32(0x85EBCA6B)
+    bits = (bits ^ bits >> 13) * numpy.uint32(0xC2B2AE35)
+    bits ^= bits >> 16
+    values = (bits >> 8).astype(numpy.float32) / numpy.float32(8388608) - numpy.float32(1)
+    return (numpy.float32(scale) * values).reshape(shape)
 
 
 def digest(result):

@@ -1,3 +1,5 @@
+#include "noise.hpp"
+
 #include <torch/torch.h>
 
 #include <chrono>
@@ -17,7 +19,7 @@ constexpr int operations = 1000; // of a step
 torch::Tensor noise(std::int64_t size, float scale) {
     auto t = torch::empty({size});
     for (std::int64_t i = 0; i < size; ++i)
-        t.data_ptr<float>()[i] = scale * (static_cast<float>(i * 7919 % 1013) / 506.5f - 1);
+        t.data_ptr<float>()[i] = scale * compare::noise_at(i);
     return t;
 }
 
