@@ -28,8 +28,9 @@ def difference(numbers, expected, training):
     for i, (number, right) in enumerate(zip(numbers, expected)):
         first = i - i % DIGEST
         scale = abs(right) if training else max(map(abs, expected[first:first + DIGEST]))
-        # Losses of a model that has learnt its batch are near zero, where rounding of scores is all of them.
-        allowed = TOLERANCE * max(scale, 1e-3 if training else 0)
+        # Losses of a model that has learnt its batch are near zero, where rounding of scores is all of them: after four steps of the
+        # largest one PyTorch and TensorFlow have 1.8630e-4 and 1.8666e-4.
+        allowed = TOLERANCE * max(scale, 1e-2 if training else 0)
         if not abs(number - right) <= allowed:
             what = f"loss {i + 1}" if training else f"number {i + 1}"
             return f"{what} is {number:.8g}, ours {right:.8g}"

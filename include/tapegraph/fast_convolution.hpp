@@ -14,8 +14,9 @@ namespace tapegraph {
 ///
 /// A layer's `.algorithm` goes before it. `automatic`, the default, takes `winograd` for kernels of 3 by 3 and 5 by 5 of stride 1 between
 /// at least 32 channels, with outputs of at least 16 tiles of 4 by 4 (13 by 13, say) or, where tiles spare two thirds of the products,
-/// of at least 32 in the whole batch (8 images of 8 by 8: here alone does an image's rounding depend on its batch), `fourier` for
-/// undilated long kernels along one dimension, any stride as phases, where a model of costs says so, and direct sums for everything else. Who names one has
+/// of at least 32 in the whole batch (8 images of 8 by 8), `fourier` for undilated long kernels along one dimension, any stride as phases, where the
+/// whole batch has at least 64 outputs of a channel and a model of costs says so, and direct sums for everything else. So an image's rounding
+/// depends on its batch where the batch is small or has small images; that of a line of at most 256 outputs depends on whether it is alone. Who names one has
 /// it for every number of channels and outputs, and direct sums where it cannot be: other kernels, strides, dilations, groups. Sums are
 /// rounded otherwise: in two dimensions with errors of a few 1e-6 of a tile's values where direct sums have 1e-6, along one with about
 /// as much as direct sums. A NaN or infinity reaches all outputs of its tiles; zeros become about 1e-6 of their neighbours. Choose

@@ -82,11 +82,13 @@ struct expectation {
     void check() const {
         const int threads = tapegraph::thread_count();
         const T nan = std::numeric_limits<T>::quiet_NaN();
-        std::vector<T> got_y(y.size(), nan), got_dx(dx.size(), nan), got_dw(dw.size(), nan), activated(y.size(), nan);
+        std::vector<T> got_y(y.size(), nan), got_dx(dx.size(), nan), got_dw(dw.size(), nan), activated(y.size(), nan),
+            at_once(y.size(), nan);
         const auto bytes = [&](convolution_pass pass) { return cpu::convolution_workspace_bytes<T>(g, pass, threads); };
         {
             poisoned workspace(bytes(convolution_pass::forward)), packed(cpu::packed_filter_bytes<T>(g));
             cpu::convolution_forward(g, x.data(), w.data(), got_y.data(), workspace.get());
+            cpu::convolution_forward(g, x.data(), w.data(), at_once.data(), workspace.get(), {bias.data(), true});
             cpu::pack_filters(g, w.data(), static_cast<T*>(packed.get()));
             cpu::convolution_forward_packed(g, x.data(), static_cast<const T*>(packed.get()), activated.data(),
                                             workspace.get(), {bias.data(), true});
@@ -107,11 +109,12 @@ struct expectation {
         INFO("batch " << g.batch << " image " << g.in_height << "x" << g.in_width << "x" << g.in_channels << " kernel "
                       << g.kernel_height << "x" << g.kernel_width << " out " << g.out_height << "x" << g.out_width
                       << "x" << g.out_channels << " stride " << g.stride_height << "," << g.stride_width << " pad "
-                      << g.pad_top << "," << g.pad_left << " dilation " << g.dilation_height << ","
-                      << g.dilation_width << " groups " << g.groups << " set "
-                      << static_cast<int>(cpu::active_instruction_set()) << " threads " << threads);
+                      << g.pad_top << "," << g.pad_left << " dilation " << g.dilation_height << "," << g.dilation_width
+                      << " groups " << g.groups << " set " << static_cast<int>(cpu::active_instruction_set())
+                      << " threads " << threads);
         CHECK(differences(got_y, y) == 0);
         CHECK(differences(activated, wanted) == 0);
+        CHECK(differences(at_once, wanted) == 0);
         CHECK(differences(got_dx, dx) == 0);
         CHECK(differences(got_dw, dw) == 0);
     }
@@ -219,6 +222,21 @@ TEST_CASE("convolution: one dimension, longer than a block") {
     check_everywhere<float>({1, 1, 2100, 2, 1, 3, 1, 1050, 9, 1, 2, 0, 1});
     check_everywhere<float>({2, 1, 1100, 20, 1, 5, 1, 1096, 33});
     check_everywhere<double>({1, 1, 1300, 4, 1, 3, 1, 1300, 4, 1, 1, 0, 64, 1, 64});
+}
+
+TEST_CASE("convolution: one line of few pixels, whose filters are read where they lie") {
+    // In parts of 256 rows of k: less than one, one, one and a number, several; panels that are whole, and last ones that are not.
+    check_everywhere<float>({1, 1, 1, 1, 1, 1, 1, 1, 1});
+    check_everywhere<float>({1, 1, 30, 64, 1, 4, 1, 27, 64});
+    check_everywhere<float>({1, 1, 11, 257, 1, 1, 1, 11, 32});
+    check_everywhere<float>({1, 1, 17, 51, 1, 10, 1, 4, 101, 1, 2});
+    check_everywhere<float>({1, 1, 52, 40, 1, 12, 1, 52, 48, 1, 1, 0, 5}); // same padding
+    check_everywhere<float>({1, 1, 275, 7, 1, 20, 1, 256, 33});
+    check_everywhere<float>({1, 1, 276, 7, 1, 20, 1, 257, 33}); // one pixel too many, and two lines
+    check_everywhere<float>({2, 1, 52, 40, 1, 12, 1, 52, 48, 1, 1, 0, 5});
+    check_everywhere<double>({1, 1, 40, 30, 1, 20, 1, 21, 37});
+    check_everywhere<float>({1, 1, 20, 12, 1, 3, 1, 16, 8, 1, 1, 0, 0, 1, 2});    // taps apart
+    check_everywhere<float>({1, 1, 20, 12, 1, 3, 1, 18, 8, 1, 1, 0, 0, 1, 1, 4}); // groups
 }
 
 TEST_CASE("convolution: the workspace grows with the batch") {

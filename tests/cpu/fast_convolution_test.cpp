@@ -307,6 +307,9 @@ TEST_CASE("fast convolution: no images, a NaN, and shapes that stay direct") {
     CHECK(!along(line(1, 140, 31, 20, 121, 64)));    // too few channels
     CHECK(!along(line(1, 140, 64, 20, 1, 64, 120))); // one output
     CHECK(!along(line(1, 140, 64, 300, 1, 64)));     // longer than a transform
+    CHECK(along(line(1, 83, 64, 20, 64, 64)));       // as few pixels of the whole batch as pay
+    CHECK(!along(line(1, 82, 64, 20, 63, 64)));
+    CHECK(along(line(2, 51, 64, 20, 32, 64)));
     geometry dilated = line(1, 140, 64, 20, 102, 64);
     dilated.dilation_width = 2;
     CHECK(!along(dilated));

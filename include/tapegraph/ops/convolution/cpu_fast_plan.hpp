@@ -84,11 +84,12 @@ inline bool fourier_can(const convolution_geometry& g) {
            g.dilation_width == 1 && g.pad_left < g.kernel_width && g.in_width > 0 && g.out_width > 0 &&
            g.in_channels > 0 && g.out_channels > 0 && line_tiles(g, false).transform != 0;
 }
-/// Between enough channels; whatever the batch.
+/// Between enough channels, and with enough pixels in the whole batch for transformed filters, which are several times as many numbers,
+/// to be worth reading. As of small images above, the results of a batch smaller than that are rounded otherwise.
 inline bool fourier_pays(const convolution_geometry& g) {
-    constexpr std::int64_t fewest_channels = 32;
+    constexpr std::int64_t fewest_channels = 32, fewest_pixels = 64;
     return g.in_channels * g.stride_width >= fewest_channels && g.out_channels >= fewest_channels &&
-           line_tiles(g, true).transform != 0;
+           g.batch * g.out_width >= fewest_pixels && line_tiles(g, true).transform != 0;
 }
 
 /// What computes a shape: the algorithm that is asked for, where it can; direct sums otherwise. `automatic`: the one that pays.

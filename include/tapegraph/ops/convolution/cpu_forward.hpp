@@ -6,6 +6,9 @@
 /// Forward pass as an implicit product: rows are neighbouring output pixels of one image row, k runs over
 /// (kernel row, kernel column, channel), columns are output channels. Nothing is unfolded: with dilation 1 a kernel row
 /// is one contiguous run of kernel_width * channels numbers, and the next pixel starts stride * channels further.
+///
+/// Filters are packed into panels first, unless so few pixels meet them that this would be most of the work: then they are read
+/// where they lie, some rows of k for all panels at a time, while the next rows come in from memory.
 
 namespace tapegraph::cpu {
 
@@ -29,12 +32,21 @@ struct forward_plan {
     }
 };
 
+/// Whether filters along one dimension are read where they lie: for one line of few pixels. Their sums are cut otherwise than those of
+/// packed ones, so that the last bits of a line depend on whether it is alone.
+inline bool filters_stay(const convolution_geometry& g) {
+    constexpr std::int64_t few_pixels = 256;
+    return g.batch == 1 && g.in_height == 1 && g.kernel_height == 1 && g.out_height == 1 && g.row_is_contiguous() &&
+           g.kernel_width * g.in_channels > 0 && g.out_width <= few_pixels;
+}
+
 // A panel's share of k that stays in L2 while the pixels of a block pass by.
 inline constexpr std::int64_t panel_bytes = 512 * 1024;
 
+/// `w` null: all filters are packed; else those of the last panel, if that is not whole.
 template <class T>
-void forward_block(const convolution_geometry& g, const forward_plan& plan, const tile_kernels<T>& kernels,
-                   const T* x, const T* packed, T* y, const convolution_epilogue<T>& epilogue, T* scratch,
+void forward_block(const convolution_geometry& g, const forward_plan& plan, const tile_kernels<T>& kernels, const T* x,
+                   const T* packed, const T* w, T* y, const convolution_epilogue<T>& epilogue, T* scratch,
                    std::int64_t image, std::int64_t down, std::int64_t across, std::int64_t first_panel,
                    std::int64_t last_panel) {
     const std::int64_t row0 = down * plan.block_height, column0 = across * plan.block_width;
@@ -59,42 +71,57 @@ void forward_block(const convolution_geometry& g, const forward_plan& plan, cons
     const std::int64_t row_k = g.kernel_width * depth;
     const std::int64_t k = g.kernel_height * row_k;
     const panel_layout layout{g.group_out(), kernels.lanes};
-    const std::int64_t kernel_rows = std::clamp<std::int64_t>(
-        panel_bytes / std::max<std::int64_t>(1, row_k * 2 * kernels.lanes * static_cast<std::int64_t>(sizeof(T))), 1,
-        std::max<std::int64_t>(1, g.kernel_height));
 
     tile_job<T> job{};
     job.walk.a_outer = g.dilation_height * source_row;
     job.walk.middle = g.row_is_contiguous() ? 1 : g.kernel_width;
     job.walk.a_middle = g.dilation_width * channels;
-    job.walk.inner = g.row_is_contiguous() ? row_k : depth;
     job.a_row = g.stride_width * channels;
     job.c_row = g.out_channels;
 
-    // Panels of all groups are numbered through.
-    for (std::int64_t p = first_panel; p < last_panel; ++p) {
+    // Panels of all groups are numbered through. Adds `count` kernel rows from u on; of a contiguous one, from v to `end`.
+    const auto add = [&](std::int64_t p, std::int64_t u, std::int64_t count, std::int64_t v, std::int64_t end) {
         const std::int64_t group = p / layout.count(), panel = p % layout.count();
-        const std::int64_t channel = group * g.group_out() + panel * 2 * kernels.lanes;
-        const auto& run = kernels.run[layout.vectors(panel) - 1];
+        const std::int64_t channel = group * g.group_out() + panel * 2 * kernels.lanes, at = u * row_k + v;
+        const bool last = u + count == g.kernel_height && end == row_k;
         job.columns = layout.columns(panel);
-        for (std::int64_t u = 0; u == 0 || u < g.kernel_height; u += kernel_rows) {
-            const bool last = u + kernel_rows >= g.kernel_height;
-            job.walk.outer = std::min(kernel_rows, g.kernel_height - u);
-            job.b = packed + group * layout.size(k) + layout.offset(panel, k) + u * row_k * layout.width(panel);
-            job.accumulate = u > 0;
-            job.bias = last && epilogue.bias != nullptr ? epilogue.bias + channel : nullptr;
-            job.relu = last && epilogue.relu;
-            for (std::int64_t i = 0; i < rows; ++i) {
-                const T* a = source + (i * g.stride_height + u * g.dilation_height) * source_row + group * depth;
-                T* c = y + ((image * g.out_height + row0 + i) * g.out_width + column0) * g.out_channels + channel;
-                for_tiles(columns, kernels.rows, [&](std::int64_t first, std::int64_t count) {
-                    job.a = a + first * job.a_row;
-                    job.c = c + first * g.out_channels;
-                    run[count - 1](job);
-                });
-            }
+        job.walk.outer = count;
+        job.walk.inner = g.row_is_contiguous() ? end - v : depth;
+        if (w != nullptr && job.columns == layout.width(panel)) {
+            job.b = w + at * g.out_channels + channel;
+            job.walk.b_inner = g.out_channels;
+            job.b_ahead = last ? 0 : (end - v) * g.out_channels;
+        } else {
+            job.b = packed + group * layout.size(k) + layout.offset(panel, k) + at * layout.width(panel);
+            job.walk.b_inner = job.b_ahead = 0;
         }
+        job.accumulate = at > 0;
+        job.bias = last && epilogue.bias != nullptr ? epilogue.bias + channel : nullptr;
+        job.relu = last && epilogue.relu;
+        const auto& run = kernels.run[layout.vectors(panel) - 1];
+        for (std::int64_t i = 0; i < rows; ++i) {
+            const T* a = source + (i * g.stride_height + u * g.dilation_height) * source_row + group * depth + v;
+            T* c = y + ((image * g.out_height + row0 + i) * g.out_width + column0) * g.out_channels + channel;
+            for_tiles(columns, kernels.rows, [&](std::int64_t first, std::int64_t tile) {
+                job.a = a + first * job.a_row;
+                job.c = c + first * g.out_channels;
+                run[tile - 1](job);
+                job.b_ahead = 0; // once is enough
+            });
+        }
+    };
+    if (w != nullptr) {
+        const std::int64_t part = equal_part(row_k, 256);
+        for (std::int64_t v = 0; v < row_k; v += part)
+            for (std::int64_t p = first_panel; p < last_panel; ++p) add(p, 0, 1, v, std::min(row_k, v + part));
+        return;
     }
+    const std::int64_t kernel_rows = std::clamp<std::int64_t>(
+        panel_bytes / std::max<std::int64_t>(1, row_k * 2 * kernels.lanes * static_cast<std::int64_t>(sizeof(T))), 1,
+        std::max<std::int64_t>(1, g.kernel_height));
+    for (std::int64_t p = first_panel; p < last_panel; ++p)
+        for (std::int64_t u = 0; u == 0 || u < g.kernel_height; u += kernel_rows)
+            add(p, u, std::min(kernel_rows, g.kernel_height - u), 0, row_k);
 }
 
 template <class T>
@@ -120,10 +147,10 @@ std::size_t packed_filter_bytes(const convolution_geometry& g) {
     return static_cast<std::size_t>(detail::forward_filter_elements<T>(g, tile_kernels<T>::most_lanes)) * sizeof(T);
 }
 
-/// Rearranges w into the panels the forward pass reads, for the active instruction set. `packed` is aligned to 64
-/// bytes.
+/// Rearranges w into the panels the forward pass reads, from panel `first_panel` of each group on, for the active instruction set.
+/// `packed` is aligned to 64 bytes.
 template <class T>
-void pack_filters(const convolution_geometry& g, const T* w, T* packed) {
+void pack_filters(const convolution_geometry& g, const T* w, T* packed, std::int64_t first_panel = 0) {
     if (detail::is_depthwise(g)) {
         std::copy_n(w, g.kernel_height * g.kernel_width * g.out_channels, packed);
         return;
@@ -131,19 +158,26 @@ void pack_filters(const convolution_geometry& g, const T* w, T* packed) {
     const auto& kernels = active_tile_kernels<T>();
     const panel_layout layout{g.group_out(), kernels.lanes};
     const std::int64_t k = g.kernel_height * g.kernel_width * g.group_in();
-    parallel_for(g.groups * layout.count(),
-                 detail::worth_threads(static_cast<double>(k) * static_cast<double>(g.out_channels)),
-                 [&](std::int64_t p) {
-                     const std::int64_t group = p / layout.count(), panel = p % layout.count();
-                     pack_panel(packed + group * layout.size(k) + layout.offset(panel, k), layout, panel,
-                                w + group * g.group_out(), g.out_channels, false, k);
+    // A few rows at a time go to all panels, so that w comes from memory as it lies and not in pieces of 128 bytes.
+    constexpr std::int64_t part = 8;
+    const std::int64_t parts = detail::divide_up(k, part);
+    parallel_for(g.groups * parts, detail::worth_threads(static_cast<double>(k) * static_cast<double>(g.out_channels)),
+                 [&](std::int64_t task) {
+                     const std::int64_t group = task / parts, first = task % parts * part;
+                     const std::int64_t rows = std::min(part, k - first);
+                     for (std::int64_t panel = first_panel; panel < layout.count(); ++panel)
+                         pack_panel(packed + group * layout.size(k) + layout.offset(panel, k) +
+                                        first * layout.width(panel),
+                                    layout, panel, w + first * g.out_channels + group * g.group_out(), g.out_channels,
+                                    false, rows);
                  });
 }
 
-/// y from filters packed by pack_filters. The workspace holds convolution_workspace_bytes.
+/// y from filters packed by pack_filters; `w` not null: from w where it lies, of which the last panel is packed if it is not whole
+/// (detail::filters_stay). The workspace holds convolution_workspace_bytes.
 template <class T>
 void convolution_forward_packed(const convolution_geometry& g, const T* x, const T* packed, T* y, void* workspace,
-                                const convolution_epilogue<T>& epilogue = {}) {
+                                const convolution_epilogue<T>& epilogue = {}, const T* w = nullptr) {
     if (g.batch <= 0 || g.out_height <= 0 || g.out_width <= 0 || g.out_channels <= 0) return;
     const double work = detail::multiply_adds(g);
     if (detail::is_depthwise(g))
@@ -156,15 +190,17 @@ void convolution_forward_packed(const convolution_geometry& g, const T* x, const
 
     const std::int64_t panels = g.groups * panel_layout{g.group_out(), kernels.lanes}.count();
     const std::int64_t blocks = g.batch * plan.blocks_down * plan.blocks_across;
-    // Few pixels: the panels are shared out as well, until there are about eight tasks for each thread.
-    const std::int64_t shares = std::clamp<std::int64_t>(detail::divide_up(8 * thread_count(), blocks), 1, panels);
+    // Few pixels: the panels are shared out as well, until there are about eight tasks for each thread; two where the rows of w had
+    // better be read in long pieces.
+    const std::int64_t wanted = (w != nullptr ? 2 : 8) * thread_count();
+    const std::int64_t shares = std::clamp<std::int64_t>(detail::divide_up(wanted, blocks), 1, panels);
     detail::for_tasks(blocks * shares, detail::worth_threads(work), [&](std::int64_t task, int thread) {
         const std::int64_t share = task % shares, block = task / shares;
         const std::int64_t across = block % plan.blocks_across;
         const std::int64_t down = block / plan.blocks_across % plan.blocks_down;
         const std::int64_t image = block / plan.blocks_across / plan.blocks_down;
-        detail::forward_block(g, plan, kernels, x, packed, y, epilogue, scratch + thread * window, image, down, across,
-                              panels * share / shares, panels * (share + 1) / shares);
+        detail::forward_block(g, plan, kernels, x, packed, w, y, epilogue, scratch + thread * window, image, down,
+                              across, panels * share / shares, panels * (share + 1) / shares);
     });
 }
 
@@ -176,8 +212,15 @@ void convolution_forward(const convolution_geometry& g, const T* x, const T* w, 
     detail::workspace_cutter cut(workspace);
     detail::take_forward_scratch<T>(cut, g, thread_count());
     T* packed = cut.take<T>(detail::forward_filter_elements<T>(g, tile_kernels<T>::most_lanes));
-    pack_filters(g, w, packed);
-    convolution_forward_packed(g, x, packed, y, workspace, epilogue);
+    if (!detail::is_depthwise(g) && detail::filters_stay(g)) {
+        const panel_layout layout{g.out_channels, active_tile_kernels<T>().lanes};
+        const std::int64_t last = layout.count() - 1;
+        if (layout.columns(last) < layout.width(last)) pack_filters(g, w, packed, last);
+        convolution_forward_packed(g, x, packed, y, workspace, epilogue, w);
+    } else {
+        pack_filters(g, w, packed);
+        convolution_forward_packed(g, x, packed, y, workspace, epilogue);
+    }
 }
 
 } // namespace tapegraph::cpu
