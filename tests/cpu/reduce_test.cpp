@@ -266,4 +266,52 @@ TEST_CASE_TEMPLATE("arg_reduce: the first of the best along any axis", T, float,
     cpu::arg_reduce<true>(2, empty, 0, none, at);
 }
 
+// Several values at once: one read in place, others produced, and one added up where it lies once it has been written.
+template <class T>
+struct several_state {
+    const T* x;
+    T* written;
+};
+template <class T>
+void produce_several(const void* state, std::int64_t begin, std::int64_t count, T* out) {
+    const auto& s = *static_cast<const several_state<T>*>(state);
+    for (std::int64_t i = 0; i < count; ++i) {
+        out[cpu::reduce_detail::tile_elements + i] = s.x[begin + i] * s.x[begin + i];
+        s.written[begin + i] = T(2) - s.x[begin + i];
+    }
+}
+
+TEST_CASE_TEMPLATE("reduce_several: the bits of single reductions", T, float, double) {
+    for (const shape& extents :
+         {shape{}, shape{1}, shape{0, 3}, shape{7}, shape{5, 3}, shape{301, 150}, shape{4099}, shape{3, 7, 70},
+          shape{2, 2117}, shape{1000, 5}, shape{9, 1, 13, 33}, shape{67, 2, 1029}})
+        for (std::uint32_t axes = 0; axes < 1u << extents.size(); ++axes) {
+            CAPTURE(extents);
+            CAPTURE(axes);
+            const auto x = numbers<T>(size_of_shape(extents), 0.25, 2);
+            std::vector<T> squares, others, written(x.size() + 1);
+            for (const T v : x) {
+                squares.push_back(v * v);
+                others.push_back(T(2) - v);
+            }
+            const int rank = static_cast<int>(extents.size());
+            const auto outputs = static_cast<std::size_t>(kept_size(extents, axes));
+            std::vector<T> out[3];
+            T* to[3];
+            for (int k = 0; k < 3; ++k) {
+                out[k].resize(outputs + 1); // never null
+                to[k] = out[k].data();
+            }
+            std::vector<double> scratch(
+                3 * cpu::reduce_workspace_bytes<T>(rank, extents.data(), axes) / sizeof(double) + 1);
+            const several_state<T> state{x.data(), written.data()};
+            const cpu::reduce_sources<T> source{3, {x.data(), nullptr, written.data()}, produce_several<T>, &state};
+            cpu::reduce_several<reduction::sum>(rank, extents.data(), axes, source, to, scratch.data());
+            for (auto& o : out) o.resize(outputs);
+            CHECK(same_bits(out[0], reduced<reduction::sum>(extents, axes, x)));
+            CHECK(same_bits(out[1], reduced<reduction::sum>(extents, axes, squares)));
+            CHECK(same_bits(out[2], reduced<reduction::sum>(extents, axes, others)));
+        }
+}
+
 } // namespace reduce_test

@@ -3,6 +3,8 @@
 #include <tapegraph/core/component.hpp>
 #include <tapegraph/cpu/region.hpp>
 
+#include <algorithm>
+
 /// The driver of fused regions: how operands of any broadcast pattern become contiguous runs.
 
 namespace tapegraph::cpu {
@@ -77,6 +79,25 @@ public:
             std::byte* free = scratch;
             for (int s = 0; s < inputs_; ++s) t.in[s] = locate(slots_[s], begin + done, t.count, free);
             evaluate_(t);
+        }
+    }
+
+    /// After how many elements what broadcasts repeats, 1 if nothing does; 0: that differs from place to place.
+    std::int64_t period() const {
+        std::int64_t longest = 1;
+        for (int s = 0; s < inputs_; ++s) {
+            if (slots_[s].how == detail::slot_plan::access::staged) return 0;
+            if (slots_[s].how == detail::slot_plan::access::periodic) longest = std::max(longest, slots_[s].period);
+        }
+        return longest; // trailing axes: shorter periods divide longer ones
+    }
+    /// Where the operands of elements from `begin` on lie, at most detail::tile_elements of them, and how far on those are that stand
+    /// `stride` elements behind, a multiple of period(), which is not 0.
+    void locate(std::int64_t begin, std::int64_t stride, const void** in, std::int64_t* strides) const {
+        for (int s = 0; s < inputs_; ++s) {
+            std::byte* none = nullptr;
+            in[s] = locate(slots_[s], begin, 0, none);
+            strides[s] = slots_[s].how == detail::slot_plan::access::direct ? stride : 0;
         }
     }
 

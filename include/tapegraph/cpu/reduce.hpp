@@ -2,11 +2,10 @@
 
 #include <tapegraph/core/component.hpp>
 #include <tapegraph/cpu/reduce_columns.hpp>
+#include <tapegraph/cpu/reduce_plan.hpp>
 
 /// Reductions over any axes of a row-major domain whose values are in memory or produced tile by tile.
 ///
-/// Neighbouring axes of one fate are merged, so that a domain alternates between kept and reduced groups. When the last
-/// group is reduced, tiles of rows are folded across vector lanes; when it is kept, tiles are folded down their columns.
 /// A tile is folded in T, results of tiles in double (64-bit integers), partial results of tasks in their order. Tiles, tasks and lanes
 /// follow from the shape alone, so the bits depend neither on threads nor on the instruction set nor on the producer.
 
@@ -17,11 +16,9 @@ namespace reduce_detail {
 // Folds a sequence pairwise: the error grows with the logarithm of its length.
 template <class A>
 struct pairwise {
-    reduction kind;
+    reduction kind = reduction::sum;
     std::uint64_t count = 0;
     A level[64];
-
-    explicit pairwise(reduction k) : kind(k) {}
 
     void add(A value) {
         int l = 0;
@@ -37,184 +34,104 @@ struct pairwise {
     }
 };
 
-struct groups {
-    int count = 0;
-    std::int64_t extent[8], stride[8], size = 1;
-    void add(std::int64_t e, std::int64_t s) {
-        extent[count] = e;
-        stride[count++] = s;
-        size *= e;
-    }
-    std::int64_t offset(std::int64_t index) const {
-        std::int64_t sum = 0;
-        for (int i = count - 1; i > 0; --i) {
-            sum += index % extent[i] * stride[i];
-            index /= extent[i];
-        }
-        return count > 0 ? sum + index * stride[0] : 0;
-    }
-};
-
-// [kept and reduced groups..., inner] or [kept and reduced groups..., inner, columns].
-struct plan {
-    groups kept, reduced; // without `inner` and `columns`
-    std::int64_t total = 1, inner = 1, columns = 1;
-    enum { copy, short_rows, long_rows, blocks, by_columns } way = copy;
-    // By columns: `pack` rows of a narrow domain count as one, wide ones are cut into `chunks` of `width`.
-    std::int64_t pack = 1, chunks = 1, width = 1;
-    std::int64_t tile_rows = 1;        ///< rows (not packs) of a tile
-    std::int64_t tiles = 1, parts = 1; ///< of one unit (kept index and chunk), and the tasks they are cut into
-
-    std::int64_t tasks = 1, in_task = 1; ///< in_task: rows, or parts of units
-
-    std::int64_t units() const { return kept.size * chunks; }
-    std::size_t workspace_bytes() const {
-        return parts == 1 ? 0 : static_cast<std::size_t>(units() * parts * width) * sizeof(double);
-    }
-};
-
-inline plan make_plan(int rank, const std::int64_t* extents, std::uint32_t axes) {
-    plan p;
-    std::int64_t extent[8];
-    bool reduced[8];
-    int n = 0;
-    for (int i = 0; i < rank; ++i) {
-        p.total *= extents[i];
-        const bool fate = (axes >> i & 1) != 0;
-        if (extents[i] == 1) continue;
-        if (n > 0 && reduced[n - 1] == fate) {
-            extent[n - 1] *= extents[i];
-        } else {
-            reduced[n] = fate;
-            extent[n++] = extents[i];
-        }
-    }
-    if (p.total == 0) return p;
-    if (n == 0 || (n == 1 && !reduced[0])) {
-        p.tasks = divide_up(p.total, task_elements);
-        return p;
-    }
-    std::int64_t stride[9];
-    stride[n] = 1;
-    for (int i = n; i-- > 0;) stride[i] = stride[i + 1] * extent[i];
-    const bool by_rows = reduced[n - 1];
-    const int outer = by_rows ? n - 1 : n - 2;
-    p.inner = extent[outer];
-    if (!by_rows) p.columns = extent[n - 1];
-    for (int i = 0; i < outer; ++i) (reduced[i] ? p.reduced : p.kept).add(extent[i], stride[i + 1]);
-
-    if (by_rows) {
-        p.way = p.reduced.size == 1 && p.inner <= tile_elements / 2 ? plan::short_rows : plan::long_rows;
-        if (p.way == plan::short_rows) {
-            p.in_task = tile_elements / p.inner * 16;
-            p.tasks = divide_up(p.kept.size, p.in_task);
-            return p;
-        }
-        p.tiles = p.reduced.size * divide_up(p.inner, tile_elements);
-    } else if (p.reduced.size == 1 && p.inner <= longest_block && p.inner * p.columns <= tile_elements) {
-        p.way = plan::blocks;
-        p.in_task = tile_elements / (p.inner * p.columns) * 16;
-        p.tasks = divide_up(p.kept.size, p.in_task);
-        return p;
-    } else {
-        p.way = plan::by_columns;
-        if (p.columns < 64) p.pack = p.inner < 256 / p.columns ? p.inner : 256 / p.columns;
-        p.chunks = divide_up(p.columns, widest_columns);
-        p.width = divide_up(p.columns, p.chunks);
-        p.chunks = divide_up(p.columns, p.width);
-        p.tile_rows = tile_elements / (p.width * p.pack) * p.pack;
-        p.tiles = p.reduced.size * divide_up(p.inner, p.tile_rows);
-    }
-    if (p.units() < most_parts) {
-        const std::int64_t wanted = divide_up(most_parts, p.units());
-        const std::int64_t worth = divide_up(p.tiles * tile_elements, task_elements / 2);
-        p.parts = wanted < worth ? wanted : worth;
-        if (p.parts > p.tiles) p.parts = p.tiles;
-    }
-    if (p.parts == 1) p.in_task = std::max<std::int64_t>(1, task_elements / (p.reduced.size * p.inner * p.width));
-    p.tasks = divide_up(p.units() * p.parts, p.in_task);
-    return p;
-}
-
 template <class T>
 struct driver {
     using sum_type = accumulator<T>;
     static_assert(sizeof(sum_type) == sizeof(double));
     const plan& p;
     const leaves<T>& leaf;
-    const reduce_source<T>& source;
-    T* out;
-    sum_type* workspace;
+    const reduce_sources<T>& source;
+    T* const* out;       // of each value
+    sum_type* workspace; // of one value behind the other
+    bool in_memory;      // nothing is produced
 
-    const T* values(std::int64_t begin, std::int64_t count, T* buffer) const {
-        if (source.direct != nullptr) return source.direct + begin;
-        source.produce(source.state, begin, count, buffer);
-        return buffer;
+    // A tile of each value.
+    struct value_tiles {
+        alignas(64) T buffer[most_reduced * tile_elements];
+        const T* of(int k) const { return buffer + k * tile_elements; }
+        T* of(int k) { return buffer + k * tile_elements; }
+    };
+    void produce(std::int64_t begin, std::int64_t count, T* to) const {
+        if (source.produce != nullptr) source.produce(source.state, begin, count, to);
+    }
+    const T* values(int k, std::int64_t begin, const value_tiles& produced) const {
+        return source.direct[k] != nullptr ? source.direct[k] + begin : produced.of(k);
     }
 
     void copy_task(std::int64_t task) const {
+        value_tiles tile;
         const std::int64_t end = std::min(p.total, (task + 1) * task_elements);
         for (std::int64_t i = task * task_elements; i < end; i += tile_elements) {
             const std::int64_t count = std::min(tile_elements, end - i);
-            if (source.direct == nullptr)
-                source.produce(source.state, i, count, out + i);
-            else
-                __builtin_memcpy(out + i, source.direct + i, static_cast<std::size_t>(count) * sizeof(T));
+            produce(i, count, tile.buffer);
+            for (int k = 0; k < source.count; ++k)
+                __builtin_memcpy(out[k] + i, values(k, i, tile), static_cast<std::size_t>(count) * sizeof(T));
         }
     }
 
     // Rows that lie behind one another, several to a tile.
     void short_rows_task(std::int64_t task) const {
-        alignas(64) T buffer[tile_elements];
+        value_tiles tile;
         sum_type folded[tile_elements / 2];
         const std::int64_t in_tile = tile_elements / p.inner, end = std::min(p.kept.size, (task + 1) * p.in_task);
         for (std::int64_t r = task * p.in_task; r < end; r += in_tile) {
             const std::int64_t count = std::min(in_tile, end - r);
-            leaf.rows(values(r * p.inner, count * p.inner, buffer), count, p.inner, folded);
-            for (std::int64_t i = 0; i < count; ++i) out[r + i] = static_cast<T>(folded[i]);
+            produce(r * p.inner, count * p.inner, tile.buffer);
+            for (int k = 0; k < source.count; ++k) {
+                leaf.rows(values(k, r * p.inner, tile), count, p.inner, folded);
+                for (std::int64_t i = 0; i < count; ++i) out[k][r + i] = static_cast<T>(folded[i]);
+            }
         }
     }
 
     // Blocks [inner, columns] that lie behind one another, several to a tile; folded in T altogether.
     void blocks_task(std::int64_t task) const {
-        alignas(64) T buffer[tile_elements];
+        value_tiles tile;
         const std::int64_t size = p.inner * p.columns, in_tile = tile_elements / size;
         const std::int64_t end = std::min(p.kept.size, (task + 1) * p.in_task);
         for (std::int64_t u = task * p.in_task; u < end; u += in_tile) {
             const std::int64_t count = std::min(in_tile, end - u);
-            leaf.blocks(values(u * size, count * size, buffer), count, p.inner, p.columns, out + u * p.columns);
+            produce(u * size, count * size, tile.buffer);
+            for (int k = 0; k < source.count; ++k)
+                leaf.blocks(values(k, u * size, tile), count, p.inner, p.columns, out[k] + u * p.columns);
         }
     }
 
-    // Tiles [first, last) of one output, in order: reduced outer index by reduced outer index, along the row.
-    sum_type row_part(std::int64_t output, std::int64_t first, std::int64_t last) const {
-        alignas(64) T buffer[tile_elements];
+    // Tiles [first, last) of one output of each value, in order: reduced outer index by reduced outer index, along the row.
+    void row_part(std::int64_t output, std::int64_t first, std::int64_t last, sum_type* sums) const {
+        value_tiles buffer;
         const std::int64_t in_row = divide_up(p.inner, tile_elements), base = p.kept.offset(output);
-        pairwise<sum_type> sum(leaf.kind);
+        pairwise<sum_type> sum[most_reduced];
+        for (int k = 0; k < source.count; ++k) sum[k].kind = leaf.kind;
         while (first < last) {
             const std::int64_t row = first / in_row, tile = first % in_row;
             const std::int64_t begin = base + p.reduced.offset(row) + tile * tile_elements;
             const std::int64_t left = p.inner - tile * tile_elements;
             sum_type folded[16];
             std::int64_t count = 1; // full tiles in memory go to the leaf several at once
-            if (source.direct != nullptr && left >= tile_elements)
+            if (in_memory && left >= tile_elements)
                 count = std::min({std::int64_t{16}, last - first, left / tile_elements});
             const std::int64_t length = std::min(tile_elements, left);
-            leaf.rows(values(begin, length, buffer), count, length, folded);
-            for (std::int64_t i = 0; i < count; ++i) sum.add(folded[i]);
+            produce(begin, length, buffer.buffer);
+            for (int k = 0; k < source.count; ++k) {
+                leaf.rows(values(k, begin, buffer), count, length, folded);
+                for (std::int64_t i = 0; i < count; ++i) sum[k].add(folded[i]);
+            }
             first += count;
         }
-        return sum.total();
+        for (int k = 0; k < source.count; ++k) sums[k] = sum[k].total();
     }
     void long_rows_task(std::int64_t task) const {
         const std::int64_t all = p.kept.size * p.parts, end = std::min(all, (task + 1) * p.in_task);
         for (std::int64_t i = task * p.in_task; i < end; ++i) {
             const std::int64_t part = i % p.parts;
-            const sum_type sum = row_part(i / p.parts, p.tiles * part / p.parts, p.tiles * (part + 1) / p.parts);
-            if (p.parts == 1)
-                out[i] = static_cast<T>(sum);
-            else
-                workspace[i] = sum;
+            sum_type sums[most_reduced];
+            row_part(i / p.parts, p.tiles * part / p.parts, p.tiles * (part + 1) / p.parts, sums);
+            for (int k = 0; k < source.count; ++k)
+                if (p.parts == 1)
+                    out[k][i] = static_cast<T>(sums[k]);
+                else
+                    parts_of(k)[i] = sums[k];
         }
     }
 
@@ -225,74 +142,95 @@ struct driver {
         for (std::int64_t i = 0; i < count; ++i) to[i] = value;
     }
 
-    // Folds tiles [first, last) of one unit into total[0, width of the chunk); returns that width. Groups of tiles are folded
-    // in T, row by row, so that it makes no difference how many tiles the leaf is given at once.
-    std::int64_t column_part(std::int64_t unit, std::int64_t first, std::int64_t last, sum_type* total) const {
-        alignas(64) T buffer[tile_elements];
-        alignas(64) T partial[widest_columns + 64];
+    // Folds tiles [first, last) of one unit into total[0, width of the chunk) of each value; returns that width. Groups of tiles are
+    // folded in T, row by row, so that it makes no difference how many tiles the leaf is given at once.
+    std::int64_t column_part(std::int64_t unit, std::int64_t first, std::int64_t last,
+                             sum_type (*total)[widest_columns]) const {
+        value_tiles buffer;
+        alignas(64) T partial[most_reduced][widest_partial];
         const std::int64_t chunk = unit % p.chunks, from = chunk * p.width;
         const std::int64_t width = std::min(p.width, p.columns - from), packed = width * p.pack;
         const std::int64_t base = p.kept.offset(unit / p.chunks) + from, in_inner = divide_up(p.inner, p.tile_rows);
         const std::int64_t in_group = std::max<std::int64_t>(1, rows_in_t * p.pack / p.tile_rows);
-        const std::int64_t at_once =
-            source.direct == nullptr ? 1 : std::max<std::int64_t>(1, rows_at_once * p.pack / p.tile_rows);
-        fill(total, packed, identity_of<sum_type>(leaf.kind));
-        fill(partial, packed + lanes_of<T>, identity_of<T>(leaf.kind));
+        const bool adds = source.add_columns != nullptr && source.period > 0 && p.columns % source.period == 0 &&
+                          packed >= lanes_of<T>;
+        const std::int64_t at_once = adds        ? in_group
+                                     : in_memory ? std::max<std::int64_t>(1, rows_at_once * p.pack / p.tile_rows)
+                                                 : std::int64_t{1};
+        for (int k = 0; k < source.count; ++k) {
+            fill(total[k], packed, identity_of<sum_type>(leaf.kind));
+            fill(partial[k], packed + lanes_of<T>, identity_of<T>(leaf.kind));
+        }
         for (std::int64_t group = 0; first < last;) {
             const std::int64_t place = first % in_inner,
                                tiles = std::min({at_once, last - first, in_inner - place, in_group - group});
             const std::int64_t row = place * p.tile_rows, rows = std::min(tiles * p.tile_rows, p.inner - row);
             const std::int64_t begin = base + p.reduced.offset(first / in_inner) + row * p.columns;
-            if (p.chunks > 1) {
-                if (source.direct == nullptr)
-                    for (std::int64_t r = 0; r < rows; ++r)
-                        source.produce(source.state, begin + r * p.columns, width, buffer + r * width);
-                const bool direct = source.direct != nullptr;
-                leaf.columns(direct ? source.direct + begin : buffer, direct ? p.columns : width, rows, width, partial);
+            const std::int64_t rest =
+                rows % p.pack; // rows of which no whole pack is left: another width, places differ
+            if (adds) {
+                source.add_columns(source.state, begin, rows / p.pack, packed, p.chunks > 1 ? p.columns : packed,
+                                   partial[0]);
+                if (rest > 0) produce(begin + (rows - rest) * width, rest * width, buffer.buffer);
+            } else if (p.chunks == 1) {
+                produce(begin, rows * width, buffer.buffer);
             } else {
-                const T* x = values(begin, rows * width, buffer);
-                leaf.columns(x, packed, rows / p.pack, packed, partial);
-                if (const std::int64_t rest = rows % p.pack; rest > 0) { // another width: places differ
-                    leaf.join_columns(partial, packed, total);
-                    leaf.columns(x + (rows - rest) * width, packed, 1, rest * width, partial);
-                    leaf.join_columns(partial, rest * width, total);
-                }
+                for (std::int64_t r = 0; r < rows && !in_memory; ++r)
+                    produce(begin + r * p.columns, width, buffer.buffer + r * width);
             }
             first += tiles;
             group = group + tiles < in_group ? group + tiles : 0;
-            if (group == 0 || first == last) leaf.join_columns(partial, packed, total);
+            for (int k = 0; k < source.count; ++k) {
+                const bool direct = source.direct[k] != nullptr;
+                if (!adds)
+                    leaf.columns(values(k, begin, buffer), direct || p.chunks == 1 ? p.columns * p.pack : width,
+                                 rows / p.pack, packed, partial[k]);
+                if (rest > 0) {
+                    const std::int64_t done = (rows - rest) * width;
+                    leaf.join_columns(partial[k], packed, total[k]);
+                    leaf.columns(adds && !direct ? buffer.of(k) : values(k, begin, buffer) + done, packed, 1,
+                                 rest * width, partial[k]);
+                    leaf.join_columns(partial[k], rest * width, total[k]);
+                }
+                if (group == 0 || first == last) leaf.join_columns(partial[k], packed, total[k]);
+            }
         }
-        for (std::int64_t i = width; i < packed; ++i)
-            total[i % width] = combined(leaf.kind, total[i % width], total[i]);
+        for (int k = 0; k < source.count; ++k)
+            for (std::int64_t i = width; i < packed; ++i)
+                total[k][i % width] = combined(leaf.kind, total[k][i % width], total[k][i]);
         return width;
     }
-    void store(std::int64_t unit, const sum_type* total, std::int64_t width) const {
-        T* into = out + unit / p.chunks * p.columns + unit % p.chunks * p.width;
+    void store(int k, std::int64_t unit, const sum_type* total, std::int64_t width) const {
+        T* into = out[k] + unit / p.chunks * p.columns + unit % p.chunks * p.width;
 #pragma omp simd
         for (std::int64_t i = 0; i < width; ++i) into[i] = static_cast<T>(total[i]);
     }
     void columns_task(std::int64_t task) const {
-        sum_type total[widest_columns];
+        sum_type total[most_reduced][widest_columns];
         const std::int64_t all = p.units() * p.parts, end = std::min(all, (task + 1) * p.in_task);
         for (std::int64_t i = task * p.in_task; i < end; ++i) {
             const std::int64_t unit = i / p.parts, part = i % p.parts;
             const std::int64_t width =
                 column_part(unit, p.tiles * part / p.parts, p.tiles * (part + 1) / p.parts, total);
-            if (p.parts == 1)
-                store(unit, total, width);
-            else
-                __builtin_memcpy(workspace + i * p.width, total, static_cast<std::size_t>(width) * sizeof(sum_type));
+            for (int k = 0; k < source.count; ++k)
+                if (p.parts == 1)
+                    store(k, unit, total[k], width);
+                else
+                    __builtin_memcpy(parts_of(k) + i * p.width, total[k],
+                                     static_cast<std::size_t>(width) * sizeof(sum_type));
         }
     }
+    sum_type* parts_of(int k) const { return workspace + k * (p.units() * p.parts * p.width); }
     void join_parts() const {
-        for (std::int64_t unit = 0; unit < p.units(); ++unit) {
-            const std::int64_t width = std::min(p.width, p.columns - unit % p.chunks * p.width);
-            sum_type* total = workspace + unit * p.parts * p.width;
-            for (std::int64_t part = 1; part < p.parts; ++part)
-                for (std::int64_t i = 0; i < width; ++i)
-                    total[i] = combined(leaf.kind, total[i], total[part * p.width + i]);
-            store(unit, total, width);
-        }
+        for (int k = 0; k < source.count; ++k)
+            for (std::int64_t unit = 0; unit < p.units(); ++unit) {
+                const std::int64_t width = std::min(p.width, p.columns - unit % p.chunks * p.width);
+                sum_type* total = parts_of(k) + unit * p.parts * p.width;
+                for (std::int64_t part = 1; part < p.parts; ++part)
+                    for (std::int64_t i = 0; i < width; ++i)
+                        total[i] = combined(leaf.kind, total[i], total[part * p.width + i]);
+                store(k, unit, total, width);
+            }
     }
 
     void run() const {
@@ -311,6 +249,25 @@ struct driver {
 
 } // namespace reduce_detail
 
+/// Several values of a domain at once: out[k][kept axes] as `reduce_axes` gives it for the k-th, bit for bit. `workspace` has what that needs
+/// for each of them, one behind the other.
+template <reduction R, class T>
+void reduce_several(int rank, const std::int64_t* extents, std::uint32_t axes, const reduce_sources<T>& source,
+                    T* const* out, void* workspace) {
+    const reduce_detail::plan p = reduce_detail::make_plan(rank, extents, axes);
+    if (p.total == 0) {
+        const std::int64_t outputs = tapegraph::detail::results_of_nothing(R, rank, extents, axes);
+        for (int k = 0; k < source.count; ++k)
+            for (std::int64_t i = 0; i < outputs; ++i) out[k][i] = reduce_detail::identity<R, T>;
+        return;
+    }
+    const reduce_detail::leaves<T> leaf{R, reduce_detail::run_rows<R, T>, reduce_detail::run_columns<R, T>,
+                                        reduce_detail::run_join_columns<R, T>, reduce_detail::run_blocks<R, T>};
+    reduce_detail::driver<T>{
+        p, leaf, source, out, static_cast<reduce_detail::accumulator<T>*>(workspace), source.produce == nullptr}
+        .run();
+}
+
 /// Bytes of scratch memory, aligned for double, that `reduce_axes` needs for this shape.
 template <class T>
 std::size_t reduce_workspace_bytes(int rank, const std::int64_t* extents, std::uint32_t axes) {
@@ -323,15 +280,7 @@ std::size_t reduce_workspace_bytes(int rank, const std::int64_t* extents, std::u
 template <reduction R, class T>
 void reduce_axes(int rank, const std::int64_t* extents, std::uint32_t axes, const reduce_source<T>& source, T* out,
                  void* workspace) {
-    const reduce_detail::plan p = reduce_detail::make_plan(rank, extents, axes);
-    if (p.total == 0) {
-        const std::int64_t outputs = tapegraph::detail::results_of_nothing(R, rank, extents, axes);
-        for (std::int64_t i = 0; i < outputs; ++i) out[i] = reduce_detail::identity<R, T>;
-        return;
-    }
-    const reduce_detail::leaves<T> leaf{R, reduce_detail::run_rows<R, T>, reduce_detail::run_columns<R, T>,
-                                        reduce_detail::run_join_columns<R, T>, reduce_detail::run_blocks<R, T>};
-    reduce_detail::driver<T>{p, leaf, source, out, static_cast<reduce_detail::accumulator<T>*>(workspace)}.run();
+    reduce_several<R, T>(rank, extents, axes, {1, {source.direct}, source.produce, source.state}, &out, workspace);
 }
 
 #define TG_COMPILED_REDUCTION(R, T)                                                                                    \
@@ -356,6 +305,12 @@ TG_COMPILED_REDUCTION(minimum, std::int64_t)
 TG_COMPILED_REDUCTION(maximum, std::uint8_t)
 TG_COMPILED_REDUCTION(minimum, std::uint8_t)
 #undef TG_COMPILED_REDUCTION
+#define TG_COMPILED_SUMS(T)                                                                                            \
+    TG_COMPILED(reduction, void reduce_several<reduction::sum, T>(int, const std::int64_t*, std::uint32_t,             \
+                                                                  const reduce_sources<T>&, T* const*, void*))
+TG_COMPILED_SUMS(float)
+TG_COMPILED_SUMS(double)
+#undef TG_COMPILED_SUMS
 TG_COMPILED(reduction, std::size_t reduce_workspace_bytes<float>(int, const std::int64_t*, std::uint32_t))
 TG_COMPILED(reduction, std::size_t reduce_workspace_bytes<double>(int, const std::int64_t*, std::uint32_t))
 TG_COMPILED(reduction, std::size_t reduce_workspace_bytes<std::uint32_t>(int, const std::int64_t*, std::uint32_t))

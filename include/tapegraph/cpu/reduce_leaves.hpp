@@ -27,15 +27,38 @@ struct reduce_source {
     const void* state = nullptr;
 };
 
+/// How many values of a domain are reduced in one pass at most.
+inline constexpr int most_reduced = 4;
+
+namespace reduce_detail {
+inline constexpr std::int64_t tile_elements = 2048; // 8 or 16 KiB: stays in L1 beside the accumulators
+}
+
+/// The same for several values of a domain that are reduced over the same axes. Those that are not `direct` one call of `produce` writes,
+/// the k-th from out + k * reduce_detail::tile_elements on; it may write what is direct, which is read behind it.
+template <class T>
+struct reduce_sources {
+    int count = 1;
+    const T* direct[most_reduced] = {};
+    void (*produce)(const void* state, std::int64_t begin, std::int64_t count, T* out) = nullptr;
+    const void* state = nullptr;
+    /// If not null, what sums down columns in place of `produce` where the number of columns is a multiple of `period`: adds `rows` rows of
+    /// `columns` elements, the first of them at `begin`, the next `stride` elements behind, to partial + k * widest_partial as
+    /// reduce_detail::columns_body does.
+    void (*add_columns)(const void* state, std::int64_t begin, std::int64_t rows, std::int64_t columns,
+                        std::int64_t stride, T* partial) = nullptr;
+    std::int64_t period = 0;
+};
+
 using tapegraph::reduction;
 
 namespace reduce_detail {
 
-inline constexpr std::int64_t tile_elements = 2048;  // 8 or 16 KiB: stays in L1 beside the accumulators
 inline constexpr std::int64_t task_elements = 32768; // below two of these a fork costs more than it saves
 inline constexpr std::int64_t parallel_elements = 32768;
 inline constexpr std::int64_t most_parts = 32;
 inline constexpr std::int64_t widest_columns = 1024;
+inline constexpr std::int64_t widest_partial = widest_columns + 64;
 inline constexpr std::int64_t rows_in_t = 64;    // folded in T before they join a double
 inline constexpr std::int64_t rows_at_once = 16; // of memory, for one access to what is folded
 inline constexpr std::int64_t longest_block = 256;

@@ -84,11 +84,16 @@ public:
     }
 
 private:
-    // An elementwise kernel may write over an operand that nothing reads afterwards.
+    // An elementwise kernel may write over an operand that nothing reads afterwards, and one with sums, whose results are first, too.
     int reusable(const program_view& view, const lifetimes& live, const numbered<buffer_view>& values, int s,
                  int id) const {
         const step_entry& step = view.steps[s];
-        if (view.kernels[step.kernel].kind != static_cast<int>(kernel_kind::region) || step.outputs != 1) return -1;
+        const kernel_entry& kernel = view.kernels[step.kernel];
+        const bool fused =
+            kernel.kind == static_cast<int>(kernel_kind::region) || kernel.kind == static_cast<int>(kernel_kind::sums);
+        const int written = step.inputs + reductions_of(kernel, view.kernel_words.begin());
+        if (!fused || step.inputs + step.outputs != written + 1 || view.values[step.first_value + written] != id)
+            return -1;
         for (int k = 0; k < step.inputs; ++k) {
             const int operand = view.values[step.first_value + k], owner = view.alias[operand];
             if (request_of_[owner] >= 0 && live.death[owner] == s && same_extents(view, operand, id) &&

@@ -26,8 +26,7 @@ inline cost cost_of(const program& p, int s) {
         if (op.flops != nullptr) c.flops = op.flops(call);
         if (op.bytes != nullptr) c.bytes = op.bytes(call);
     } else {
-        double each = view.region_of(kernel).instructions();
-        if (kernel.kind == static_cast<int>(kernel_kind::reduction)) each += 1;
+        const double each = view.region_of(kernel).instructions() + reductions_of(kernel, view.kernel_words.begin());
         c.flops = each * static_cast<double>(call.domain.elements());
     }
     return c;

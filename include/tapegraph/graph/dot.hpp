@@ -25,7 +25,9 @@ inline std::string to_dot(const ir::program_view& view) {
                 if (view.values[step.first_value + k] == node) return true;
             return false;
         };
-        pending.assign(1, step.node);
+        pending.clear();
+        for (int k = step.inputs; k < step.inputs + step.outputs; ++k)
+            pending.push_back(view.values[step.first_value + k]);
         while (!pending.empty()) {
             const int node = pending.back();
             pending.pop_back();

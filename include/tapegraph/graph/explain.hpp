@@ -107,17 +107,18 @@ inline void explain_buffers(const program& p, report& r) {
     const program_view& view = p.view();
     const int steps = view.steps.size();
     r.line().line("buffers of the arena");
-    for (int s = 0; s < steps; ++s) {
-        const int node = view.steps[s].node;
-        const program::arena_slot slot = p.arena_slot_of(node);
-        if (slot.offset < 0) continue;
-        const double bytes = static_cast<double>(p.value_of(node).bytes());
-        const int from = overwritten(p, s);
-        r.line("  " + report::left(node_name(view, node), 8) + report::right(report::number(bytes), 14) + " bytes at " +
-               report::right(report::number(static_cast<double>(slot.offset)), 14) + ", calls " + std::to_string(s) +
-               (slot.death >= steps ? " to the end" : " to " + std::to_string(slot.death)) +
-               (from < 0 ? "" : ", written over " + node_name(view, from)));
-    }
+    for (int s = 0; s < steps; ++s)
+        for (int k = 0; k < view.steps[s].outputs; ++k) {
+            const int node = view.values[view.steps[s].first_value + view.steps[s].inputs + k];
+            const program::arena_slot slot = p.arena_slot_of(node);
+            if (slot.offset < 0) continue;
+            const double bytes = static_cast<double>(p.value_of(node).bytes());
+            const int from = node == last_result(p, s) ? overwritten(p, s) : -1;
+            r.line("  " + report::left(node_name(view, node), 8) + report::right(report::number(bytes), 14) +
+                   " bytes at " + report::right(report::number(static_cast<double>(slot.offset)), 14) + ", calls " +
+                   std::to_string(s) + (slot.death >= steps ? " to the end" : " to " + std::to_string(slot.death)) +
+                   (from < 0 ? "" : ", written over " + node_name(view, from)));
+        }
     const std::vector<double> live = live_bytes(p);
     r.line("  peak of live bytes " + report::number(*std::max_element(live.begin(), live.end())) + ", arena " +
            report::number(static_cast<double>(p.arena_bytes())) + " bytes");
@@ -202,7 +203,7 @@ inline void explain_fused(const program_view& view, const explain_options& optio
         int inside = 1;
         if (view.kernels[k].kind != static_cast<int>(kernel_kind::operation))
             inside = view.region_of(view.kernels[k]).instructions() +
-                     (view.kernels[k].kind == static_cast<int>(kernel_kind::reduction) ? 1 : 0);
+                     reductions_of(view.kernels[k], view.kernel_words.begin());
         int uses = 0;
         for (const step_entry& step : view.steps) uses += step.kernel == k ? 1 : 0;
         operations += inside * uses;

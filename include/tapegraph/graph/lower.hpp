@@ -3,6 +3,7 @@
 #include <tapegraph/graph/freeze.hpp>
 #include <tapegraph/ir/region_view.hpp>
 #include <tapegraph/ops/kernels.hpp>
+#include <tapegraph/runtime/several_reductions.hpp>
 
 #include <utility>
 
@@ -10,7 +11,8 @@
 
 namespace tapegraph::ir {
 
-static_assert(most_region_slots <= cpu::most_slots);
+static_assert(most_region_slots <= cpu::most_slots && most_region_results <= cpu::most_results &&
+              most_sums <= cpu::most_reduced);
 
 namespace detail {
 
@@ -25,6 +27,11 @@ struct kernels_of_region<region<Slots, Results, Instructions...>> {
     template <class Op, class T>
     static constexpr runtime::kernel_pair reduction() {
         return runtime::reduction_kernel_for<Op, decoded, T>();
+    }
+    template <int Reduced, class T>
+    static constexpr runtime::kernel_pair sums() {
+        using kernel = runtime::several_kernel<decoded, Reduced, T>;
+        return {{&kernel::run, &kernel::workspace}, {}};
     }
 };
 
@@ -41,6 +48,9 @@ constexpr runtime::kernel_pair kernel_at() {
         using kernels = kernels_of_region<typename decoded_region<Stage, k.first_word>::type>;
         if constexpr (k.kind == static_cast<int>(kernel_kind::region)) {
             return kernels::map();
+        } else if constexpr (k.kind == static_cast<int>(kernel_kind::sums)) {
+            return kernels::template sums<reductions_of(k, Stage::value.kernel_words.begin()),
+                                          element_t<static_cast<dtype>(k.type)>>();
         } else {
             using op = operation_type<Stage::value.ops[k.op]>;
             return kernels::template reduction<op, element_t<static_cast<dtype>(k.type)>>();

@@ -138,6 +138,8 @@ inline std::string kernel_name(const program_view& view, int k) {
     if (kernel.kind == static_cast<int>(kernel_kind::operation)) return std::string(view.ops[kernel.op]->name);
     const std::string region = "region" + std::to_string(k);
     if (kernel.kind == static_cast<int>(kernel_kind::region)) return region;
+    if (kernel.kind == static_cast<int>(kernel_kind::sums) && view.region_of(kernel).results() > 1)
+        return "sums of " + region;
     const bool plain = view.region_of(kernel).instructions() == 0;
     return std::string(view.ops[kernel.op]->name) + (plain ? std::string() : " of " + region);
 }

@@ -11,15 +11,19 @@
 
 namespace tapegraph::ir::detail {
 
-/// What a kernel computes: "matmul", "add, relu", "sum of multiply, exp".
+/// What a kernel computes: "matmul", "add, relu", "sum of multiply, exp", "sums of multiply, exp", "add, relu and sum".
 template <class View> // program_view; a template, so that programs that tell nobody do not compile it
 std::string kernel_operations(const View& view, int k) {
     const kernel_entry& kernel = view.kernels[k];
     if (kernel.kind == static_cast<int>(kernel_kind::operation)) return std::string(view.ops[kernel.op]->name);
     const region_view region = view.region_of(kernel);
     if (kernel.kind == static_cast<int>(kernel_kind::region)) return operation_names(region, view.ops);
-    return std::string(view.ops[kernel.op]->name) +
-           (region.instructions() > 0 ? " of " + operation_names(region, view.ops) : "");
+    const std::string name(view.ops[kernel.op]->name);
+    if (kernel.kind == static_cast<int>(kernel_kind::sums) && region.results() > 1)
+        return reductions_of(kernel, view.kernel_words.begin()) < region.results()
+                   ? operation_names(region, view.ops) + " and " + name
+                   : name + "s of " + operation_names(region, view.ops);
+    return name + (region.instructions() > 0 ? " of " + operation_names(region, view.ops) : "");
 }
 
 inline std::string by_method(std::string_view method) { return method.empty() ? "" : " by " + std::string(method); }

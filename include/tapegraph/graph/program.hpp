@@ -156,17 +156,23 @@ private:
 
     void check_step(int s) const {
         const step_entry& step = view_->steps[s];
+        const bool fused = view_->kernels[step.kernel].kind != static_cast<int>(kernel_kind::operation);
+        int culprit = -1, result = -1; // of several results of a fused kernel the one that the model computes first
+        std::int64_t at = -1;
         for (int k = step.inputs; k < step.inputs + step.outputs; ++k) {
-            const buffer_view& v = operands_[step.first_value + k];
-            const std::int64_t at = first_not_finite(v);
-            if (at < 0) continue;
-            const entry& e = view_->nodes[step.node];
-            detail::text_builder where = detail::line_text(view_->lines[e.line]), scope;
-            detail::scope_path(scope, view_->scopes, e.scope);
-            throw numeric_error(std::string(e.op->name) + ": element " + std::to_string(at) + " of a result of shape " +
-                                to_string(shape(v.rank, v.extents)) + " is not finite, in scope '" +
-                                std::string(scope.view()) + "' at " + std::string(where.view()));
+            const std::int64_t found = first_not_finite(operands_[step.first_value + k]);
+            const int node = fused ? view_->values[step.first_value + k] : step.node;
+            if (found < 0 || (culprit >= 0 && culprit <= node)) continue;
+            culprit = node, result = k, at = found;
         }
+        if (culprit < 0) return;
+        const buffer_view& v = operands_[step.first_value + result];
+        const entry& e = view_->nodes[culprit];
+        detail::text_builder where = detail::line_text(view_->lines[e.line]), scope;
+        detail::scope_path(scope, view_->scopes, e.scope);
+        throw numeric_error(std::string(e.op->name) + ": element " + std::to_string(at) + " of a result of shape " +
+                            to_string(shape(v.rank, v.extents)) + " is not finite, in scope '" +
+                            std::string(scope.view()) + "' at " + std::string(where.view()));
     }
 
     std::int64_t first_not_finite(const buffer_view& v) const {

@@ -112,44 +112,19 @@ struct update_merger {
         return any;
     }
 
-    /// The schedule with merged steps; kernels that nobody calls any more are left out, for each would be compiled.
     constexpr void rewrite() {
-        const schedule old = s;
-        list<int> kernel(old.kernels.size(), -1);
-        s.kernels.clear();
-        s.kernel_words.clear();
-        s.steps.clear();
-        s.values.clear();
-        index = schedule_index(s);
-        for (int at = 0; at < old.steps.size(); ++at) {
-            if (moved[at] != 0) continue;
-            step_entry step = old.steps[at];
-            const kernel_entry k = old.kernels[step.kernel];
-            list<int> words;
-            const int first_value = step.first_value;
-            step.first_value = s.values.size();
-            if (members[at] < 0) {
-                for (int v = 0; v < step.inputs + step.outputs; ++v)
-                    s.values.push_back(int{old.values[first_value + v]});
-                int& number = kernel[step.kernel];
-                if (number < 0) {
-                    for (int w = 0; w < k.words; ++w) words.push_back(int{old.kernel_words[k.first_word + w]});
-                    number =
-                        index.kernel_index(static_cast<kernel_kind>(k.kind), k.op, static_cast<dtype>(k.type), words);
-                }
-                step.kernel = number;
-            } else {
-                const list<int> nodes = results_of(at);
-                const region_code code = together(nodes);
-                for (const int node : code.slots) s.values.push_back(node);
-                for (const int node : nodes) s.values.push_back(node);
-                step.node = nodes[0];
-                step.inputs = code.slots.size();
-                step.outputs = nodes.size();
-                step.kernel = index.kernel_index(kernel_kind::region, -1, static_cast<dtype>(k.type), code.words);
-            }
-            s.steps.push_back(step);
-        }
+        rewrite_steps(s, index, moved, [&](int at, step_entry& step, const kernel_entry& k) {
+            if (members[at] < 0) return false;
+            const list<int> nodes = results_of(at);
+            const region_code code = together(nodes);
+            for (const int node : code.slots) s.values.push_back(node);
+            for (const int node : nodes) s.values.push_back(node);
+            step.node = nodes[0];
+            step.inputs = code.slots.size();
+            step.outputs = nodes.size();
+            step.kernel = index.kernel_index(kernel_kind::region, -1, static_cast<dtype>(k.type), code.words);
+            return true;
+        });
     }
 };
 

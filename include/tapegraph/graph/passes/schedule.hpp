@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/graph/passes/merge_sums.hpp>
 #include <tapegraph/graph/passes/merge_updates.hpp>
 #include <tapegraph/graph/passes/steps.hpp>
 #include <tapegraph/ops/elementwise/arithmetic.hpp>
@@ -182,7 +183,10 @@ constexpr schedule make_schedule(trace& t, bool fuse = true) {
         else
             run.emit(i);
     }
-    if (fuse) merge_updates(t, buffered, s);
+    if (fuse) {
+        merge_updates(t, buffered, s);
+        merge_sums(t, buffered, s);
+    }
     return s;
 }
 

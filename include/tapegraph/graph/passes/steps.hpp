@@ -7,13 +7,14 @@
 
 namespace tapegraph::ir {
 
-enum class kernel_kind : int { operation, region, reduction };
+/// `sums`: a region whose first results are summed over the same axes; the others are written (runtime/several_reductions.hpp).
+enum class kernel_kind : int { operation, region, reduction, sums };
 
 struct kernel_entry {
     int kind;              // kernel_kind
-    int op;                // index in schedule::ops (operation and reduction)
+    int op;                // index in schedule::ops (operation, reduction and sums)
     int type;              // dtype the kernel is instantiated for
-    int first_word, words; // a region's code; the node of an operation that has a kernel for each node
+    int first_word, words; // a region's code, behind which sums say how many; the node of an operation with a kernel for each
 };
 
 struct step_entry {
@@ -35,6 +36,12 @@ struct schedule {
     list<int> values;
     list<int> alias; // per node: the node whose buffer it views, or itself
 };
+
+/// How many results of a kernel are reduced.
+constexpr int reductions_of(const kernel_entry& k, const int* kernel_words) {
+    if (k.kind == static_cast<int>(kernel_kind::sums)) return kernel_words[k.first_word + k.words - 1];
+    return k.kind == static_cast<int>(kernel_kind::reduction) ? 1 : 0;
+}
 
 namespace detail {
 
@@ -86,6 +93,38 @@ private:
     schedule* s_;
     list<int> op_head_, op_next_, kernel_head_, kernel_next_;
 };
+
+/// Writes a schedule anew without the steps that have moved into others. `merged(at, step, k)` puts together what a step has become, its
+/// values behind schedule::values, and says false of a step that stays as it was. Kernels that nobody calls any more are left out, for each
+/// would be compiled.
+template <class Merged>
+constexpr void rewrite_steps(schedule& s, schedule_index& index, const list<int>& moved, const Merged& merged) {
+    const schedule old = s;
+    list<int> kernel(old.kernels.size(), -1);
+    s.kernels.clear();
+    s.kernel_words.clear();
+    s.steps.clear();
+    s.values.clear();
+    index = schedule_index(s);
+    for (int at = 0; at < old.steps.size(); ++at) {
+        if (moved[at] != 0) continue;
+        step_entry step = old.steps[at];
+        const kernel_entry k = old.kernels[step.kernel];
+        const int first_value = step.first_value;
+        step.first_value = s.values.size();
+        if (!merged(at, step, k)) {
+            for (int v = 0; v < step.inputs + step.outputs; ++v) s.values.push_back(int{old.values[first_value + v]});
+            int& number = kernel[step.kernel];
+            if (number < 0) {
+                list<int> words;
+                for (int w = 0; w < k.words; ++w) words.push_back(int{old.kernel_words[k.first_word + w]});
+                number = index.kernel_index(static_cast<kernel_kind>(k.kind), k.op, static_cast<dtype>(k.type), words);
+            }
+            step.kernel = number;
+        }
+        s.steps.push_back(step);
+    }
+}
 
 } // namespace detail
 

@@ -152,7 +152,8 @@ constexpr finding step_problem(const trace& t, const schedule& s, int at, list<i
     const step_entry step = s.steps[at];
     const int count = t.nodes.size();
     if (!within(step.kernel, 1, s.kernels.size())) return {"a step's kernel is unknown", at};
-    if (!within(step.first_value, step.inputs + step.outputs, s.values.size())) return {"values are outside the pool", at};
+    if (!within(step.first_value, step.inputs + step.outputs, s.values.size()))
+        return {"values are outside the pool", at};
     if (step.outputs < 1) return {"a step has no result", at};
     for (int k = 0; k < step.inputs + step.outputs; ++k)
         if (!within(s.values[step.first_value + k], 1, count)) return {"a value of a step is not a node", at};
@@ -171,6 +172,7 @@ constexpr finding step_problem(const trace& t, const schedule& s, int at, list<i
         for (int k = 0; k < step.inputs; ++k)
             if (region.slot_type(k) != t.nodes[s.values[step.first_value + k]].type)
                 return {"a region's slot has another element type", at};
+        if (region.results() != step.outputs) return {"a region has another number of results", at};
     }
     for (int k = step.inputs; k < step.inputs + step.outputs; ++k) {
         int& mark = ready[s.values[step.first_value + k]];
