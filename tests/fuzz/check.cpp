@@ -2,6 +2,7 @@
 #include <fuzz/mapped.hpp>
 
 #include <tapegraph/graph/passes/epilogue.hpp>
+#include <tapegraph/graph/passes/slices.hpp>
 #include <tapegraph/graph/passes/snapshot_variables.hpp>
 #include <tapegraph/graph/passes/verify.hpp>
 #include <tapegraph/ir/eliminate.hpp>
@@ -104,7 +105,9 @@ std::string run_passes(ir::trace& t, const check_options& options) {
                                                 {"common subexpressions", &ir::eliminate_common_subexpressions},
                                                 {"dead nodes", &ir::eliminate_dead_nodes},
                                                 {"epilogues", &ir::fuse_epilogues},
+                                                {"sums of pads", [](ir::trace& x) { join_pads(x); }},
                                                 {"dead nodes again", &ir::eliminate_dead_nodes},
+                                                {"views of slices", [](ir::trace& x) { view_slices(x); }},
                                                 {"old values", &ir::snapshot_variables}};
     for (const auto& [name, pass] : passes) {
         pass(t);

@@ -80,7 +80,11 @@ constexpr const char* first_problem() {
     if (const auto f = verify(t); !f.ok()) return f.what;
     fuse_epilogues(t);
     if (const auto f = verify(t); !f.ok()) return f.what;
+    join_pads(t);
+    if (const auto f = verify(t); !f.ok()) return f.what;
     eliminate_dead_nodes(t);
+    view_slices(t);
+    if (const auto f = verify(t); !f.ok()) return f.what;
     snapshot_variables(t);
     if (const auto f = verify(t); !f.ok()) return f.what;
     const tg::ir::schedule s = make_schedule(t);

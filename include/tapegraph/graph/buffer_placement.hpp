@@ -92,7 +92,8 @@ private:
         for (int k = 0; k < step.inputs; ++k) {
             const int operand = view.values[step.first_value + k], owner = view.alias[operand];
             if (request_of_[owner] >= 0 && live.death[owner] == s && same_extents(view, operand, id) &&
-                values[owner].bytes() == values[id].bytes() && sizes_[owner] == sizes_[id])
+                values[owner].bytes() == values[id].bytes() && sizes_[owner] == sizes_[id] &&
+                !reads_part_of(view, step, owner))
                 return request_of_[owner];
         }
         return -1;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/graph/passes/epilogue.hpp>
+#include <tapegraph/graph/passes/slices.hpp>
 #include <tapegraph/graph/passes/snapshot_variables.hpp>
 #include <tapegraph/graph/program.hpp>
 #include <tapegraph/graph/refusal.hpp>
@@ -51,6 +52,7 @@ struct fused {
         thaw(Previous::value, t, s);
         if (t.error.what != nullptr) return;
         fuse_epilogues(t);
+        join_pads(t);
         eliminate_dead_nodes(t);
     }
 };
@@ -59,6 +61,7 @@ struct scheduled {
     static constexpr void build(trace& t, schedule& s) {
         thaw(Previous::value, t, s);
         if (t.error.what != nullptr) return;
+        view_slices(t);
         snapshot_variables(t);
         s = make_schedule(t);
         t.history.push_back({"kernel calls", s.steps.size()});

@@ -49,7 +49,9 @@ struct scan_program_stage {
         eliminate_common_subexpressions(t);
         eliminate_dead_nodes(t);
         fuse_epilogues(t);
+        join_pads(t);
         eliminate_dead_nodes(t);
+        view_slices(t);
         snapshot_variables(t);
         s = make_schedule(t);
     }
