@@ -19,12 +19,12 @@ struct running_step {
 };
 thread_local running_step running;
 
-/// Evaluates a region, a few elements at a time in the order of the elements: a plan that lets a result
+/// Evaluates a region, result k into targets[k], a few elements at a time in the order of the elements: a plan that lets a result
 /// overwrite what is still to be read would show.
-void run_region(const kernel_call& call, const ir::region_view& region, const ir::operation* const* ops, void* target) {
+void run_region(const kernel_call& call, const ir::region_view& region, const ir::operation* const* ops,
+                void* const* targets) {
     constexpr std::int64_t tile = 7;
     const int registers = region.slots() + region.instructions();
-    const auto size = static_cast<std::int64_t>(size_of(region.type_of(region.result(0))));
     const std::int64_t count = call.domain.elements();
     std::vector<std::byte> file(static_cast<std::size_t>(registers) * tile * sizeof(double));
     const auto at = [&](int reg) { return file.data() + static_cast<std::ptrdiff_t>(reg) * tile * 8; };
@@ -56,22 +56,28 @@ void run_region(const kernel_call& call, const ir::region_view& region, const ir
             const dtype common = region.type_of(step.operand[op.conditions < operands ? op.conditions : 0]);
             evaluate(op, common, in, operands, at(region.slots() + k), now);
         }
-        std::memcpy(static_cast<std::byte*>(target) + begin * size, at(region.result(0)),
-                    static_cast<std::size_t>(now * size));
+        for (int k = 0; k < region.results(); ++k) {
+            const auto size = static_cast<std::int64_t>(size_of(region.type_of(region.result(k))));
+            std::memcpy(static_cast<std::byte*>(targets[k]) + begin * size, at(region.result(k)),
+                        static_cast<std::size_t>(now * size));
+        }
     }
 }
 
 ir::kernel_entry running_kernel() { return running.view->kernels[running.view->steps[running.step].kernel]; }
 
 void run_fused(const kernel_call& call) {
-    run_region(call, running.view->region_of(running_kernel()), running.view->ops.begin(), call.out[0].data);
+    std::vector<void*> targets;
+    for (int k = 0; k < call.outputs; ++k) targets.push_back(call.out[k].data);
+    run_region(call, running.view->region_of(running_kernel()), running.view->ops.begin(), targets.data());
 }
 
 void run_fused_reduction(const kernel_call& call) {
     const ir::kernel_entry entry = running_kernel();
     const ir::region_view region = running.view->region_of(entry);
     any_tensor produced(region.type_of(region.result(0)), shape(call.domain.rank, call.domain.extents));
-    run_region(call, region, running.view->ops.begin(), produced.write());
+    void* const target = produced.write();
+    run_region(call, region, running.view->ops.begin(), &target);
     const buffer_view in = produced.view();
     kernel_call reduce = call;
     reduce.in = &in;

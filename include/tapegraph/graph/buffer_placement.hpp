@@ -84,16 +84,19 @@ public:
     }
 
 private:
-    // An elementwise kernel may write over an operand that nothing reads afterwards.
+    // An elementwise kernel may write over an operand that nothing reads afterwards, and each of its results over another one. Devices' kernels
+    // of several results have not been asked to.
     int reusable(const program_view& view, const lifetimes& live, const numbered<buffer_view>& values, int s,
                  int id) const {
         const step_entry& step = view.steps[s];
-        if (view.kernels[step.kernel].kind != static_cast<int>(kernel_kind::region) || step.outputs != 1) return -1;
+        if (view.kernels[step.kernel].kind != static_cast<int>(kernel_kind::region) ||
+            (step.outputs > 1 && (runtime::has_backend || live.death[id] == s)))
+            return -1;
         for (int k = 0; k < step.inputs; ++k) {
             const int operand = view.values[step.first_value + k], owner = view.alias[operand];
-            if (request_of_[owner] >= 0 && live.death[owner] == s && same_extents(view, operand, id) &&
-                values[owner].bytes() == values[id].bytes() && sizes_[owner] == sizes_[id] &&
-                !reads_part_of(view, step, owner))
+            if (request_of_[owner] >= 0 && live.death[owner] == s && requests_[request_of_[owner]].death == s &&
+                same_extents(view, operand, id) && values[owner].bytes() == values[id].bytes() &&
+                sizes_[owner] == sizes_[id] && !reads_part_of(view, step, owner))
                 return request_of_[owner];
         }
         return -1;

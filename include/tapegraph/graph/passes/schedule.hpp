@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/graph/passes/merge_siblings.hpp>
 #include <tapegraph/graph/passes/merge_updates.hpp>
 #include <tapegraph/graph/passes/steps.hpp>
 #include <tapegraph/ops/elementwise/arithmetic.hpp>
@@ -183,6 +184,7 @@ constexpr schedule make_schedule(trace& t, bool fuse = true) {
             run.emit(i);
     }
     if (fuse) merge_updates(t, buffered, s);
+    if (fuse) merge_siblings(t, buffered, s);
     return s;
 }
 
