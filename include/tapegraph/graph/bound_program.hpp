@@ -8,6 +8,7 @@
 #include <tapegraph/graph/input_rules.hpp>
 #include <tapegraph/graph/lifetimes.hpp>
 #include <tapegraph/graph/lower.hpp>
+#include <tapegraph/graph/spread_numbers.hpp>
 #include <tapegraph/graph/view_offsets.hpp>
 #include <tapegraph/ir/text.hpp>
 #include <tapegraph/runtime/kept_memory.hpp>
@@ -236,6 +237,7 @@ protected:
                      moved_;
             values_[i].data = device_constants_.data() + static_cast<std::size_t>(i) * sizeof(double);
         }
+        if (runs_on_ == nullptr) spread_.spread(*view_, values_);
         if (device_constants_.size() > 0)
             device_->upload(device_constants_.data(), constants_.data(), constants_.size() * sizeof(double));
     }
@@ -366,6 +368,7 @@ protected:
     buffer_placement placement_;
     extent_table table_;
     numbered<double> constants_;
+    spread_numbers spread_;
     memory_block numbers_, device_numbers_, device_constants_, arena_;
     numbered<fed_input> fed_;
     captured_steps captured_;
