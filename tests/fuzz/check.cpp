@@ -6,6 +6,7 @@
 #include <tapegraph/graph/passes/snapshot_variables.hpp>
 #include <tapegraph/graph/passes/verify.hpp>
 #include <tapegraph/ir/eliminate.hpp>
+#include <tapegraph/ir/fold_numbers.hpp>
 #include <tapegraph/ir/simplify.hpp>
 
 #include <algorithm>
@@ -102,6 +103,7 @@ std::string verified(ir::trace& t, const char* after) {
 std::string run_passes(ir::trace& t, const check_options& options) {
     using step = void (*)(ir::trace&);
     const std::pair<const char*, step> passes[]{{"simplify", [](ir::trace& x) { simplify(x); }},
+                                                {"numbers", [](ir::trace& x) { fold_numbers(x); }},
                                                 {"common subexpressions", &ir::eliminate_common_subexpressions},
                                                 {"dead nodes", &ir::eliminate_dead_nodes},
                                                 {"epilogues", &ir::fuse_epilogues},

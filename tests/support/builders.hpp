@@ -74,6 +74,8 @@ constexpr const char* first_problem() {
     if (const auto f = verify(t); !f.ok()) return f.what;
     simplify(t);
     if (const auto f = verify(t); !f.ok()) return f.what;
+    fold_numbers(t);
+    if (const auto f = verify(t); !f.ok()) return f.what;
     eliminate_common_subexpressions(t);
     if (const auto f = verify(t); !f.ok()) return f.what;
     eliminate_dead_nodes(t);

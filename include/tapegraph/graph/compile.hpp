@@ -6,6 +6,7 @@
 #include <tapegraph/graph/program.hpp>
 #include <tapegraph/graph/refusal.hpp>
 #include <tapegraph/ir/eliminate.hpp>
+#include <tapegraph/ir/fold_numbers.hpp>
 #include <tapegraph/ir/simplify.hpp>
 
 /// From a builder (a type whose `build(trace&)` traces something) to a program, in stages that each fit a compiler's
@@ -35,6 +36,7 @@ struct simplified {
         thaw(Previous::value, t, s);
         if (t.error.what != nullptr) return;
         simplify(t);
+        fold_numbers(t);
     }
 };
 template <class Previous>
