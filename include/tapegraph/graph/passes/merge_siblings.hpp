@@ -23,9 +23,13 @@ struct sibling_merger : update_merger<> {
     using update_merger<>::update_merger;
 
     /// What becomes a variable stays where it is: a value that is read behind it could not be written in place.
-    constexpr bool is_free(int step) const {
-        return is_region(step) && s.steps[step].outputs == 1 && assigned[result[step]] == 0;
+    constexpr bool is_update(int step) const {
+        const step_entry& e = s.steps[step];
+        for (int k = 0; k < e.outputs; ++k)
+            if (assigned[s.values[e.first_value + e.inputs + k]] != 0) return true;
+        return false;
     }
+    constexpr bool is_free(int step) const { return is_region(step) && s.steps[step].outputs == 1 && !is_update(step); }
     constexpr bool is_small(int step) const {
         const shape dims = t.dims(result[step]);
         const extent size = dims.size();
@@ -66,7 +70,7 @@ struct sibling_merger : update_merger<> {
         for (int step = 0; step < s.steps.size(); ++step) {
             if (!is_free(step)) continue;
             for (int host = step + 1; host < s.steps.size() && host <= step + most_steps_between; ++host) {
-                if (assigned[result[host]] != 0 || s.steps[host].outputs > 1) break; // updates
+                if (is_update(host)) break;
                 if (!is_free(host) || !t.same_shape(result[step], result[host]) || !merge(step, host)) continue;
                 any = true;
                 break;
