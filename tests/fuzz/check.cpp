@@ -2,9 +2,11 @@
 #include <fuzz/mapped.hpp>
 
 #include <tapegraph/graph/passes/epilogue.hpp>
+#include <tapegraph/graph/passes/slices.hpp>
 #include <tapegraph/graph/passes/snapshot_variables.hpp>
 #include <tapegraph/graph/passes/verify.hpp>
 #include <tapegraph/ir/eliminate.hpp>
+#include <tapegraph/ir/fold_numbers.hpp>
 #include <tapegraph/ir/simplify.hpp>
 
 #include <algorithm>
@@ -101,10 +103,13 @@ std::string verified(ir::trace& t, const char* after) {
 std::string run_passes(ir::trace& t, const check_options& options) {
     using step = void (*)(ir::trace&);
     const std::pair<const char*, step> passes[]{{"simplify", [](ir::trace& x) { simplify(x); }},
+                                                {"numbers", [](ir::trace& x) { fold_numbers(x); }},
                                                 {"common subexpressions", &ir::eliminate_common_subexpressions},
                                                 {"dead nodes", &ir::eliminate_dead_nodes},
                                                 {"epilogues", &ir::fuse_epilogues},
+                                                {"sums of pads", [](ir::trace& x) { join_pads(x); }},
                                                 {"dead nodes again", &ir::eliminate_dead_nodes},
+                                                {"views of slices", [](ir::trace& x) { view_slices(x); }},
                                                 {"old values", &ir::snapshot_variables}};
     for (const auto& [name, pass] : passes) {
         pass(t);

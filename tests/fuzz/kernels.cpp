@@ -42,7 +42,7 @@ std::vector<row> make_rows() {
         convolution_bias_op<false>, convolution_bias_op<true>, convolution_bias_pool_op<false>,
         convolution_bias_pool_op<true>, matmul_bias_op<false>, matmul_bias_op<true>, max_pool_op, max_pool_gradient_op,
         max_pool_select_op, average_pool_op, average_pool_gradient_op>(rows);
-    add<double, transpose_op, slice_op, pad_op, concat_op, index_map_op, index_map_adjoint_op, gather_op,
+    add<double, transpose_op, slice_op, pad_op, placed_sum_op, concat_op, index_map_op, index_map_adjoint_op, gather_op,
         scatter_add_op, gather_nd_op, scatter_nd_op, take_along_op, put_along_op, cumulative_sum_op,
         cumulative_product_op, argsort_op, arg_reduce_op, arange_op<std::int32_t>, arange_op<double>, softmax_op,
         log_softmax_op, softmax_gradient_op, log_softmax_gradient_op>(rows);

@@ -67,7 +67,9 @@ void run_region(const kernel_call& call, const ir::region_view& region, const ir
 ir::kernel_entry running_kernel() { return running.view->kernels[running.view->steps[running.step].kernel]; }
 
 void run_fused(const kernel_call& call) {
-    run_region(call, running.view->region_of(running_kernel()), running.view->ops.begin(), &call.out[0].data);
+    std::vector<void*> targets;
+    for (int k = 0; k < call.outputs; ++k) targets.push_back(call.out[k].data);
+    run_region(call, running.view->region_of(running_kernel()), running.view->ops.begin(), targets.data());
 }
 
 /// What is reduced is computed first, each by itself, and then reduced by the operation's own kernel.

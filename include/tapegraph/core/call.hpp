@@ -16,7 +16,8 @@ class kept_memory;
 struct buffer_view {
     void* data = nullptr;
     dtype type = dtype::f32;
-    std::int8_t memory = 0; ///< whose memory `data` is: 0 the CPU's, n + 1 that of GPU n
+    std::int8_t memory = 0;  ///< whose memory `data` is: 0 the CPU's, n + 1 that of GPU n
+    std::int16_t copies = 1; ///< how often the element of a number is there, one copy behind the other
     int rank = 0;
     std::int64_t extents[max_rank]{};
 

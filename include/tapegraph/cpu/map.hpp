@@ -28,6 +28,12 @@ struct slot_plan {
     std::int64_t strides[max_rank];
 };
 
+/// Whether an operand can be read in place by a kernel of `elements` elements.
+inline bool has_all(const buffer_view& operand, std::int64_t elements) {
+    const std::int64_t own = operand.elements();
+    return own == elements || (own == 1 && operand.copies >= elements);
+}
+
 template <class Word>
 inline void copy_run(std::byte* to, const std::byte* from, std::int64_t stride, std::int64_t count) {
     Word* const target = reinterpret_cast<Word*>(to);
@@ -107,7 +113,7 @@ private:
         p.data = static_cast<const std::byte*>(view.data);
         p.size = static_cast<std::int64_t>(size_of(view.type));
         const std::int64_t count = view.elements();
-        if (count == elements_) {
+        if (detail::has_all(view, elements_)) {
             p.how = detail::slot_plan::access::direct;
             return;
         }
@@ -205,12 +211,12 @@ void run_map(tile_function evaluate, const kernel_call& call);
 TG_DEFINITION void run_map(tile_function evaluate, const kernel_call& call) {
     const std::int64_t elements = call.domain.elements();
     if (elements == 0) return;
-    // The common case, every operand of full shape, needs none of the reader's tables.
+    // The common case, every operand of full shape or there as often, needs none of the reader's tables.
     if (elements < detail::parallel_elements) {
         tile t;
         t.count = elements;
         int s = 0;
-        for (; s < call.inputs && call.in[s].elements() == elements; ++s) t.in[s] = call.in[s].data;
+        for (; s < call.inputs && detail::has_all(call.in[s], elements); ++s) t.in[s] = call.in[s].data;
         if (s == call.inputs) {
             for (int k = 0; k < call.outputs; ++k) t.out[k] = call.out[k].data;
             return evaluate(t);

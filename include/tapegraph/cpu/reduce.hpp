@@ -28,8 +28,9 @@ struct pairwise {
     }
     A total() const {
         A value = identity_of<A>(kind);
-        for (int l = 0; l < 64; ++l)
-            if ((count >> l & 1) != 0) value = combined(kind, level[l], value);
+        int l = 0;
+        for (std::uint64_t bits = count; bits != 0; bits >>= 1, ++l)
+            if ((bits & 1) != 0) value = combined(kind, level[l], value);
         return value;
     }
 };

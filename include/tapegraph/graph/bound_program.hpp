@@ -8,6 +8,8 @@
 #include <tapegraph/graph/input_rules.hpp>
 #include <tapegraph/graph/lifetimes.hpp>
 #include <tapegraph/graph/lower.hpp>
+#include <tapegraph/graph/spread_numbers.hpp>
+#include <tapegraph/graph/view_offsets.hpp>
 #include <tapegraph/ir/text.hpp>
 #include <tapegraph/runtime/kept_memory.hpp>
 #include <tapegraph/runtime/memory.hpp>
@@ -121,10 +123,11 @@ public:
     }
 
     /// Has kernels write output `index` to memory of the caller's instead of the arena, until recall_outputs(). False where it is no
-    /// buffer of the arena, another output has that buffer, or it is on a device. Extents must be bound.
+    /// buffer of the arena or part of one, another output has that buffer, or it is on a device. Extents must be bound.
     bool place_output(int index, void* to) {
-        const int id = root(view_->outputs[index].node);
-        if (runs_on_ != nullptr || placement_.offset(id) < 0 || given_[id] != nullptr) return false;
+        const int node = view_->outputs[index].node, id = root(node);
+        if (runs_on_ != nullptr || placement_.offset(id) < 0 || given_[id] != nullptr || shows_part(*view_, node))
+            return false;
         given_[id] = to;
         return pointers_changed_ = true;
     }
@@ -172,6 +175,12 @@ protected:
         std::size_t bytes;
     };
 
+    // Who holds the address of a node.
+    struct holder {
+        void** address;
+        int node;
+    };
+
     int root(int id) const { return view_->alias[id]; }
 
     void bind_extents() {
@@ -196,6 +205,7 @@ protected:
                 values_[i].extents[axis] = size;
             }
         }
+        offsets_of_views_.find(*view_, live_, values_);
         place_constants(table, value_of);
         place_buffers();
         bound_ = true;
@@ -227,6 +237,7 @@ protected:
                      moved_;
             values_[i].data = device_constants_.data() + static_cast<std::size_t>(i) * sizeof(double);
         }
+        if (runs_on_ == nullptr) spread_.spread(*view_, values_);
         if (device_constants_.size() > 0)
             device_->upload(device_constants_.data(), constants_.data(), constants_.size() * sizeof(double));
     }
@@ -301,7 +312,7 @@ protected:
             if (live_.variable_of[i] >= 0) values_[i].data = values_[view_->variables[live_.variable_of[i]].node].data;
         }
         for (int i = 0; i < view_->nodes.size(); ++i)
-            if (root(i) != i) values_[i].data = values_[root(i)].data;
+            if (root(i) != i) values_[i].data = offsets_of_views_.behind(values_[root(i)].data, i);
         for (int k = 0; k < view_->values.size(); ++k) operands_[k].data = values_[view_->values[k]].data;
         for (int s = 0; s < view_->steps.size(); ++s)
             steps_[s].call.workspace = arena_.data() + placement_.scratch_offset(s);
@@ -326,19 +337,19 @@ protected:
             bool assigned = false;
             for (const assignment_entry& update : view_->assignments) assigned = assigned || root(update.node) == of;
             if (assigned) continue;
-            numbered<void**>& holders = holders_[input];
+            numbered<holder>& holders = holders_[input];
             for (int i = 0; i < view_->nodes.size(); ++i)
-                if (root(i) == of) holders.push_back(&values_[i].data);
+                if (root(i) == of) holders.push_back({&values_[i].data, i});
             for (int k = 0; k < view_->values.size(); ++k)
-                if (root(view_->values[k]) == of) holders.push_back(&operands_[k].data);
+                if (root(view_->values[k]) == of) holders.push_back({&operands_[k].data, view_->values[k]});
             for (int i = 0; i < view_->outputs.size(); ++i)
-                if (root(view_->outputs[i].node) == of) holders.push_back(&outputs_[i].data);
+                if (root(view_->outputs[i].node) == of) holders.push_back({&outputs_[i].data, view_->outputs[i].node});
         }
     }
 
     // Moves an input alone, where that can be done: connecting would cost a small function, or a step of a scan, more than a kernel.
     bool move_input(int input, void* data) {
-        for (void** const holder : holders_[input]) *holder = data;
+        for (const holder& h : holders_[input]) *h.address = offsets_of_views_.behind(data, h.node);
         return !holders_[input].empty();
     }
 
@@ -351,11 +362,13 @@ protected:
     numbered<void*> given_; // per node: where an output goes that does not go into the arena
     numbered<kernel_step> steps_;
     numbered<copy> copies_;
-    numbered<numbered<void**>> holders_; // of each input's address
+    numbered<numbered<holder>> holders_; // of each input's address
     lifetimes live_;
+    view_offsets offsets_of_views_;
     buffer_placement placement_;
     extent_table table_;
     numbered<double> constants_;
+    spread_numbers spread_;
     memory_block numbers_, device_numbers_, device_constants_, arena_;
     numbered<fed_input> fed_;
     captured_steps captured_;

@@ -84,20 +84,23 @@ public:
     }
 
 private:
-    // An elementwise kernel may write over an operand that nothing reads afterwards, and one with sums, whose results are first, too.
+    // An elementwise kernel may write over an operand that nothing reads afterwards, and each of its results over another one, but for sums,
+    // which are first. Devices' kernels of several results have not been asked to.
     int reusable(const program_view& view, const lifetimes& live, const numbered<buffer_view>& values, int s,
                  int id) const {
         const step_entry& step = view.steps[s];
         const kernel_entry& kernel = view.kernels[step.kernel];
-        const bool fused =
-            kernel.kind == static_cast<int>(kernel_kind::region) || kernel.kind == static_cast<int>(kernel_kind::sums);
-        const int written = step.inputs + reductions_of(kernel, view.kernel_words.begin());
-        if (!fused || step.inputs + step.outputs != written + 1 || view.values[step.first_value + written] != id)
+        if (kernel.kind != static_cast<int>(kernel_kind::region) && kernel.kind != static_cast<int>(kernel_kind::sums))
             return -1;
+        if (step.outputs > 1 && (runtime::has_backend || live.death[id] == s)) return -1;
+        const int sums = reductions_of(kernel, view.kernel_words.begin());
+        for (int k = 0; k < sums; ++k)
+            if (view.values[step.first_value + step.inputs + k] == id) return -1;
         for (int k = 0; k < step.inputs; ++k) {
             const int operand = view.values[step.first_value + k], owner = view.alias[operand];
-            if (request_of_[owner] >= 0 && live.death[owner] == s && same_extents(view, operand, id) &&
-                values[owner].bytes() == values[id].bytes() && sizes_[owner] == sizes_[id])
+            if (request_of_[owner] >= 0 && live.death[owner] == s && requests_[request_of_[owner]].death == s &&
+                same_extents(view, operand, id) && values[owner].bytes() == values[id].bytes() &&
+                sizes_[owner] == sizes_[id] && !reads_part_of(view, step, owner))
                 return request_of_[owner];
         }
         return -1;

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <tapegraph/graph/passes/epilogue.hpp>
+#include <tapegraph/graph/passes/slices.hpp>
 #include <tapegraph/graph/passes/snapshot_variables.hpp>
 #include <tapegraph/graph/program.hpp>
 #include <tapegraph/graph/refusal.hpp>
 #include <tapegraph/ir/eliminate.hpp>
+#include <tapegraph/ir/fold_numbers.hpp>
 #include <tapegraph/ir/simplify.hpp>
 
 /// From a builder (a type whose `build(trace&)` traces something) to a program, in stages that each fit a compiler's
@@ -34,6 +36,7 @@ struct simplified {
         thaw(Previous::value, t, s);
         if (t.error.what != nullptr) return;
         simplify(t);
+        fold_numbers(t);
     }
 };
 template <class Previous>
@@ -51,6 +54,7 @@ struct fused {
         thaw(Previous::value, t, s);
         if (t.error.what != nullptr) return;
         fuse_epilogues(t);
+        join_pads(t);
         eliminate_dead_nodes(t);
     }
 };
@@ -59,6 +63,7 @@ struct scheduled {
     static constexpr void build(trace& t, schedule& s) {
         thaw(Previous::value, t, s);
         if (t.error.what != nullptr) return;
+        view_slices(t);
         snapshot_variables(t);
         s = make_schedule(t);
         t.history.push_back({"kernel calls", s.steps.size()});

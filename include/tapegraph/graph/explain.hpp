@@ -113,7 +113,7 @@ inline void explain_buffers(const program& p, report& r) {
             const program::arena_slot slot = p.arena_slot_of(node);
             if (slot.offset < 0) continue;
             const double bytes = static_cast<double>(p.value_of(node).bytes());
-            const int from = node == last_result(p, s) ? overwritten(p, s) : -1;
+            const int from = overwritten(p, s, node);
             r.line("  " + report::left(node_name(view, node), 8) + report::right(report::number(bytes), 14) +
                    " bytes at " + report::right(report::number(static_cast<double>(slot.offset)), 14) + ", calls " +
                    std::to_string(s) + (slot.death >= steps ? " to the end" : " to " + std::to_string(slot.death)) +

@@ -25,6 +25,23 @@ inline bool same_extents(const program_view& view, int a, int b) {
     return same;
 }
 
+/// Whether a node is a view of part of its buffer.
+template <class = void>
+bool shows_part(const program_view& view, int id) {
+    for (; view.alias[id] != id; id = view.arguments[view.nodes[id].first_argument])
+        if (view.nodes[id].is(descriptor_of<slice_view_op>)) return true;
+    return false;
+}
+/// Whether a step reads part of a buffer. Then it cannot write over that: elements of its result and of the operand with the same number
+/// do not lie in the same place.
+template <class = void>
+bool reads_part_of(const program_view& view, const step_entry& step, int buffer) {
+    for (int k = 0; k < step.inputs; ++k)
+        if (const int id = view.values[step.first_value + k]; view.alias[id] == buffer && shows_part(view, id))
+            return true;
+    return false;
+}
+
 /// Per node: which step makes its buffer and which reads it last (-1: none; the number of steps: it must outlive them all),
 /// and the variable whose memory the result may be written to directly (-1: none). A use of a view counts as a use of its operand.
 struct lifetimes {
@@ -55,7 +72,7 @@ private:
         for (const assignment_entry& update : view.assignments) {
             const int id = view.alias[update.node];
             const bool unread = last_read[update.variable] < 0; // nothing of its old value is wanted
-            const bool in_place = birth[id] >= 0 &&
+            const bool in_place = birth[id] >= 0 && !shows_part(view, update.node) &&
                                   (unread || writes_over(view, birth[id], view.variables[update.variable].node)) &&
                                   variable_of[id] < 0 && death[id] < steps && last_read[update.variable] <= birth[id];
             if (in_place)
@@ -70,6 +87,7 @@ private:
     static bool writes_over(const program_view& view, int step, int variable) {
         const step_entry& s = view.steps[step];
         const kernel_entry& kernel = view.kernels[s.kernel];
+        if (reads_part_of(view, s, variable)) return false;
         if (kernel.kind == static_cast<int>(kernel_kind::region)) return true;
         if (kernel.kind != static_cast<int>(kernel_kind::operation) || !view.ops[kernel.op]->in_place) return false;
         for (int k = 1; k < s.inputs; ++k)

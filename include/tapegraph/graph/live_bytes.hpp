@@ -12,16 +12,11 @@ namespace tapegraph::ir {
 
 namespace detail {
 
-// The result of a step that may lie where an operand did: its last one, since sums are first.
-inline int last_result(const program& p, int s) {
-    const step_entry& step = p.view().steps[s];
-    return p.view().values[step.first_value + step.inputs + step.outputs - 1];
-}
-// The operand whose memory it takes over, or -1.
-inline int overwritten(const program& p, int s) {
+// The operand whose memory a result of step `s` takes over, or -1.
+inline int overwritten(const program& p, int s, int result) {
     const program_view& view = p.view();
     const step_entry& step = view.steps[s];
-    const std::int64_t at = p.arena_slot_of(last_result(p, s)).offset;
+    const std::int64_t at = p.arena_slot_of(result).offset;
     for (int k = 0; at >= 0 && k < step.inputs; ++k) {
         const int owner = view.alias[view.values[step.first_value + k]];
         const program::arena_slot slot = p.arena_slot_of(owner);
@@ -45,7 +40,7 @@ inline std::vector<double> live_bytes(const program& p) {
             const program::arena_slot slot = p.arena_slot_of(id);
             if (slot.offset < 0) continue;
             // A step that writes over an operand holds their common buffer once.
-            const int first = id == detail::last_result(p, s) && detail::overwritten(p, s) >= 0 ? s + 1 : s;
+            const int first = detail::overwritten(p, s, id) >= 0 ? s + 1 : s;
             for (int at = first; at <= slot.death && at <= steps; ++at)
                 live[static_cast<std::size_t>(at)] += static_cast<double>(p.value_of(id).bytes());
         }

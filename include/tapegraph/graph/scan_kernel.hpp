@@ -46,10 +46,13 @@ struct scan_program_stage {
         Builder::build(t, in.begin(), slots.attributes, step);
         name_values(t, step, slots);
         simplify(t);
+        fold_numbers(t);
         eliminate_common_subexpressions(t);
         eliminate_dead_nodes(t);
         fuse_epilogues(t);
+        join_pads(t);
         eliminate_dead_nodes(t);
+        view_slices(t);
         snapshot_variables(t);
         s = make_schedule(t);
     }

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <tapegraph/ir/compiled_operations.hpp>
 #include <tapegraph/core/half.hpp>
 #include <tapegraph/core/math.hpp>
+#include <tapegraph/ir/compiled_operations.hpp>
 #include <tapegraph/ir/gradient.hpp>
 #include <tapegraph/ir/rewrite.hpp>
 #include <tapegraph/ops/elementwise/arithmetic.hpp>
@@ -21,24 +21,24 @@ namespace tapegraph::ir {
 
 namespace detail {
 
+/// A constant as a kernel reads it: one of a narrower type has been rounded by then.
+constexpr double rounded_to(dtype type, double value) {
+    if (type == dtype::f32) return static_cast<double>(static_cast<float>(value));
+    if (type == dtype::bf16) return static_cast<double>(bfloat16(value));
+    if (type == dtype::f16) return static_cast<double>(half(value));
+    return value;
+}
 constexpr bool constant_value(const trace& t, int node, double& value) {
     if (!t.is(node, descriptor_of<constant_op>)) return false;
-    value = std::bit_cast<double>(t.words_of(node)[0]);
-    // A float constant has been rounded to float by the time a kernel reads it.
-    if (t.nodes[node].type == dtype::f32) value = static_cast<double>(static_cast<float>(value));
-    if (t.nodes[node].type == dtype::bf16) value = static_cast<double>(bfloat16(value));
-    if (t.nodes[node].type == dtype::f16) value = static_cast<double>(half(value));
+    value = rounded_to(t.nodes[node].type, std::bit_cast<double>(t.words_of(node)[0]));
     return true;
 }
 
 // Rounding a double result to float equals the float operation for these (53 >= 2 * 24 + 2 bits). A 16-bit result is
 // rounded twice, as kernels do it: here to float, and by whatever reads the constant.
 template <class = void>
-constexpr bool folded(const trace& t, int i, double& result) {
-    double x = 0, y = 0;
+constexpr bool folded_value(const trace& t, int i, double x, double y, double& result) {
     const entry& e = t.nodes[i];
-    if (e.arguments == 0 || !is_floating(e.type) || e.rank != 0 || !constant_value(t, t.argument(i, 0), x)) return false;
-    if (e.arguments == 2 && !constant_value(t, t.argument(i, 1), y)) return false;
     if (t.is(i, descriptor_of<add_op>))
         result = x + y;
     else if (t.is(i, descriptor_of<subtract_op>))
@@ -61,6 +61,15 @@ constexpr bool folded(const trace& t, int i, double& result) {
         result = static_cast<double>(static_cast<float>(result));
     }
     return true;
+}
+template <class = void>
+constexpr bool folded(const trace& t, int i, double& result) {
+    double x = 0, y = 0;
+    const entry& e = t.nodes[i];
+    if (e.arguments == 0 || !is_floating(e.type) || e.rank != 0 || !constant_value(t, t.argument(i, 0), x))
+        return false;
+    if (e.arguments == 2 && !constant_value(t, t.argument(i, 1), y)) return false;
+    return folded_value(t, i, x, y, result);
 }
 
 /// The operand an elementwise identity hands through, or -1.

@@ -20,6 +20,7 @@
 #include <tapegraph/ops/gather/gather.hpp>
 #include <tapegraph/ops/movement/concat.hpp>
 #include <tapegraph/ops/movement/fill.hpp>
+#include <tapegraph/ops/movement/graph_slices.hpp>
 #include <tapegraph/ops/movement/layout.hpp>
 #include <tapegraph/ops/movement/padding.hpp>
 #include <tapegraph/ops/movement/parts.hpp>

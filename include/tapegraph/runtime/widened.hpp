@@ -22,6 +22,7 @@ struct widened_call {
             v = i < c.inputs ? c.in[i] : c.out[i - c.inputs];
             if (!is_storage_type(v.type)) continue;
             v.type = dtype::f32;
+            v.copies = 1;
             v.data = c.workspace == nullptr ? nullptr : static_cast<std::byte*>(c.workspace) + bytes;
             bytes += float_bytes(v);
         }

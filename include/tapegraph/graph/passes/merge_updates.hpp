@@ -76,6 +76,15 @@ struct update_merger {
         return next;
     }
 
+    /// Whether a step reads a view of one of the nodes; in registers there are only the nodes themselves.
+    constexpr bool reads_view_of(int step, const list<int>& nodes) const {
+        const step_entry& e = s.steps[step];
+        for (int k = 0; k < e.inputs; ++k)
+            for (const int node : nodes)
+                if (const int read = s.values[e.first_value + k]; read != node && s.alias[read] == node) return true;
+        return false;
+    }
+
     constexpr region_code together(const list<int>& nodes) {
         const auto slot = [&](int node) {
             for (const int wanted : nodes)
@@ -99,7 +108,9 @@ struct update_merger {
             if (!is_region(step) || assigned[result[step]] == 0) continue;
             list<int> nodes = results_of(step);
             const int reader = next_reader(step, nodes);
-            if (reader < 0 || !is_region(reader) || !t.same_shape(result[step], result[reader])) continue;
+            if (reader < 0 || !is_region(reader) || !t.same_shape(result[step], result[reader]) ||
+                reads_view_of(reader, nodes))
+                continue;
             for (const int node : results_of(reader)) nodes.push_back(node);
             if (!fits(nodes)) continue;
             int last = step;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/graph/passes/merge_siblings.hpp>
 #include <tapegraph/graph/passes/merge_sums.hpp>
 #include <tapegraph/graph/passes/merge_updates.hpp>
 #include <tapegraph/graph/passes/steps.hpp>
@@ -186,6 +187,7 @@ constexpr schedule make_schedule(trace& t, bool fuse = true) {
     if (fuse) {
         merge_updates(t, buffered, s);
         merge_sums(t, buffered, s);
+        merge_siblings(t, buffered, s);
     }
     return s;
 }

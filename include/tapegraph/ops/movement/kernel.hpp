@@ -4,7 +4,9 @@
 #include <tapegraph/ops/movement/cpu.hpp>
 #include <tapegraph/ops/movement/cpu_index_map.hpp>
 #include <tapegraph/ops/movement/cpu_pad.hpp>
+#include <tapegraph/ops/movement/cpu_placed_sum.hpp>
 #include <tapegraph/ops/movement/fill.hpp>
+#include <tapegraph/ops/movement/graph_slices.hpp>
 #include <tapegraph/ops/movement/layout.hpp>
 #include <tapegraph/ops/movement/padding.hpp>
 #include <tapegraph/runtime/kernel.hpp>
@@ -24,8 +26,7 @@ struct kernel<transpose_op, T> {
 namespace detail {
 /// The attributes with every begin a number: `larger` is the tensor that holds the other. Graphs leave bounds of symbolic axes
 /// to requirements; whatever slips through them stops here.
-inline slice_op::attributes with_begins(const kernel_call& c, const buffer_view& larger, const buffer_view& smaller) {
-    auto a = attributes_of<slice_op>(c);
+inline slice_op::attributes with_begins(slice_op::attributes a, const buffer_view& larger, const buffer_view& smaller) {
     for (int i = 0; i < larger.rank; ++i) {
         const std::int64_t size = larger.extents[i], count = smaller.extents[i];
         a.begin[i] = count == 0 ? 0 : slice_op::first(a.begin[i], a.step[i], size, count);
@@ -35,6 +36,17 @@ inline slice_op::attributes with_begins(const kernel_call& c, const buffer_view&
                               " of axis " + std::to_string(i) + ", which has " + std::to_string(size));
     }
     return a;
+}
+inline slice_op::attributes with_begins(const kernel_call& c, const buffer_view& larger, const buffer_view& smaller) {
+    return with_begins(attributes_of<slice_op>(c), larger, smaller);
+}
+/// How many elements of `larger` lie before the first one of a slice.
+inline std::int64_t elements_before(const slice_op::attributes& a, const buffer_view& larger,
+                                    const buffer_view& smaller) {
+    const slice_op::attributes known = with_begins(a, larger, smaller);
+    std::int64_t before = 0;
+    for (int i = 0; i < larger.rank; ++i) before = before * larger.extents[i] + known.begin[i];
+    return smaller.elements() > 0 ? before : 0;
 }
 } // namespace detail
 template <class T>
@@ -52,6 +64,24 @@ struct kernel<pad_op, T> {
         const T fill = static_cast<T>(a.fill);
         cpu::pad(c.in[0].rank, c.in[0].extents, a.begin, a.step, c.out[0].extents, sizeof(T), c.in[0].data,
                  c.out[0].data, &fill);
+    }
+};
+template <class T>
+struct kernel<placed_sum_op, T> {
+    static_assert(placed_sum_op::most == cpu::placed_detail::most_operands);
+    static void run(const kernel_call& c) {
+        const auto a = attributes_of<placed_sum_op>(c);
+        const auto axis = static_cast<int>(a.axis);
+        std::int64_t begin[placed_sum_op::most];
+        for (int k = 0; k < c.inputs; ++k) {
+            const std::int64_t size = c.out[0].extents[axis], count = c.in[k].extents[axis];
+            begin[k] = count == 0 ? 0 : slice_op::first(a.begin[k], 1, size, count);
+            if (begin[k] < 0 || begin[k] + count > size)
+                throw shape_error("placed_sum: elements " + std::to_string(begin[k]) + " to " +
+                                  std::to_string(begin[k] + count - 1) + " of an axis that has " +
+                                  std::to_string(size));
+        }
+        cpu::placed_sum<T>(c.in, begin, c.inputs, axis, c.out[0]);
     }
 };
 template <class T>
@@ -110,5 +140,6 @@ TG_COMPILED_KERNELS(movement, common_types, pad_op)
 TG_COMPILED_KERNELS(movement, common_types, index_map_op)
 TG_COMPILED_KERNELS(movement, common_types, index_map_adjoint_op)
 TG_COMPILED_KERNELS(movement, common_types, concat_op)
+TG_COMPILED_KERNELS(movement, computed_types, placed_sum_op)
 
 } // namespace tapegraph::runtime

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <tapegraph/graph/passes/merge_updates.hpp>
+#include <tapegraph/runtime/kernel.hpp>
+
+/// Elementwise kernels over one shape in one pass: derivatives of a formula by its operands read the same values, and what they have in
+/// common is computed once. Rounding is that of single kernels.
+
+namespace tapegraph::ir {
+
+namespace detail {
+
+/// A step moves down into the next one over its shape that reads an operand of that shape with it or its result, if nothing reads its
+/// result in between. Where a shape is small the calls are what costs, and nothing has to be shared.
+template <class = void> // as in schedule.hpp
+struct sibling_merger : update_merger<> {
+    /// Fewer than one kernel could hold: each is a stream of memory.
+    static constexpr int most_results = 6, most_slots = 16, most_instructions = 48;
+    /// How far down a step moves: what it reads lives longer for it.
+    static constexpr int most_steps_between = 8;
+    static constexpr std::int64_t few_elements = 512;
+
+    using update_merger<>::update_merger;
+
+    /// What becomes a variable stays where it is: a value that is read behind it could not be written in place.
+    constexpr bool is_update(int step) const {
+        const step_entry& e = s.steps[step];
+        for (int k = 0; k < e.outputs; ++k)
+            if (assigned[s.values[e.first_value + e.inputs + k]] != 0) return true;
+        return false;
+    }
+    constexpr bool is_free(int step) const { return is_region(step) && s.steps[step].outputs == 1 && !is_update(step); }
+    constexpr bool is_small(int step) const {
+        const shape dims = t.dims(result[step]);
+        const extent size = dims.size();
+        return size.known() && size.value <= few_elements;
+    }
+    constexpr bool share_an_operand(int a, int b) const {
+        const step_entry &x = s.steps[a], &y = s.steps[b];
+        for (int k = 0; k < x.inputs; ++k) {
+            const int node = s.values[x.first_value + k];
+            if (!t.same_shape(node, result[a])) continue;
+            for (int l = 0; l < y.inputs; ++l)
+                if (s.values[y.first_value + l] == node) return true;
+        }
+        return false;
+    }
+
+    constexpr bool merge(int step, int host) {
+        list<int> nodes = results_of(step);
+        const int reader = next_reader(step, nodes);
+        if ((reader >= 0 && reader < host) || reads_view_of(host, nodes)) return false;
+        if (t.nodes[result[step]].type != t.nodes[result[host]].type ||
+            (reader != host && !is_small(step) && !share_an_operand(step, host)))
+            return false;
+        for (const int node : results_of(host)) nodes.push_back(node);
+        if (nodes.size() > most_results) return false;
+        const region_code code = together(nodes);
+        if (code.slots.size() > most_slots || code.instructions > most_instructions) return false;
+        int last = step;
+        while (members[last] >= 0) last = members[last];
+        members[last] = members[host];
+        members[host] = step;
+        moved[step] = 1;
+        return true;
+    }
+
+    constexpr bool find() {
+        bool any = false;
+        for (int step = 0; step < s.steps.size(); ++step) {
+            if (!is_free(step)) continue;
+            for (int host = step + 1; host < s.steps.size() && host <= step + most_steps_between; ++host) {
+                if (is_update(host)) break;
+                if (!is_free(host) || !t.same_shape(result[step], result[host]) || !merge(step, host)) continue;
+                any = true;
+                break;
+            }
+        }
+        return any;
+    }
+};
+
+} // namespace detail
+
+/// For programs of the processor alone: on devices it has not been measured.
+template <class = void>
+constexpr void merge_siblings(trace& t, const list<int>& buffered, schedule& s) {
+    if constexpr (!runtime::has_backend) {
+        detail::sibling_merger<> merger(t, buffered, s);
+        if (merger.find()) merger.rewrite();
+    }
+}
+
+} // namespace tapegraph::ir
