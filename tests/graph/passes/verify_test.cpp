@@ -51,7 +51,8 @@ static_assert(complaint([](trace& t) { t.nodes[last(t)].arguments = 1; }) ==
               "the number of arguments is not the operation's");
 static_assert(complaint([](trace& t) { t.nodes[last(t)].first_argument = 10000; }) == "arguments are outside the pool");
 static_assert(complaint([](trace& t) { t.nodes[last(t)].dims = t.pool.size(); }) == "extents are outside the pool");
-static_assert(complaint([](trace& t) { t.nodes[last(t)].type = dtype::f32; }) == "the element type is not the operation's");
+static_assert(complaint([](trace& t) { t.nodes[last(t)].type = dtype::f32; }) ==
+              "the element type is not the operation's");
 static_assert(complaint([](trace& t) { t.nodes[last(t)].rank = 1; }) ==
               "the shape is not that of the broadcast operands");
 static_assert(complaint([](trace& t) { t.nodes[at(t, tg::ir::descriptor_of<tg::matmul_op>)].rank = 1; }) ==
@@ -88,6 +89,29 @@ static_assert(schedule_complaint([](trace& t, tg::ir::schedule& s) { s.alias[las
               "only views share a buffer");
 static_assert(schedule_complaint([](trace&, tg::ir::schedule& s) { s.alias.pop_back(); }) ==
               "aliases and nodes differ in number");
+
+// What passes make of slices and their gradients.
+static_assert([] {
+    trace t;
+    const node columns = slice(batch_input(t, "x", {3}), {tg::all, {0, 2}});
+    t.nodes[columns.id()].op = &tg::ir::descriptor_of<tg::slice_view_op>;
+    return verify(t).what == std::string_view("a view's elements are not in one piece");
+}());
+static_assert([] {
+    trace t;
+    const node x = input(t, "x", {2}), y = pad(x, {{0, 1}}) + pad(x, {{1, 0}});
+    join_pads(t);
+    t.words[t.nodes[y.id()].words + 1] = 2; // where the first one begins
+    return verify(t).what == std::string_view("placed_sum: an operand lies outside the result");
+}());
+static_assert([] {
+    trace t;
+    const node x = input(t, "x", {4}), part = slice(x, {{1, 3}});
+    output(t, "y", part);
+    tg::ir::schedule s = make_schedule(t);
+    s.alias[part.id()] = x.id(); // though it has a kernel
+    return verify(t, s).what == std::string_view("only views share a buffer");
+}());
 
 } // namespace
 

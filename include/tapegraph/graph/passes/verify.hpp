@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/graph/passes/schedule.hpp>
+#include <tapegraph/graph/passes/slices.hpp>
 #include <tapegraph/ir/node.hpp>
 #include <tapegraph/ops/movement/layout.hpp>
 
@@ -103,6 +104,7 @@ constexpr const char* node_problem(trace& t, int i) {
     if (leaf) return leaf_problem(t, i);
     if (e.op->arity != any_arity && e.arguments != e.op->arity) return "the number of arguments is not the operation's";
     if (e.op->kind != operation_kind::map && !e.sealed) return "a value that is not elementwise is not sealed";
+    if (t.is(i, descriptor_of<slice_view_op>) && !in_one_piece(t, i)) return "a view's elements are not in one piece";
     return e.op->kind == operation_kind::map ? map_problem(t, i) : rule_problem(t, i);
 }
 
