@@ -8,6 +8,9 @@
 #include <tapegraph/ops/pooling/kernel_of_convolution.hpp>
 
 #include <cuda/imitated_convolutions.hpp>
+#ifdef TG_SIMT
+#include <cuda/with_rules.hpp>
+#endif
 #include <support/captured_stderr.hpp>
 #include <support/temporary_folder.hpp>
 
@@ -171,15 +174,6 @@ bool is_of_library(const driver::launch_rules::launched& l) {
 } // namespace
 
 TEST_CASE("library plans: the clock decides for them, unless they are wrong") {
-    struct with_rules {
-        with_rules() = default;
-        with_rules(const with_rules&) = delete;
-        with_rules& operator=(const with_rules&) = delete;
-        ~with_rules() {
-            driver::rules() = {};
-            blas::imitation::instance().cost = 1;
-        }
-    };
     const imitated_convolutions here;
     const without_memory at_the_end;
     const with_rules set;
