@@ -218,6 +218,11 @@ TEST_CASE("convolution plans: what has been planned is known, and is nobody else
     check(second_layer(3), convolution_pass::forward, sizeof(double), {132, true});
     check(second_layer(3), convolution_pass::forward, sizeof(float), {132, false});
     CHECK(known.made() == before + 3);
+    // Behind the extents are the CPU's algorithm and bytes that may hold anything.
+    tg::convolution_geometry same = second_layer(3);
+    std::fill(reinterpret_cast<unsigned char*>(&same.algorithm), reinterpret_cast<unsigned char*>(&same + 1), 1);
+    check(same, convolution_pass::forward, sizeof(float), {132, false});
+    CHECK(known.made() == before + 3);
 }
 
 TEST_CASE("convolution plans: first layers") {

@@ -3,6 +3,8 @@
 #include <tapegraph/graph/explain.hpp>
 #include <tapegraph/nn/instance.hpp>
 
+#include <cuda/imitated_convolutions.hpp>
+
 #include <doctest/doctest.h>
 
 #include <optional>
@@ -32,7 +34,12 @@ tg::tensor<float> images(int count) {
     for (std::int64_t i = 0; i < x.size(); ++i) x.mutable_data()[i] = static_cast<float>(i * 37 % 101) / 33.F - 1.5F;
     return x;
 }
-const tg::tensor<std::int32_t> classes{0, 1, 2, 1};
+tg::tensor<std::int32_t> classes_of(std::int64_t count) {
+    auto y = tg::tensor<std::int32_t>::uninitialized({count});
+    for (std::int64_t i = 0; i < count; ++i) y.mutable_data()[i] = static_cast<std::int32_t>(i % 4 == 3 ? 1 : i % 4);
+    return y;
+}
+const tg::tensor<std::int32_t> classes = classes_of(4);
 
 template <class Mode>
 auto made(std::optional<math_mode> mode) {
@@ -42,11 +49,12 @@ auto made(std::optional<math_mode> mode) {
 }
 /// Losses of steps, the last of them replayed, of an evaluation, and a prediction.
 template <class Model>
-numbers run(Model& model) {
-    const auto x = images(4);
+numbers run(Model& model, int count = 4) {
+    const auto x = images(count);
+    const auto y = classes_of(count);
     numbers all;
-    for (int i = 0; i < 4; ++i) all.push_back(model.train_on_batch(x, classes).loss);
-    all.push_back(model.evaluate(x, classes).loss);
+    for (int i = 0; i < 4; ++i) all.push_back(model.train_on_batch(x, y).loss);
+    all.push_back(model.evaluate(x, y).loss);
     for (const float y : model.predict(x).to_vector()) all.push_back(static_cast<double>(y));
     return all;
 }
@@ -133,6 +141,37 @@ TEST_CASE("explain says what convolutions and products are computed in") {
     CHECK(count(rounded, " by tf32") >= 5); // outputs of both layers, gradients of both weights and of the features
     CHECK(count(split, " by tf32x3") >= 2); // convolutions alone: the library multiplies floats
     CHECK(count(split, " by tf32x3") < count(rounded, " by tf32"));
+}
+
+TEST_CASE("plans that are remembered: explain names them, and both modes have the same bits") {
+    const tg::testing::imitated_convolutions here;
+    auto& memory = tg::cuda::plan_memory::instance();
+    memory.keep(tg::cuda::context::of(0).properties().name,
+                "convolution forward f32 tf32 images 5x6x6x8 filters 3x3x8 outputs 4x4 strides 1x1 pads 0x0 dilations "
+                "1x1 groups 1",
+                {"warpgroups", 1});
+    auto graph = made<tg::graph>(math_mode::tf32);
+    auto eager = made<tg::eager>(math_mode::tf32);
+    auto in_float = made<tg::graph>({});
+    const numbers rounded = run(graph, 5), exact = run(in_float, 5);
+    CHECK(run(eager, 5) == rounded);
+    CHECK(rounded != exact);
+    CHECK(rounded.front() == doctest::Approx(exact.front()).epsilon(0.01)); // factors of 10 bits
+    const auto explained = [](const auto& model, int batch) {
+        return tg::explain(model, {.batch_size = batch, .details = true});
+    };
+    const auto has = [](const std::string& text, const char* part) { return text.find(part) != std::string::npos; };
+    CHECK(has(explained(graph, 5), " by tf32, tensor_cores ")); // gradients
+    CHECK(has(explained(in_float, 5), " by multiply_adds "));
+    CHECK_FALSE(has(explained(graph, 6), "warpgroups"));
+#ifdef TG_SIMT
+    CHECK(has(explained(graph, 5), " by tf32, warpgroups"));
+    CHECK_FALSE(has(explained(in_float, 5), "warpgroups"));
+    CHECK(tg::testing::imitated_convolutions::runs > 0);
+#endif
+    memory.forget(); // what is left follows from the shape
+    CHECK(has(explained(graph, 6), " by tf32"));
+    CHECK_FALSE(has(explained(graph, 6), " by tf32, "));
 }
 
 TEST_CASE("an instance computes in its mode") {

@@ -3,6 +3,9 @@
 #include <tapegraph/cuda/ops/convolution/convolution.cuh>
 
 #include <cuda/convolution_reference.hpp>
+#ifdef TG_SIMT
+#include <cuda/with_rules.hpp>
+#endif
 #include <support/captured_stderr.hpp>
 
 #include <doctest/doctest.h>
@@ -129,17 +132,10 @@ TEST_CASE("measured plans: remembered ones hold without trials, others are passe
 
 #ifdef TG_SIMT // whose clock tests set, and whose kernels they break
 
+using tapegraph::testing::with_rules;
+
 namespace {
 
-struct with_rules {
-    with_rules() = default;
-    with_rules(const with_rules&) = delete;
-    with_rules& operator=(const with_rules&) = delete;
-    ~with_rules() {
-        driver::rules() = {};
-        blas::imitation::instance().cost = 1;
-    }
-};
 bool is_trial(const driver::launch_rules::launched& l) { return std::string(l.operation) == "trials of plans"; }
 bool is_wide_tile(const driver::launch_rules::launched& l) { // multiply_adds 128x128x8
     return is_trial(l) && l.shape.block.x == 256 && l.shape.grid.x < 64 && l.shape.shared == 0;

@@ -72,20 +72,24 @@ turns turns_of(const access* first, const access* last) {
     return t;
 }
 
-/// The innermost line of a kernel's header that a place in the code belongs to.
+/// The innermost line of a kernel's header that a place in the code belongs to, or of the executor, which does there what an instruction
+/// does on a device.
 std::string line_of(std::uintptr_t place) {
     char command[256], text[1024];
     std::snprintf(command, sizeof command, "addr2line -i -e /proc/%d/exe %#zx", static_cast<int>(getpid()), place - 1);
     FILE* const lines = popen(command, "r");
-    std::string found = "?";
+    std::string of_kernel, of_executor;
+    const auto keep = [](std::string& found, const std::string& line, const std::string& folder) {
+        const std::size_t at = line.find(folder);
+        if (at == std::string::npos || !found.empty()) return;
+        found = line.substr(at + folder.size(), line.find_first_of(" \n", at) - at - folder.size());
+    };
     while (lines != nullptr && std::fgets(text, sizeof text, lines) != nullptr) {
-        const std::string line(text);
-        const std::size_t at = line.find("kernels/");
-        if (at != std::string::npos && found == "?")
-            found = line.substr(at + 8, line.find_first_of(" \n", at) - at - 8);
+        keep(of_kernel, text, "kernels/");
+        keep(of_executor, text, "tests/");
     }
     if (lines != nullptr) pclose(lines);
-    return found;
+    return !of_kernel.empty() ? of_kernel : !of_executor.empty() ? of_executor : "?";
 }
 
 } // namespace

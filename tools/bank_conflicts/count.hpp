@@ -10,7 +10,8 @@
 ///
 /// A device serves a warp's accesses of 4 bytes together, those of 8 in two halves, those of 16 in quarters. Each takes as many
 /// turns as the busiest of the 32 banks of 4 bytes has different words to give or take. Lanes that write into several blocks of a
-/// cluster are counted as if these had their banks in common.
+/// cluster are counted as if these had their banks in common. Lines of simt/ are the executor's, which keeps there what a
+/// device has in its barriers: they are no conflicts of a kernel's.
 
 namespace bank_conflicts {
 

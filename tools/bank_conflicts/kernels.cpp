@@ -1,10 +1,7 @@
 // Counts the conflicts of shared memory's banks in our kernels, on the executor of tests/simt (count.hpp says how).
 //
-//     flags="-std=c++20 -fno-pie -ffp-contract=off -DTG_INSTRUCTION_SETS=4 -Iinclude -Itests -Icuda"
-//     g++ $flags -O2 -c tools/bank_conflicts/count.cpp -o count.o
-//     g++ $flags -O0 -g -fsanitize=thread -c tools/bank_conflicts/kernels.cpp -o kernels.o
-//     g++ -no-pie count.o kernels.o -o bank_conflicts
-//     ./bank_conflicts [convolutions | few_channels | recurrent | movement]
+//     cmake --build build/default --target bank_conflicts     (tests/CMakeLists.txt has the compiler's options)
+//     build/default/tests/bank_conflicts [convolutions | few_channels | recurrent | movement]
 //
 // in some minutes; needs addr2line.
 
@@ -19,9 +16,9 @@
 namespace tapegraph::cuda::kernels {
 /// A copy that does not wait is one access, when it is given.
 template <int Bytes>
-__attribute__((noinline)) void copy_async(void* shared, const void* global, const void* anywhere) {
+__attribute__((noinline)) void copy_async(void* shared, const void* global, bool there) {
     bank_conflicts::note(shared, Bytes, true, __builtin_return_address(0));
-    copy_as_executed<Bytes>(shared, global, anywhere);
+    copy_as_executed<Bytes>(shared, global, there);
 }
 } // namespace tapegraph::cuda::kernels
 

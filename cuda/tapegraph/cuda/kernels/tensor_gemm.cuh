@@ -15,7 +15,7 @@
 /// used. Shared memory (dynamic): per stage A, BM lines of BK floats' bytes or as many steps of BM (+pad), and B likewise. The pads, and where
 /// operands lie along k an exchange of a line's quads, put the eight lines and four steps that a fragment reads into 32
 /// different banks, and the lines that a warp copies, too (tools/bank_conflicts; a pad of 4 behind such lines took twice the
-/// turns for copies, a fifth to a quarter of all of an input gradient). Of lines of 80 copies take 1.2 times the least.
+/// turns for copies, a fifth to a quarter of all of an input gradient).
 
 namespace tapegraph::cuda::kernels {
 

@@ -65,9 +65,13 @@ struct convolution_operation {
         return last == 0 ? 0
                          : 2 * static_cast<double>(image.elements()) * static_cast<double>(filter.elements() / last);
     }
-    /// The name of what the CPU computes a call by, where it is not direct sums; empty otherwise.
+    /// The name of what the CPU computes a call of Op by, where it is not direct sums, or what a GPU says; empty otherwise.
+    template <class Op>
     static std::string_view method_of(const convolution_geometry& g, const buffer_view& to);
 };
+/// What a GPU's backend says of how it computes a call of Op on floats, beyond the math_mode; null without one.
+template <class Op>
+inline std::string_view (*method_on_device)(const convolution_geometry& g, const buffer_view& to) = nullptr;
 } // namespace detail
 
 struct convolution_op : detail::convolution_operation {

@@ -11,10 +11,14 @@
 
 namespace tapegraph {
 
-inline std::string_view detail::convolution_operation::method_of(const convolution_geometry& g, const buffer_view& to) {
+template <class Op>
+std::string_view detail::convolution_operation::method_of(const convolution_geometry& g, const buffer_view& to) {
     if (to.type != dtype::f32) return {};
-    if (to.memory != 0)
-        return current_math_mode() == math_mode::fp32 ? std::string_view() : name_of(current_math_mode());
+    if (to.memory != 0) {
+        const auto said = method_on_device<Op> == nullptr ? std::string_view() : method_on_device<Op>(g, to);
+        if (!said.empty() || current_math_mode() == math_mode::fp32) return said;
+        return name_of(current_math_mode());
+    }
     switch (cpu::detail::resolved<float>(g)) {
     case convolution_algorithm::winograd: return "winograd";
     case convolution_algorithm::fourier: return "fourier";
@@ -22,13 +26,15 @@ inline std::string_view detail::convolution_operation::method_of(const convoluti
     }
 }
 inline std::string_view convolution_op::method(const kernel_call& c) {
-    return method_of(runtime::geometry_of<convolution_op>(c), c.out[0]);
+    return method_of<convolution_op>(runtime::geometry_of<convolution_op>(c), c.out[0]);
 }
 inline std::string_view convolution_input_gradient_op::method(const kernel_call& c) {
-    return method_of(runtime::geometry_of<convolution_input_gradient_op>(c), c.out[0]);
+    using op = convolution_input_gradient_op;
+    return method_of<op>(runtime::geometry_of<op>(c), c.out[0]);
 }
 inline std::string_view convolution_filter_gradient_op::method(const kernel_call& c) {
-    return method_of(runtime::geometry_of<convolution_filter_gradient_op>(c), c.out[0]);
+    using op = convolution_filter_gradient_op;
+    return method_of<op>(runtime::geometry_of<op>(c), c.out[0]);
 }
 template <bool Relu>
 std::string_view convolution_bias_op<Relu>::method(const kernel_call& c) {

@@ -10,7 +10,9 @@ namespace tapegraph {
 
 template <bool Relu>
 std::string_view convolution_bias_pool_op<Relu>::method(const kernel_call& c) {
-    return method_of(runtime::pooled_geometry(c), c.out[0]);
+    // A GPU plans it as the convolution alone.
+    return method_of<convolution_op>(c.out[0].memory == 0 ? runtime::pooled_geometry(c) : runtime::unpooled_geometry(c),
+                                     c.out[0]);
 }
 
 } // namespace tapegraph

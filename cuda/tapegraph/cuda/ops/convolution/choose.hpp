@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/cuda/ops/convolution/library_convolution.hpp>
 #include <tapegraph/cuda/ops/convolution/plan.hpp>
 
 #include <algorithm>
@@ -125,6 +126,12 @@ inline convolution_plan library_plan(const convolution_geometry& g, std::size_t 
     p.workspace = chunk_bytes(g, element, limit);
     return p;
 }
+inline convolution_plan warpgroups_plan(const convolution_geometry& g, convolution_pass pass) {
+    convolution_plan p;
+    p.algorithm = convolution_algorithm::warpgroups;
+    p.workspace = library_workspace(g, pass);
+    return p;
+}
 inline convolution_plan direct_plan(const convolution_geometry& g, convolution_pass pass, std::size_t element,
                                     const convolution_device& device, std::size_t limit) {
     const product_extents e(g, pass);
@@ -185,7 +192,7 @@ inline convolution_plan choose_convolution(const convolution_geometry& g, convol
 
 /// What plans are remembered by: algorithm, tile and splits, which tell those of one shape apart.
 inline std::string name_of(const convolution_plan& p) {
-    constexpr const char* names[]{"multiply_adds", "tensor_cores", "few_channels", "direct", "product"};
+    constexpr const char* names[]{"multiply_adds", "tensor_cores", "few_channels", "direct", "product", "warpgroups"};
     std::string name = names[static_cast<int>(p.algorithm)];
     const auto in = [&](const product_tile& t) {
         name += " " + std::to_string(t.rows) + "x" + std::to_string(t.columns) + "x" + std::to_string(t.depth);
@@ -226,6 +233,9 @@ inline std::vector<convolution_plan> convolution_candidates(const convolution_ge
     if (const detail::few_channels_tiling t(g, pass, element); t.fits)
         add(detail::few_channels_plan(t, g, pass, element, device, limit));
     if (g.groups == 1 && detail::chunk_bytes(g, element, limit) <= limit) add(detail::library_plan(g, element, limit));
+    if (rounded.on_tensor_cores() && !rounded.is_exact() && library_takes(g, pass) &&
+        library_workspace(g, pass) <= limit)
+        add(detail::warpgroups_plan(g, pass));
     return all;
 }
 

@@ -234,6 +234,13 @@ struct convolution_run {
             product.filter_gradient(o.a, o.b, o.out);
     }
 
+    static void run_by_warpgroups(const kernel_call& call, const char* operation, const convolution_geometry& g,
+                                  const convolution_operands<T>& o) {
+        const library_convolution_operands operands{o.a, o.b, o.out, o.bias, o.relu}; // not in the call: nvcc 13.0
+        convolution_of_library.run(operation, call.stream, g, Pass, dtype_of<T>, operands,
+                                   library_scratch(call.workspace));
+    }
+
     static void run(const kernel_call& call, const char* operation, const convolution_geometry& g,
                     const convolution_operands<T>& o) {
         check_convolution(g, operation);
@@ -244,6 +251,7 @@ struct convolution_run {
     static void run_as(const kernel_call& call, const char* operation, const convolution_geometry& g,
                        const convolution_operands<T>& o, const convolution_plan& plan) {
         if (plan.algorithm == convolution_algorithm::product) return run_by_product(call, operation, g, o);
+        if (plan.algorithm == convolution_algorithm::warpgroups) return run_by_warpgroups(call, operation, g, o);
         T* const to = plan.splits > 1 ? static_cast<T*>(call.workspace) : o.out;
         run_slices(call, operation, g, o, plan, to);
         if (plan.splits > 1) add_splits(call, operation, o, call.out[0].elements(), plan.splits, g.out_channels);

@@ -4,10 +4,11 @@
 #include <tapegraph/cuda/ops/convolution/plan.hpp>
 
 #include <cstddef>
+#include <cstdint>
 
 /// Convolutions by a warpgroup's products (wgmma) of tiles that TMA fetches, which devices of compute capability 9.0 alone have. One
 /// source has them, cuda/tapegraph/cuda/library/convolution_sm90.cu. When it is linked, it puts its functions here before main().
-/// Nothing chooses them by itself: they have not run on a GPU yet.
+/// They have not run on a GPU yet, so none is predicted to be the fastest: measured plans choose them (choose.hpp).
 
 namespace tapegraph::cuda {
 
@@ -21,9 +22,10 @@ struct library_convolution_operands {
 
 /// Elements are f32, whose factors are rounded to TF32, bf16 or f16; sums are float. Nothing here waits for the device or allocates.
 struct library_convolution {
+    static constexpr std::size_t scratch_alignment = 256;
     /// Whether the current device computes a pass so.
     bool (*takes)(const convolution_geometry& g, convolution_pass pass, dtype element) = nullptr;
-    /// Scratch memory of a call that is taken, aligned to 256 bytes.
+    /// Scratch memory of a call that is taken, aligned to scratch_alignment.
     std::size_t (*scratch_bytes)(const convolution_geometry& g, convolution_pass pass, dtype element) = nullptr;
     /// Computes a pass that is taken on `stream`. Throws device_error with the operation's name.
     void (*run)(const char* operation, void* stream, const convolution_geometry& g, convolution_pass pass,
@@ -32,5 +34,18 @@ struct library_convolution {
 
 /// Empty until a source puts functions there.
 inline library_convolution convolution_of_library;
+
+/// Whether it computes a pass of floats on the current device.
+inline bool library_takes(const convolution_geometry& g, convolution_pass pass) {
+    return convolution_of_library.takes != nullptr && convolution_of_library.takes(g, pass, dtype::f32);
+}
+/// Scratch memory for that, wherever it begins: programs align it less than the library wants.
+inline std::size_t library_workspace(const convolution_geometry& g, convolution_pass pass) {
+    return convolution_of_library.scratch_bytes(g, pass, dtype::f32) + library_convolution::scratch_alignment - 1;
+}
+inline void* library_scratch(void* workspace) {
+    constexpr auto to = static_cast<std::uintptr_t>(library_convolution::scratch_alignment);
+    return reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(workspace) + to - 1) / to * to);
+}
 
 } // namespace tapegraph::cuda

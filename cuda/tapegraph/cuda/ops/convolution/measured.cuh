@@ -2,23 +2,27 @@
 
 #include <tapegraph/cuda/measured_plans.cuh>
 #include <tapegraph/cuda/ops/convolution/plans.hpp>
+#include <tapegraph/ops/convolution/convolution.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <initializer_list>
+#include <mutex>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 /// The plans of convolutions that are in use: predicted, remembered or measured (measured_plans.cuh).
 
 namespace tapegraph::cuda::detail {
 
-/// This thread's.
-inline convolution_device this_convolution_device() {
-    const context& on = context::current();
+inline convolution_device convolution_device_of(const context& on) {
     return {on.properties().multiprocessors, on.properties().major >= 8, on.device()};
 }
+/// This thread's.
+inline convolution_device this_convolution_device() { return convolution_device_of(context::current()); }
 
 /// What a plan is remembered for.
 inline std::string convolution_work(const convolution_geometry& g, convolution_pass pass, dtype type, math_mode mode) {
@@ -127,18 +131,47 @@ convolution_plan plan_of_mode(context& on, const convolution_geometry& g, math_m
         on, work, [&] { return convolution_trial<T, Pass, Perform>(on, g, mode, work.results, plans, perform); }))];
 }
 
+/// All that have been given out.
+inline lasting_plans<known_convolution_plans::key, convolution_plans>& convolution_plans_in_use() {
+    static auto& plans = *new lasting_plans<known_convolution_plans::key, convolution_plans>;
+    return plans;
+}
+
 /// For this thread's device; valid until the next call.
 template <class T, convolution_pass Pass, class Perform>
 const convolution_plans& plans_of(const convolution_geometry& g, const Perform& perform) {
     using known = known_convolution_plans;
     const convolution_device device = this_convolution_device();
     return known::instance().of(g, Pass, sizeof(T), device, [&](const known::key& k) {
-        static auto& in_use = *new lasting_plans<known::key, convolution_plans>;
+        auto& in_use = convolution_plans_in_use();
         if (const auto before = in_use.find(k)) return *before;
         context& on = context::current();
         return in_use.keep(k, convolution_plans::of_modes(
                                   [&](math_mode m) { return plan_of_mode<T, Pass>(on, g, m, device, perform); }));
     });
 }
+
+/// Mode and plan of a pass of floats, where the plan does not follow from the shape alone; empty elsewhere. The text lasts.
+template <convolution_pass Pass>
+std::string_view convolution_method(const convolution_geometry& g, const buffer_view& to) {
+    if (!plans_vary()) return {};
+    const auto plans = convolution_plans_in_use().find(
+        known_convolution_plans::key_of(g, Pass, sizeof(float), convolution_device_of(context::of(to.memory - 1))));
+    if (!plans) return {};
+    const math_mode mode = current_math_mode();
+    std::string text = mode == math_mode::fp32 ? "" : std::string(name_of(mode)) + ", ";
+    text += name_of((*plans)[mode]);
+    static std::mutex guard;
+    static auto& texts = *new std::set<std::string>;
+    const std::lock_guard lock(guard);
+    return *texts.insert(text).first;
+}
+inline const bool convolution_methods_are_known = [] {
+    namespace on = tapegraph::detail;
+    on::method_on_device<convolution_op> = &convolution_method<convolution_pass::forward>;
+    on::method_on_device<convolution_input_gradient_op> = &convolution_method<convolution_pass::input_gradient>;
+    on::method_on_device<convolution_filter_gradient_op> = &convolution_method<convolution_pass::filter_gradient>;
+    return true;
+}();
 
 } // namespace tapegraph::cuda::detail

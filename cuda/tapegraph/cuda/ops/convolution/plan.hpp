@@ -21,8 +21,13 @@ enum class convolution_algorithm {
     tensor_cores,  ///< tensor_gemm
     few_channels,  ///< images of 1, 3 or 4 channels (kernels/few_channels.cuh)
     direct,        ///< a thread per result: groups too narrow for a tile (kernels/direct_convolution.cuh)
-    product        ///< a library's product, of pixels or of windows written out (by_product.cuh)
+    product,       ///< a library's product, of pixels or of windows written out (by_product.cuh)
+    warpgroups     ///< library_convolution.hpp: where it is linked, on compute capability 9.0, and only when measured
 };
+/// Those that compute all of a pass themselves, in scratch memory of their own: no parts of sums are added up behind them.
+constexpr bool is_whole(convolution_algorithm a) {
+    return a == convolution_algorithm::product || a == convolution_algorithm::warpgroups;
+}
 
 /// What a choice depends on besides the shape.
 struct convolution_device {

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 
 /// Plans that have been made. A call asks for its plan several times (for scratch memory in each mode, and to run), a training
@@ -37,7 +37,8 @@ struct convolution_plans {
 
 /// The plans of some shapes, of one thread. A shape has one place, which it may take from another.
 class known_convolution_plans {
-    static constexpr std::size_t extents = sizeof(convolution_geometry) / sizeof(std::int64_t);
+    // What a device looks at: the algorithm behind it is the CPU's, and followed by bytes that may hold anything.
+    static constexpr std::size_t extents = offsetof(convolution_geometry, algorithm) / sizeof(std::int64_t);
 
 public:
     /// All that plans depend on.
@@ -80,6 +81,17 @@ public:
     /// How often plans had to be made so far.
     std::int64_t made() const { return made_; }
 
+    static key key_of(const convolution_geometry& g, convolution_pass pass, std::size_t element,
+                      const convolution_device& device) {
+        key k;
+        std::memcpy(k.data(), &g, extents * sizeof(std::int64_t));
+        k[extents] = static_cast<std::int64_t>(element) << 8 | static_cast<std::int64_t>(pass) << 1 |
+                     static_cast<std::int64_t>(device.tensor_cores);
+        k[extents + 1] = device.multiprocessors;
+        k[extents + 2] = device.number;
+        return k;
+    }
+
 private:
     static constexpr std::size_t places = 256; // of a word_hash
     struct entry {
@@ -87,17 +99,6 @@ private:
         convolution_plans plans;
     };
 
-    static key key_of(const convolution_geometry& g, convolution_pass pass, std::size_t element,
-                      const convolution_device& device) {
-        const auto words = std::bit_cast<std::array<std::int64_t, extents>>(g);
-        key k;
-        std::copy(words.begin(), words.end(), k.begin());
-        k[extents] = static_cast<std::int64_t>(element) << 8 | static_cast<std::int64_t>(pass) << 1 |
-                     static_cast<std::int64_t>(device.tensor_cores);
-        k[extents + 1] = device.multiprocessors;
-        k[extents + 2] = device.number;
-        return k;
-    }
     static std::size_t place_of(const key& k) {
         word_hash hash;
         for (const std::int64_t word : k) hash.add(static_cast<std::uint64_t>(word));

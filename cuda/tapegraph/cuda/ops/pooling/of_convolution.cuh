@@ -42,10 +42,10 @@ struct kernel<convolution_bias_pool_op<Relu>, T> {
         }
         T* const sums = static_cast<T*>(c.workspace);
         const detail::convolution_operands<T> o{x, w, sums};
-        if (plan.algorithm == algorithm::product) {
+        if (is_whole(plan.algorithm)) {
             kernel_call behind = c;
             behind.workspace = static_cast<std::byte*>(c.workspace) + slices(g, plan);
-            pass::run_by_product(behind, name, g.whole, o);
+            pass::run_as(behind, name, g.whole, o, plan);
         } else {
             pass::run_slices(c, name, g.whole, o, plan, sums);
         }
@@ -89,9 +89,7 @@ private:
         const auto bytes = static_cast<std::size_t>(y.batch * y.out_height * y.out_width * y.out_channels) * sizeof(T);
         return (bytes * static_cast<std::size_t>(plan.splits) + 255) / 256 * 256;
     }
-    static std::size_t own(const convolution_plan& plan) {
-        return plan.algorithm == algorithm::product ? plan.workspace : 0;
-    }
+    static std::size_t own(const convolution_plan& plan) { return is_whole(plan.algorithm) ? plan.workspace : 0; }
 };
 
 } // namespace tapegraph::cuda

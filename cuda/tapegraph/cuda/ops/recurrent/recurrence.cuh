@@ -123,20 +123,16 @@ void launch_backward_step(driver::stream s, const char* operation, const kernels
 template <class Cell, class T, bool Large>
 void run_forward_steps(driver::stream s, const char* operation, const kernels::recurrent_shape& shape,
                        const recurrent_forward_operands<T>& p) {
-    for (int step = 0; step < shape.time; ++step) {
-        launch_forward_step<Cell, T, 0, Large>(s, operation, shape, p, step);
-        if constexpr (Cell::reset_before) launch_forward_step<Cell, T, 1, Large>(s, operation, shape, p, step);
-    }
+    each_launch<Cell, recurrent_pass::forward>(shape.time, p, [&]<int Phase>(int step) {
+        launch_forward_step<Cell, T, Phase, Large>(s, operation, shape, p, step);
+    });
 }
 template <class Cell, class T, bool Large>
 void run_backward_steps(driver::stream s, const char* operation, const kernels::recurrent_shape& shape,
                         const recurrent_backward_operands<T>& p) {
-    for (int step = shape.time - 1; step >= 0; --step) {
-        launch_backward_step<Cell, T, 0, Large>(s, operation, shape, p, step);
-        if constexpr (Cell::reset_before) launch_backward_step<Cell, T, 1, Large>(s, operation, shape, p, step);
-    }
-    if (p.dh0.data != nullptr || p.dc0.data != nullptr)
-        launch_backward_step<Cell, T, 0, Large>(s, operation, shape, p, -1);
+    each_launch<Cell, recurrent_pass::backward>(shape.time, p, [&]<int Phase>(int step) {
+        launch_backward_step<Cell, T, Phase, Large>(s, operation, shape, p, step);
+    });
 }
 
 } // namespace recurrent_detail
@@ -153,9 +149,10 @@ void run_recurrent_forward(driver::stream s, const char* operation, const recurr
         if (plan.tensor && recurrent_detail::in_whole_vectors(p.recurrent)) {
             void* const products = static_cast<unsigned char*>(workspace) +
                                    recurrent_scratch<Cell, T>(g, recurrent_pass::forward).products;
-            return plan.large_tile
-                       ? recurrent_detail::run_tensor_forward<Cell, true>(s, operation, plan.exact, g, p, products)
-                       : recurrent_detail::run_tensor_forward<Cell, false>(s, operation, plan.exact, g, p, products);
+            constexpr auto pass = recurrent_pass::forward;
+            using recurrent_detail::run_tensor_pass;
+            return plan.large_tile ? run_tensor_pass<Cell, pass, true>(s, operation, plan.exact, g, p, products)
+                                   : run_tensor_pass<Cell, pass, false>(s, operation, plan.exact, g, p, products);
         }
     const kernels::recurrent_shape shape(g);
     plan.large_tile ? recurrent_detail::run_forward_steps<Cell, T, true>(s, operation, shape, p)
@@ -176,9 +173,10 @@ void run_recurrent_backward(driver::stream s, const char* operation, const recur
     if constexpr (std::is_same_v<T, float>)
         if (plan.tensor && recurrent_detail::in_whole_vectors(p.recurrent)) {
             void* const products = static_cast<unsigned char*>(workspace) + at.products;
-            return plan.large_tile
-                       ? recurrent_detail::run_tensor_backward<Cell, true>(s, operation, plan.exact, g, p, products)
-                       : recurrent_detail::run_tensor_backward<Cell, false>(s, operation, plan.exact, g, p, products);
+            constexpr auto pass = recurrent_pass::backward;
+            using recurrent_detail::run_tensor_pass;
+            return plan.large_tile ? run_tensor_pass<Cell, pass, true>(s, operation, plan.exact, g, p, products)
+                                   : run_tensor_pass<Cell, pass, false>(s, operation, plan.exact, g, p, products);
         }
     const kernels::recurrent_shape shape(g);
     plan.large_tile ? recurrent_detail::run_backward_steps<Cell, T, true>(s, operation, shape, p)

@@ -147,44 +147,38 @@ void launch_tensor_step(driver::stream s, const char* operation, bool exact,
                    problem);
 }
 
-/// Both passes: `workspace` has room for tensor_scratch::elements().
-template <class Cell, bool Large>
-void run_tensor_forward(driver::stream s, const char* operation, bool exact, const recurrent_geometry& g,
-                        const recurrent_forward_operands<float>& p, void* workspace) {
-    constexpr auto pass = recurrent_pass::forward;
-    const kernels::recurrent_shape shape(g);
-    const tensor_scratch<Cell> scratch(g.batch, g.units, pass, workspace);
-    const float* const weights = scratch.weights(s, operation, p.recurrent);
-    driver::launch(s, operation, scratch.spread(scratch.rows_elements()), kernels::begin_tensor_steps<float>, shape,
-                   p.h0, p.dropped, scratch.of(0, weights, exact), scratch.forward_rows());
-    const auto phase = [&]<int Phase>(int step) {
-        launch_tensor_step<Cell, pass, Phase, Large>(
-            s, operation, exact,
-            kernels::tensor_forward_step<Cell, Phase>(shape, p, step, scratch.of(step, weights, exact)));
+/// launch.template operator()<phase>(step), for the steps of a pass in its order; step -1 gives the gradients of the first states.
+template <class Cell, recurrent_pass Pass, class Operands, class Launch>
+void each_launch(int time, const Operands& p, const Launch& launch) {
+    const auto both_phases = [&](int step) {
+        launch.template operator()<0>(step);
+        if constexpr (Cell::reset_before) launch.template operator()<1>(step);
     };
-    for (int step = 0; step < shape.time; ++step) {
-        phase.template operator()<0>(step);
-        if constexpr (Cell::reset_before) phase.template operator()<1>(step);
+    if constexpr (Pass == recurrent_pass::forward) {
+        for (int step = 0; step < time; ++step) both_phases(step);
+    } else {
+        for (int step = time - 1; step >= 0; --step) both_phases(step);
+        if (p.dh0.data != nullptr || p.dc0.data != nullptr) launch.template operator()<0>(-1);
     }
 }
-template <class Cell, bool Large>
-void run_tensor_backward(driver::stream s, const char* operation, bool exact, const recurrent_geometry& g,
-                         const recurrent_backward_operands<float>& p, void* workspace) {
-    constexpr auto pass = recurrent_pass::backward;
+
+/// `workspace` has room for tensor_scratch::elements().
+template <class Cell, recurrent_pass Pass, bool Large, class Operands>
+void run_tensor_pass(driver::stream s, const char* operation, bool exact, const recurrent_geometry& g,
+                     const Operands& p, void* workspace) {
     const kernels::recurrent_shape shape(g);
-    const tensor_scratch<Cell> scratch(g.batch, g.units, pass, workspace);
+    const tensor_scratch<Cell> scratch(g.batch, g.units, Pass, workspace);
     const float* const weights = scratch.weights(s, operation, p.recurrent);
-    driver::fill(workspace, 0, static_cast<std::size_t>(scratch.rows_elements()) * sizeof(float), s);
-    const auto phase = [&]<int Phase>(int step) {
-        launch_tensor_step<Cell, pass, Phase, Large>(
-            s, operation, exact,
-            kernels::tensor_backward_step<Cell, Phase>(shape, p, step, scratch.of(step + 1, weights, exact)));
-    };
-    for (int step = shape.time - 1; step >= 0; --step) {
-        phase.template operator()<0>(step);
-        if constexpr (Cell::reset_before) phase.template operator()<1>(step);
-    }
-    if (p.dh0.data != nullptr || p.dc0.data != nullptr) phase.template operator()<0>(-1);
+    if constexpr (Pass == recurrent_pass::forward)
+        driver::launch(s, operation, scratch.spread(scratch.rows_elements()), kernels::begin_tensor_steps<float>, shape,
+                       p.h0, p.dropped, scratch.of(0, weights, exact), scratch.forward_rows());
+    else
+        driver::fill(workspace, 0, static_cast<std::size_t>(scratch.rows_elements()) * sizeof(float), s);
+    each_launch<Cell, Pass>(shape.time, p, [&]<int Phase>(int step) {
+        const int now = Pass == recurrent_pass::forward ? step : step + 1;
+        launch_tensor_step<Cell, Pass, Phase, Large>(
+            s, operation, exact, tensor_problem<Cell, Pass, Phase>(shape, p, step, scratch.of(now, weights, exact)));
+    });
 }
 
 } // namespace recurrent_detail

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <tapegraph/cuda/ops/convolution/library_convolution.hpp>
+#ifdef TG_SIMT
+#include <tapegraph/cuda/ops/convolution/by_warpgroups.cuh>
+#endif
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+
+/// The convolutions of library/convolution_sm90.cu, which a program has only where that is linked: what it computes, on the executor, in
+/// its smallest tile. On a GPU they are what is linked.
+
+namespace tapegraph::testing {
+
+/// While it lives, they are there.
+class imitated_convolutions {
+public:
+    static inline int runs = 0; ///< of the executor
+
+    imitated_convolutions() : before_(cuda::convolution_of_library) {
+#ifdef TG_SIMT
+        cuda::convolution_of_library = {&takes, &scratch_bytes, &run};
+#endif
+        runs = 0;
+    }
+    imitated_convolutions(const imitated_convolutions&) = delete;
+    imitated_convolutions& operator=(const imitated_convolutions&) = delete;
+    ~imitated_convolutions() { cuda::convolution_of_library = before_; }
+
+private:
+#ifdef TG_SIMT
+    static bool takes(const convolution_geometry& g, cuda::convolution_pass pass, dtype element) {
+        return element == dtype::f32 && cuda::im2col_convolution::has(g, pass);
+    }
+    static std::size_t scratch_bytes(const convolution_geometry& g, cuda::convolution_pass pass, dtype element) {
+        return cuda::warpgroup_scratch(cuda::im2col_convolution(g, pass), size_of(element)).bytes();
+    }
+    static void run(const char* operation, void* stream, const convolution_geometry& g, cuda::convolution_pass pass,
+                    dtype element, const cuda::library_convolution_operands& o, void* scratch) {
+        REQUIRE(takes(g, pass, element));
+        REQUIRE(reinterpret_cast<std::uintptr_t>(scratch) % cuda::library_convolution::scratch_alignment == 0);
+        ++runs;
+        cuda::convolution_by_warpgroups<float>(operation, static_cast<cuda::driver::stream>(stream),
+                                               cuda::im2col_convolution(g, pass), o, scratch)
+            .template run<cuda::kernels::warpgroup_tile<1, 64>>(4);
+    }
+#endif
+    cuda::library_convolution before_;
+};
+
+} // namespace tapegraph::testing

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <simt/blas.hpp>
+#include <simt/driver.hpp>
+
+namespace tapegraph::testing {
+
+/// While it lives, a test may decide what launches take and which kernels get it wrong (driver::rules()), and what products of the
+/// imitated library take.
+struct with_rules {
+    with_rules() = default;
+    with_rules(const with_rules&) = delete;
+    with_rules& operator=(const with_rules&) = delete;
+    ~with_rules() {
+        cuda::driver::rules() = {};
+        cuda::blas::imitation::instance().cost = 1;
+    }
+};
+
+} // namespace tapegraph::testing
