@@ -65,6 +65,18 @@ constexpr int count(const trace& t) {
     return n;
 }
 
+/// The schedule of what build(trace) writes, behind the passes that leave no node twice or unused; without steps if it is wrong.
+template <class Build>
+constexpr tg::ir::schedule scheduled_by(const Build& build, bool fuse) {
+    trace t;
+    build(t);
+    eliminate_common_subexpressions(t);
+    eliminate_dead_nodes(t);
+    tg::ir::schedule s = make_schedule(t, fuse);
+    if (!verify(t, s).ok()) s = {};
+    return s;
+}
+
 /// Every pass with the verifier after each; null or what is wrong.
 template <class Builder>
 constexpr const char* first_problem() {

@@ -18,12 +18,7 @@ struct shape_of_it {
 };
 template <class Build>
 constexpr shape_of_it scheduled(const Build& build, bool fuse = true) {
-    trace t;
-    build(t);
-    eliminate_common_subexpressions(t);
-    eliminate_dead_nodes(t);
-    const tg::ir::schedule s = make_schedule(t, fuse);
-    if (!verify(t, s).ok()) return {};
+    const tg::ir::schedule s = scheduled_by(build, fuse);
     shape_of_it found{s.steps.size(), 0, 0, s.kernels.size()};
     for (const tg::ir::step_entry& step : s.steps)
         if (step.outputs > found.results) found.results = step.outputs, found.reads = step.inputs;
