@@ -10,7 +10,7 @@ headers that the README's first program includes are files that include one of t
 Library headers are inlined where they are first included. A header whose first include stands inside an #if may be
 needed again outside of it; it is then written in both places, behind a macro. System headers are kept at their first
 use; inside an #if they stay as they are, and so do headers of other libraries. Comments for readers of the source (`//`) are
-left out, those for users (`///`) stay in the folders and namespaces users program against. What the macros of the compiled
+left out, those for users (`///`) stay in the folders and namespaces users program against, where blank lines stay, too. What the macros of the compiled
 component and of the GPU backend decide is decided: the file is without both. A namespace that one header closes and the next
 opens stays open; lines are indented by one space a level: no file may exceed two megabytes.
 """
@@ -68,10 +68,15 @@ COMMENT = re.compile(r"\s*//")
 TRAILING_NOTE = re.compile(r"(?<=\S)\s+//(?!/).*")
 TRAILING = re.compile(r"(?<=\S)\s+//.*")
 BEHIND_THE_SCENES = re.compile(
-    r"tapegraph/(cpu|runtime|ir|graph|expr|ops/\w+/(cpu|\w*kernel|\w*geometry|\w*batching)|ops/vmap"
-    r"|core/(component|list|agreement|call)|ops/(refusal|recurrent/recurrent_)|nn/(placed_programs|taped_program|shared_terms|path_matches)"
-    r"|nn/(session/(trace|parts|runner)|fit_(loop|run|resume|position)|\w*verdict|graph_|\w*_model|eager_|taped_|loss_part"
-    r"|objective|measured|state_archive|outputs|columns)|io/(safetensors|quoted|host)|eager/(interpreter|records|seal|formula|run_region|operation_|checkpointed_run|replay))"
+    r"tapegraph/(cpu|runtime|ir|graph|expr|ops/\w+/(cpu|graph_|\w*kernel|\w*geometry|\w*batching)|ops/vmap"
+    r"|core/(component|list|agreement|call|philox|task_group|partial_array|stream|hash)"
+    r"|ops/(refusal|recurrent/recurrent_|scan/step_mask|movement/index_map|reduction/axes|gather/rows)"
+    r"|nn/(placed_programs|taped_program|shared_terms|path_matches|instance|gradient_list|log_list|step/|training_state|weight_rules"
+    r"|optimizers/(applied|hand_slots|weights_after)|compile_by_nvcc|masked"
+    r"|session/(trace|parts|runner)|fit_(loop|run|resume|position)|\w*verdict|graph_|\w*_model|eager_|taped_|loss_part"
+    r"|objective|measured|state_archive|outputs|columns)|io/(safetensors|quoted|host)"
+    r"|eager/(interpreter|records|seal|formula|run_region|operation_|checkpointed_run|replay|borrow|storage|derivatives|nested_list"
+    r"|numeric_check|searching))"
     r"|.*/math/")
 # What the compiled component holds; the single header is without it.
 COMPONENT_LIST = re.compile(r"tapegraph/\w+/compiled_\w+\.hpp")
@@ -157,7 +162,7 @@ class Inliner:
         guard = "TAPEGRAPH_INLINED_" + re.sub(r"\W", "_", name).upper()
         if name in self.repeated:
             self.out += [f"#ifndef {guard}", f"#define {guard}"]
-        self.out.append(f"// ---- {name} ----")
+        self.out.append(f"// -- {name}")
         depth = len(self.scopes)
         text = (INCLUDE / name).read_text(encoding="utf-8")
         for number, line in enumerate(without_component(logical_lines(text)), 1):
@@ -174,7 +179,7 @@ class Inliner:
         if line == "}" and self.namespaces and self.age in (2, 3) and not self.out[-1].startswith(" "):
             line += " // namespace " + self.namespaces[-1]
         internal = BEHIND_THE_SCENES.match(name) or any(NOT_USERS.search(space) for space in self.namespaces)
-        if (COMMENT if internal else NOTE).match(line):
+        if (COMMENT if internal else NOTE).match(line) or (internal and not line):
             self.dropped = True
             return
         if opened := OPENED.fullmatch(line):
@@ -227,7 +232,7 @@ class Inliner:
         self.out.append(line[indent - indent // 4:])
 
 
-BLANKS = r"\n*((?:// ---- \S+ ----\n\n*)*)"
+BLANKS = r"\n*((?:// -- \S+\n\n*)*)"
 
 
 def joined(lines):

@@ -4,12 +4,12 @@
 // Copyright (c) 2026 The TapeGraph authors
 #pragma once
 #include "tapegraph.hpp"
-// ---- tapegraph/all.hpp ----
+// -- tapegraph/all.hpp
 
 /// Everything. It takes longer to compile than <tapegraph/tapegraph.hpp>, most of it for libraries of others: define
 /// TG_NO_THIRD_PARTY to leave out what needs them.
 
-// ---- tapegraph/data.hpp ----
+// -- tapegraph/data.hpp
 
 /// All of data sets: what they come from and what becomes of them on the way to a model. What needs a library of somebody else comes
 /// in where its header is found; who uses it links that library (in CMake tapegraph::images, tapegraph::zlib, tapegraph::jpeg,
@@ -17,13 +17,13 @@
 ///
 /// Define TG_NO_THIRD_PARTY to leave out what needs libraries.
 
-// ---- tapegraph/data/images.hpp ----
+// -- tapegraph/data/images.hpp
 
 /// All functions of images: namespace tapegraph::data::images.
 
-// ---- tapegraph/data/images/image.hpp ----
+// -- tapegraph/data/images/image.hpp
 
-// ---- tapegraph/data/readers/image.hpp ----
+// -- tapegraph/data/readers/image.hpp
 
 /// Decoded images, the checks a decoder leaves out, and resizing.
 
@@ -39,7 +39,6 @@ struct rgb_image {
 using image_decoder = rgb_image (*)(std::span<const std::uint8_t> file);
 
 namespace detail {
-
 constexpr std::array<std::uint32_t, 256> crc_table() {
  std::array<std::uint32_t, 256> table{};
  for (std::uint32_t n = 0; n < 256; ++n) {
@@ -49,19 +48,16 @@ constexpr std::array<std::uint32_t, 256> crc_table() {
  }
  return table;
 }
-
 inline std::uint32_t crc32_of(std::span<const std::uint8_t> bytes) {
  static constexpr auto table = crc_table();
  std::uint32_t c = 0xFFFFFFFFu;
  for (const auto byte : bytes) c = table[(c ^ byte) & 0xFF] ^ (c >> 8);
  return c ^ 0xFFFFFFFFu;
 }
-
 inline std::uint32_t big_endian_32(std::span<const std::uint8_t> file, std::size_t at) {
  return std::uint32_t{file[at]} << 24 | std::uint32_t{file[at + 1]} << 16 | std::uint32_t{file[at + 2]} << 8 |
   std::uint32_t{file[at + 3]};
 }
-
 inline void check_png(std::span<const std::uint8_t> file) {
  for (std::size_t at = 8; at + 12 <= file.size();) {
   const std::size_t length = big_endian_32(file, at);
@@ -77,7 +73,6 @@ inline void check_png(std::span<const std::uint8_t> file) {
  }
  throw data_error("truncated PNG");
 }
-
 inline void check_jpeg_huffman(std::span<const std::uint8_t> tables) {
  while (!tables.empty()) {
   if (tables.size() < 17) throw data_error("corrupt JPEG: truncated Huffman table");
@@ -88,7 +83,6 @@ inline void check_jpeg_huffman(std::span<const std::uint8_t> tables) {
   tables = tables.subspan(17 + codes);
  }
 }
-
 inline void check_jpeg(std::span<const std::uint8_t> file) {
  std::size_t at = 2;
  bool scanned = false;
@@ -115,7 +109,6 @@ inline void check_jpeg(std::span<const std::uint8_t> file) {
  }
  throw data_error("truncated JPEG");
 }
-
 inline void check_image_file(std::span<const std::uint8_t> file) {
  static constexpr std::array<std::uint8_t, 8> png{0x89, 'P', 'N', 'G', 0x0D, 0x0A, 0x1A, 0x0A};
  if (file.empty()) throw data_error("empty file");
@@ -124,11 +117,9 @@ inline void check_image_file(std::span<const std::uint8_t> file) {
  if (file.size() >= 3 && file[0] == 0xFF && file[1] == 0xD8 && file[2] == 0xFF) return check_jpeg(file);
  throw data_error("neither PNG nor JPEG");
 }
-
 struct resize_axis {
  std::vector<std::int64_t> first;
  std::vector<std::vector<float>> weights;
-
  resize_axis(std::int64_t from, std::int64_t to) : first(static_cast<std::size_t>(to)), weights(first.size()) {
   const double scale = static_cast<double>(from) / static_cast<double>(to);
   for (std::size_t i = 0; i < first.size(); ++i) {
@@ -286,25 +277,21 @@ template <image_like I>
 using pixel_of = std::remove_const_t<std::remove_pointer_t<decltype(view_of(std::declval<const I&>()).pixels)>>;
 
 namespace detail {
-
 template <class V>
 std::string extents(const V& x) {
  return "[" + std::to_string(x.height) + "," + std::to_string(x.width) + "," + std::to_string(x.channels) + "]";
 }
-
 template <class From, class To>
 void check_same_extents(const char* operation, const From& from, const To& to) {
  if (from.height != to.height || from.width != to.width || from.channels != to.channels)
   throw shape_error(std::string(operation) + ": an image " + extents(from) + " does not fit into one " +
       extents(to));
 }
-
 template <class V>
 void check_pixels(const char* operation, const V& x) {
  if (x.height < 1 || x.width < 1 || x.channels < 1)
   throw shape_error(std::string(operation) + ": an image " + extents(x) + " has no pixels");
 }
-
 template <pixel T>
 T stored(float value) {
  if constexpr (std::is_same_v<T, float>)
@@ -314,7 +301,6 @@ T stored(float value) {
   return up >= 255 ? std::uint8_t{255} : up > 0 ? static_cast<std::uint8_t>(up) : std::uint8_t{0};
  }
 }
-
 template <pixel T>
 inline constexpr float full = std::is_same_v<std::remove_const_t<T>, float> ? 1.0f : 255.0f;
 }
@@ -374,7 +360,7 @@ float > image<std::uint8_t> to_bytes(const I& x) {
 }
 }
 
-// ---- tapegraph/data/images/affine.hpp ----
+// -- tapegraph/data/images/affine.hpp
 
 /// Images turned, shifted, zoomed and sheared, with the meanings that the layers random_rotation, random_translation and
 /// random_zoom have (nn/layers/affine_augmentation.hpp).
@@ -417,7 +403,6 @@ inline affine_places zooming(double height_factor, double width_factor) {
 inline affine_places shearing(double along) { return {{1, 0, 0}, {-along, 1, 0}}; }
 
 namespace detail {
-
 inline std::int64_t place_inside(std::int64_t place, std::int64_t n, fill_mode mode) {
  if (place >= 0 && place < n) return place;
  if (mode == fill_mode::wrap) return (place % n + n) % n;
@@ -515,7 +500,7 @@ image<pixel_of<I>> random_affine(const I& x, const random_affine_options& o, cou
     o.sampling);
 }
 }
-// ---- tapegraph/data/images/colour.hpp ----
+// -- tapegraph/data/images/colour.hpp
 
 /// Colours, with the meanings that tf.image gives them. Each function takes an image by value (move it in and nothing is copied) and
 /// computes in floats; bytes are rounded to the nearest and end at 0 and 255, floats are not cut off: `clip_colours` does that.
@@ -523,21 +508,17 @@ image<pixel_of<I>> random_affine(const I& x, const random_affine_options& o, cou
 namespace tapegraph::data::images {
 
 namespace detail {
-
 template <pixel T, class F>
 void each_value(image<T>& x, const F& f) {
  constexpr float unit = 1 / full<T>;
  for (T& value : x.pixels) value = stored<T>(f(static_cast<float>(value) * unit) * full<T>);
 }
-
 template <pixel T>
 void check_rgb(const char* operation, const image<T>& x) {
  if (x.channels != 3)
   throw shape_error(std::string(operation) + ": an image " + extents(x) + " is not red, green and blue");
 }
-
 using colour = std::array<float, 3>;
-
 template <pixel T, class F>
 void each_colour(image<T>& x, const F& f) {
  constexpr float unit = 1 / full<T>;
@@ -548,7 +529,6 @@ void each_colour(image<T>& x, const F& f) {
   for (std::size_t c = 0; c < 3; ++c) x.pixels[i + c] = stored<T>(after[c] * full<T>);
  }
 }
-
 inline colour to_hsv(const colour& rgb) {
  const auto [r, g, b] = rgb;
  const float high = std::max({r, g, b}), low = std::min({r, g, b}), range = high - low;
@@ -565,7 +545,6 @@ inline colour to_hsv(const colour& rgb) {
  }
  return {hue, high > 0 ? range / high : 0, high};
 }
-
 inline colour to_rgb(const colour& hsv) {
  const float hue = hsv[0], saturation = hsv[1], value = hsv[2];
  const auto channel = [&](float shift) {
@@ -574,7 +553,6 @@ inline colour to_rgb(const colour& hsv) {
  };
  return {channel(5), channel(3), channel(1)};
 }
-
 inline void check_factor(const char* operation, double low, double high) {
  if (!(low <= high && low >= 0 && high < 1e6))
   throw argument_error(std::string(operation) +
@@ -727,11 +705,11 @@ image<T> random_hue(image<T> x, double greatest, counter_random& random) {
  return adjust_hue(std::move(x), random.uniform(-greatest, greatest));
 }
 }
-// ---- tapegraph/data/images/crop.hpp ----
+// -- tapegraph/data/images/crop.hpp
 
-// ---- tapegraph/data/images/resize.hpp ----
+// -- tapegraph/data/images/resize.hpp
 
-// ---- tapegraph/data/images/resize_weights.hpp ----
+// -- tapegraph/data/images/resize_weights.hpp
 
 /// One axis of a resize: which pixels each output is made of, by how much.
 ///
@@ -751,24 +729,19 @@ enum class resize_method : std::uint8_t {
 };
 
 namespace detail {
-
 inline double cubic_kernel(double x) {
  x = std::fabs(x);
  if (x < 1) return (1.5 * x - 2.5) * x * x + 1;
  if (x < 2) return ((-0.5 * x + 2.5) * x - 4) * x + 2;
  return 0;
 }
-
 inline double triangle_kernel(double x) { return std::max(0.0, 1 - std::fabs(x)); }
-
 struct axis_weights {
  std::vector<std::int64_t> first, count;
  std::vector<float> weights;
  std::int64_t taps = 1;
-
  const float* of(std::int64_t output) const { return weights.data() + output * taps; }
 };
-
 template <class = void>
 axis_weights make_axis_weights(std::int64_t from, std::int64_t to, resize_method method, bool antialias) {
  const double scale = static_cast<double>(from) / static_cast<double>(to), limit = static_cast<double>(from);
@@ -840,15 +813,12 @@ struct resize_options {
 };
 
 namespace detail {
-
 using four_floats = float __attribute__((vector_size(16)));
-
 inline four_floats four_at(const float* from) {
  four_floats v;
  std::memcpy(&v, from, sizeof v);
  return v;
 }
-
 template <class From, class To>
 struct resample_job {
  image_view<const From> from;
@@ -858,7 +828,6 @@ struct resample_job {
  float* line;
  bool mirror;
 };
-
 template <int Count, bool Add, class From>
 TG_INLINE void add_rows(float* __restrict out, const From* row, std::int64_t stride, const float* weights,
       std::int64_t size) {
@@ -876,7 +845,6 @@ TG_INLINE void add_rows(float* __restrict out, const From* row, std::int64_t str
   out[i] = sum;
  }
 }
-
 template <bool Add, class From>
 TG_INLINE void add_some_rows(float* out, const From* row, std::int64_t stride, const float* weights, std::int64_t count,
        std::int64_t size) {
@@ -887,7 +855,6 @@ TG_INLINE void add_some_rows(float* out, const From* row, std::int64_t stride, c
  default: return add_rows<4, Add>(out, row, stride, weights, size);
  }
 }
-
 template <int Channels, class To>
 TG_INLINE void narrow_by_four(const float* line, To* out, const axis_weights& axis, std::int64_t width, bool mirror,
        const float* factor, const float* offset) {
@@ -909,7 +876,6 @@ TG_INLINE void narrow_by_four(const float* line, To* out, const axis_weights& ax
   for (int c = 0; c < Channels; ++c) out[x * Channels + c] = stored<To>(sum[c]);
  }
 }
-
 template <class To>
 TG_INLINE void narrow(const float* line, To* out, const axis_weights& axis, std::int64_t width, std::int64_t channels,
      bool mirror, const float* factor, const float* offset) {
@@ -925,7 +891,6 @@ TG_INLINE void narrow(const float* line, To* out, const axis_weights& axis, std:
   }
  }
 }
-
 struct resample_body {
  template <class Isa, class Job>
  TG_INLINE static void run(const Job* job) {
@@ -950,7 +915,6 @@ struct resample_body {
   }
  }
 };
-
 template <class From, class To>
 void resample(image_view<const From> from, image_view<To> to, const resize_options& options, bool mirror,
    std::vector<float> factor, std::vector<float> offset) {
@@ -1007,7 +971,6 @@ auto crop(const I& x, const box& part) {
 }
 
 namespace detail {
-
 inline void check_part(const char* operation, std::int64_t height, std::int64_t width, std::int64_t of_height,
      std::int64_t of_width) {
  if (height < 0 || width < 0 || height > of_height || width > of_width)
@@ -1119,7 +1082,7 @@ image<pixel_of<I>> resize_with_pad(const I& x, std::int64_t height, std::int64_t
  return crop_or_pad(resize(from, part(from.height, height), part(from.width, width), options), height, width);
 }
 }
-// ---- tapegraph/data/images/flip.hpp ----
+// -- tapegraph/data/images/flip.hpp
 
 /// Images mirrored and turned by quarters: pixels move, none changes.
 
@@ -1175,7 +1138,7 @@ image<pixel_of<I>> random_flip_up_down(const I& x, counter_random& random) {
  return random.uniform() < 0.5 ? flip_up_down(x) : copy(x);
 }
 }
-// ---- tapegraph/data/images/mixing.hpp ----
+// -- tapegraph/data/images/mixing.hpp
 
 /// Mix-up and CutMix over a batch, in place: record i takes a part of the record in front of it (the first of the last), which after
 /// shuffling is any other. Labels are one-hot or probabilities and are mixed by the same shares.
@@ -1183,7 +1146,6 @@ image<pixel_of<I>> random_flip_up_down(const I& x, counter_random& random) {
 namespace tapegraph::data::images {
 
 namespace detail {
-
 inline double log_gamma_draw(double shape, counter_random& random) {
  const double larger = shape < 1 ? shape + 1 : shape;
  const double d = larger - 1.0 / 3, c = 1 / std::sqrt(9 * d);
@@ -1198,12 +1160,10 @@ inline double log_gamma_draw(double shape, counter_random& random) {
  }
  return shape < 1 ? drawn + std::log(1 - random.uniform()) / shape : drawn;
 }
-
 inline double beta_draw(double alpha, counter_random& random) {
  const double a = log_gamma_draw(alpha, random), b = log_gamma_draw(alpha, random);
  return 1 / (1 + std::exp(b - a));
 }
-
 inline void check_mixing(const char* operation, std::size_t values, std::size_t labels, std::int64_t count,
       double alpha) {
  if (!(alpha > 0 && alpha < 1e6))
@@ -1214,11 +1174,9 @@ inline void check_mixing(const char* operation, std::size_t values, std::size_t 
   throw shape_error(std::string(operation) + ": " + std::to_string(values) + " values and " +
       std::to_string(labels) + " of labels are no " + std::to_string(count) + " records");
 }
-
 inline void blend(std::span<float> own, std::span<const float> other, float keep) {
  for (std::size_t i = 0; i < own.size(); ++i) own[i] = own[i] * keep + other[i] * (1 - keep);
 }
-
 template <class Mix>
 void with_neighbours(std::span<float> values, std::span<float> labels, std::int64_t count, const Mix& mix) {
  if (count == 0) return;
@@ -1292,7 +1250,7 @@ std::vector<float> cut_mix(std::span<float> values, std::span<float> labels, std
  return shares;
 }
 }
-// ---- tapegraph/data/images/normalization.hpp ----
+// -- tapegraph/data/images/normalization.hpp
 
 /// Normalisation of an image by its own statistics or by a data set's, and the last step of a pipeline in one: a part of an image,
 /// resized, mirrored and normalised straight into the batch.
@@ -1308,7 +1266,6 @@ struct channel_statistics {
 inline channel_statistics imagenet_statistics() { return {{0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.225f}}; }
 
 namespace detail {
-
 template <class From>
 void normalization_of(const channel_statistics& statistics, std::int64_t channels, std::vector<float>& factor,
      std::vector<float>& offset) {
@@ -1433,7 +1390,7 @@ private:
  double count_ = 0;
 };
 }
-// ---- tapegraph/data/matrix.hpp ----
+// -- tapegraph/data/matrix.hpp
 
 namespace tapegraph::data {
 
@@ -1457,39 +1414,36 @@ struct matrix {
  bool operator==(const matrix&) const = default;
 };
 }
-// ---- tapegraph/data/pipeline.hpp ----
+// -- tapegraph/data/pipeline.hpp
 
 /// Lazy sets of typed elements: sources, what becomes of them, and how they are walked through. docs/data.md.
 
-// ---- tapegraph/data/pipeline/files.hpp ----
+// -- tapegraph/data/pipeline/files.hpp
 
-// ---- tapegraph/data/pipeline/set.hpp ----
+// -- tapegraph/data/pipeline/set.hpp
 
-// ---- tapegraph/data/pipeline/as_dataset.hpp ----
+// -- tapegraph/data/pipeline/as_dataset.hpp
 
-// ---- tapegraph/data/pipeline/batch.hpp ----
+// -- tapegraph/data/pipeline/batch.hpp
 
-// ---- tapegraph/data/pipeline/column.hpp ----
+// -- tapegraph/data/pipeline/column.hpp
 
-// ---- tapegraph/data/pipeline/element.hpp ----
+// -- tapegraph/data/pipeline/element.hpp
 
 /// What goes through a pipeline: any values. Of a std::tuple, a std::pair or a plain structure the fields are looked at one by one, so
 /// that each becomes a column of a batch.
 
 namespace tapegraph::data::detail {
-
 template <class E>
 inline constexpr bool is_tuple = false;
 template <class... Fields>
 inline constexpr bool is_tuple<std::tuple<Fields...>> = true;
 template <class A, class B>
 inline constexpr bool is_tuple<std::pair<A, B>> = true;
-
 struct any_field {
  template <class T>
  operator T() const;
 };
-
 template <class E, class... Given>
 consteval std::size_t count_fields() {
  if constexpr (sizeof...(Given) > 9)
@@ -1499,15 +1453,12 @@ consteval std::size_t count_fields() {
  else
   return sizeof...(Given);
 }
-
 template <class E>
 inline constexpr bool is_record = std::is_aggregate_v<E>&& std::is_class_v<E> && !std::is_empty_v<E>;
 template <class T, std::size_t N>
 inline constexpr bool is_record<std::array<T, N>> = false;
-
 template <class E>
 concept has_fields = is_tuple<E> || is_record<E>;
-
 template <class E>
 constexpr auto fields_of(E& e) {
  using plain = std::remove_const_t<E>;
@@ -1546,24 +1497,20 @@ constexpr auto fields_of(E& e) {
   }
  }
 }
-
 template <class E>
 struct field_types {
  template <class... R>
  static std::tuple<std::remove_cvref_t<R>...> plain(std::tuple<R...>);
  using type = decltype(plain(fields_of(std::declval<E&>())));
 };
-
 template <class F, class Tuple, class... More>
 struct takes_fields : std::false_type {};
 template <class F, class... Fields, class... More>
 struct takes_fields<F, std::tuple<Fields...>, More...> : std::is_invocable<F, Fields..., More...> {};
 template <class F, class A, class B, class... More>
 struct takes_fields<F, std::pair<A, B>, More...> : std::is_invocable<F, A, B, More...> {};
-
 template <class F, class E, class... More>
 struct takes : std::disjunction<takes_fields<F, E, More...>, std::is_invocable<F, E, More...>> {};
-
 template <class F, class E, class... More>
 constexpr decltype(auto) call_with(const F& f, E&& e, More&... more) {
  using plain = std::remove_cvref_t<E>;
@@ -1597,12 +1544,10 @@ written_values<T, Write> written(std::vector<std::int64_t> extents, Write write)
 }
 
 namespace detail {
-
 template <class T>
 concept number = requires {
  tapegraph::dtype_traits<T>::value;
 };
-
 template <class E>
 struct leaf_traits {
  static constexpr bool numbers = false;
@@ -1671,7 +1616,6 @@ struct leaf_traits<written_values<T, Write>> {
   from.write(std::span<T>(to, static_cast<std::size_t>(size)));
  }
 };
-
 inline shape batch_shape(std::int64_t rows, const std::vector<std::int64_t>& record) {
  std::int64_t extents[max_rank]{rows};
  if (record.size() + 1 > static_cast<std::size_t>(max_rank))
@@ -1684,9 +1628,7 @@ inline std::int64_t values_in(const std::vector<std::int64_t>& record) {
  for (const std::int64_t e : record) size *= e;
  return size;
 }
-
 using record_shapes = std::vector<std::vector<std::int64_t>>;
-
 template <class E>
 struct column_rows {
  using batched = std::vector<E>;
@@ -1703,7 +1645,6 @@ struct column_rows {
  }
  std::vector<E> items;
 };
-
 template <class E>
  requires(leaf_traits<E>::numbers)
 struct column_rows<E> {
@@ -1711,7 +1652,6 @@ struct column_rows<E> {
  using value = typename traits::value;
  using batched = tensor<value>;
  static constexpr bool numbers = true, fixed = traits::fixed;
-
  static void add_shape(const E& first, record_shapes& shapes) { shapes.push_back(traits::extents(first)); }
  static void add_fixed_shape(record_shapes& shapes) {
   if constexpr (fixed)
@@ -1748,7 +1688,6 @@ struct column_rows<E> {
  std::int64_t size = 0;
  value* to = nullptr;
 };
-
 template <class E, template <class> class Column = column_rows>
 struct batch_rows {
  using rows = Column<E>;
@@ -1770,7 +1709,6 @@ struct batch_rows {
  }
  rows values;
 };
-
 template <class E, template <class> class Column>
  requires has_fields<E>
 struct batch_rows<E, Column> {
@@ -1791,7 +1729,6 @@ struct batch_rows<E, Column> {
  using fields = of<typename field_types<E>::type>;
  using batched = typename fields::batched;
  static constexpr bool fixed = fields::fixed;
-
  static void add_shapes(const E& first, record_shapes& shapes) {
   std::apply(
    [&](const auto&... f) {
@@ -1822,7 +1759,6 @@ struct batch_rows<E, Column> {
  }
  typename fields::parts parts;
 };
-
 template <class E>
 record_shapes checked_layout(const record_shapes& given) {
  if (given.empty()) return given;
@@ -1838,11 +1774,11 @@ record_shapes checked_layout(const record_shapes& given) {
 }
 }
 }
-// ---- tapegraph/data/pipeline/order.hpp ----
+// -- tapegraph/data/pipeline/order.hpp
 
-// ---- tapegraph/data/pipeline/stage.hpp ----
+// -- tapegraph/data/pipeline/stage.hpp
 
-// ---- tapegraph/data/pipeline/report.hpp ----
+// -- tapegraph/data/pipeline/report.hpp
 
 /// What the stages of a pipeline did and how long it took.
 
@@ -1859,11 +1795,9 @@ struct stage_report {
 };
 
 namespace detail {
-
 struct stage_counters {
  std::atomic<const char*> name{nullptr};
  std::atomic<std::int64_t> elements{0}, busy{0}, waiting{0};
-
  void add(double seconds, std::int64_t count = 1) {
   busy.fetch_add(static_cast<std::int64_t>(seconds * 1e9), std::memory_order_relaxed);
   elements.fetch_add(count, std::memory_order_relaxed);
@@ -1872,14 +1806,12 @@ struct stage_counters {
   waiting.fetch_add(static_cast<std::int64_t>(seconds * 1e9), std::memory_order_relaxed);
  }
 };
-
 struct report_store {
  explicit report_store(int count)
   : size(count), stages(std::make_unique<stage_counters[]>(static_cast<std::size_t>(count))) {}
  int size;
  std::unique_ptr<stage_counters[]> stages;
 };
-
 class busy_scope {
 public:
  explicit busy_scope(stage_counters* to) : to_(to), start_(to != nullptr ? steady_seconds() : 0) {}
@@ -1888,13 +1820,11 @@ public:
  ~busy_scope() {
   if (to_ != nullptr) to_->add(steady_seconds() - start_);
  }
-
 private:
  static double steady_seconds() { return tapegraph::detail::steady_seconds(); }
  stage_counters* to_;
  double start_;
 };
-
 template <class = void>
 std::vector<stage_report> report_of(const report_store& store) {
  std::vector<stage_report> rows;
@@ -1978,12 +1908,10 @@ struct record_error : data_error {
 };
 
 namespace detail {
-
 struct walk_context {
  std::uint64_t epoch = 0;
  report_store* report = nullptr;
  int base = 0;
-
  stage_counters* counters(int stage, const char* name) const {
   if (report == nullptr) return nullptr;
   stage_counters* const c = &report->stages[static_cast<std::size_t>(base + stage)];
@@ -1992,17 +1920,14 @@ struct walk_context {
  }
  walk_context shifted(int by) const { return {epoch, report, base + by}; }
 };
-
 struct work_plan {
  int threads = 0;
  std::int64_t depth = 0;
  bool ordered = true;
 };
-
 inline work_plan together(work_plan a, work_plan b) {
  return {std::max(a.threads, b.threads), std::max(a.depth, b.depth), a.ordered && b.ordered};
 }
-
 [[noreturn]] inline void rethrow_with_origin(std::uint64_t epoch, std::int64_t number, std::string origin) {
  const std::exception_ptr thrown = std::current_exception();
  std::string why = "an exception that is no std::exception";
@@ -2017,12 +1942,10 @@ inline work_plan together(work_plan a, work_plan b) {
        (origin.empty() ? "" : " (" + origin + ")") + ": " + why;
  throw record_error(text, epoch, number, std::move(origin), thrown);
 }
-
 template <class F>
 std::int64_t sized(std::int64_t size, const F& f) {
  return size < 0 ? size : f(size);
 }
-
 template <class Stage>
 using element_of = typename Stage::element;
 }
@@ -2041,7 +1964,6 @@ inline constexpr bool is_set<set<Stage>> = true;
 /// shuffle, repeat, take, skip, shard: which elements, and in which order. They see tickets, so nothing is made that nobody gets.
 
 namespace tapegraph::data::detail {
-
 template <class Up>
 struct passing_stage {
  using element = typename Up::element;
@@ -2051,16 +1973,13 @@ struct passing_stage {
  element make(ticket& t, const walk_context& c) const { return up.make(t, c); }
  std::string origin(const ticket& t) const { return up.origin(t); }
  work_plan plan() const { return up.plan(); }
-
  Up up;
 };
-
 template <class Up>
 struct shuffle_stage : passing_stage<Up> {
  using ticket = typename Up::ticket;
  shuffle_stage(Up u, std::int64_t buffer, std::uint64_t seed, bool anew)
   : passing_stage<Up>{std::move(u)}, buffer_(buffer), seed_(seed), anew_(anew) {}
-
  struct cursor {
   cursor(const shuffle_stage& s, const walk_context& c)
    : up(s.up, c), random(s.seed_, s.anew_ ? c.epoch : 0), most(s.buffer_) {}
@@ -2103,18 +2022,15 @@ struct shuffle_stage : passing_stage<Up> {
   bool ended = false;
  };
  std::int64_t size() const { return this->up.size(); }
-
 private:
  std::int64_t buffer_;
  std::uint64_t seed_;
  bool anew_;
 };
-
 template <class Up>
 struct repeat_stage : passing_stage<Up> {
  using ticket = typename Up::ticket;
  repeat_stage(Up u, std::int64_t count) : passing_stage<Up>{std::move(u)}, count_(count) {}
-
  struct cursor {
   cursor(const repeat_stage& s, const walk_context& c) : stage(&s), context(c), epoch(c.epoch) { open(); }
   bool draw(ticket& t) {
@@ -2150,17 +2066,14 @@ struct repeat_stage : passing_stage<Up> {
   if (count_ < 0) return below == 0 ? 0 : endless;
   return count_ == 0 ? 0 : below < 0 ? below : below * count_;
  }
-
 private:
  std::int64_t count_;
 };
-
 template <class Up>
 struct every_stage : passing_stage<Up> {
  using ticket = typename Up::ticket;
  every_stage(Up u, std::int64_t first, std::int64_t step, std::int64_t most)
   : passing_stage<Up>{std::move(u)}, first_(first), step_(step), most_(most) {}
-
  struct cursor {
   cursor(const every_stage& s, const walk_context& c) : stage(&s), up(s.up, c), pass_over(s.first_) {}
   bool draw(ticket& t) {
@@ -2183,12 +2096,11 @@ struct every_stage : passing_stage<Up> {
   const std::int64_t all = below <= first_ ? 0 : (below - first_ + step_ - 1) / step_;
   return most_ >= 0 ? std::min(all, most_) : all;
  }
-
 private:
  std::int64_t first_, step_, most_;
 };
 }
-// ---- tapegraph/data/pipeline/padded.hpp ----
+// -- tapegraph/data/pipeline/padded.hpp
 
 /// Batches of records that differ in extents, each as its largest: where shapes are given, any thread writes its record into its row,
 /// padded; where the longest decides, the thread that makes a batch's last record lays them out.
@@ -2203,7 +2115,6 @@ struct padded_options {
 };
 
 namespace detail {
-
 template <class T>
 void copy_block(const T* from, T* to, const std::int64_t* small, const std::int64_t* large, std::size_t rank) {
  if (rank == 0) {
@@ -2215,7 +2126,6 @@ void copy_block(const T* from, T* to, const std::int64_t* small, const std::int6
  for (std::int64_t i = 0; i < small[0]; ++i)
   copy_block(from + i * from_step, to + i * to_step, small + 1, large + 1, rank - 1);
 }
-
 template <class E, class T>
 void write_padded(const E& e, const std::vector<std::int64_t>& small, T* to, const std::vector<std::int64_t>& large,
     T padding) {
@@ -2235,13 +2145,11 @@ void write_padded(const E& e, const std::vector<std::int64_t>& small, T* to, con
   copy_block<T>(apart.get(), to, small.data(), large.data(), small.size());
  }
 }
-
 template <class E>
 struct padded_column : column_rows<E> {
  void configure(const padded_options&, std::size_t, std::int64_t = 0) {}
  void finish(std::int64_t) {}
 };
-
 template <class E>
  requires(leaf_traits<E>::numbers)
 struct padded_column<E> {
@@ -2250,7 +2158,6 @@ struct padded_column<E> {
  using batched = tensor<value>;
  using extents = std::vector<std::int64_t>;
  static constexpr bool numbers = true, fixed = true;
-
  static void add_shape(const E&, record_shapes& shapes) { add_fixed_shape(shapes); }
  static void add_fixed_shape(record_shapes& shapes) { column_rows<E>::add_fixed_shape(shapes); }
  static std::int64_t bytes(std::int64_t rows, const extents& record) {
@@ -2260,7 +2167,6 @@ struct padded_column<E> {
  static bool known(const extents& record) {
   return traits::fixed || (!record.empty() && std::find(record.begin(), record.end(), 0) == record.end());
  }
-
  void configure(const padded_options& options, std::size_t column, std::int64_t least = 0) {
   const double p = column < options.padding.size() ? options.padding[column] : 0;
   padding_ = static_cast<value>(static_cast<arithmetic_type_t<value>>(p));
@@ -2311,7 +2217,6 @@ struct padded_column<E> {
   std::copy_n(values_.data(), part.size(), part.mutable_data());
   return part;
  }
-
 private:
  static bool fits(const extents& small, const extents& large) {
   bool all = small.size() == large.size();
@@ -2334,7 +2239,6 @@ private:
   if (!fits(small, large)) refuse(small, "a record of shape ");
   write_padded(e, small, to_ + row * size_, large, padding_);
  }
-
  tensor<value> values_;
  std::vector<std::optional<E>> items_;
  const extents* wanted_ = nullptr;
@@ -2344,7 +2248,6 @@ private:
  value padding_{};
  bool in_place_ = false;
 };
-
 template <class Rows>
 record_shapes padded_layout(const padded_options& options) {
  record_shapes shapes;
@@ -2353,7 +2256,6 @@ record_shapes padded_layout(const padded_options& options) {
   if (!options.record_shapes[c].empty()) shapes[c] = options.record_shapes[c];
  return shapes;
 }
-
 template <class E>
 struct plain_rows {
  using rows = batch_rows<E>;
@@ -2374,26 +2276,23 @@ struct padded_rows {
 };
 }
 }
-// ---- tapegraph/data/pipeline/stream.hpp ----
+// -- tapegraph/data/pipeline/stream.hpp
 
-// ---- tapegraph/data/pipeline/pool.hpp ----
+// -- tapegraph/data/pipeline/pool.hpp
 
 /// The threads of a pipeline. Rows are drawn in order by whichever thread has its turn, and made by that thread while the next one
 /// draws; slots are handed out in order, or as they become ready. All that may be ahead of the consumer are the slots.
 
 namespace tapegraph::data::detail {
-
 class pool_work {
 public:
  virtual void open(std::size_t slot) = 0;
  virtual bool draw(std::size_t slot, std::int64_t row) = 0;
  virtual void make(std::size_t slot, std::int64_t row) = 0;
  virtual void finish(std::size_t, std::int64_t) {}
-
 protected:
  ~pool_work() = default;
 };
-
 struct pool_options {
  int threads = 0;
  std::size_t slots = 1;
@@ -2401,7 +2300,6 @@ struct pool_options {
  bool drop = false;
  bool ordered = true;
 };
-
 template <class = void>
 class basic_worker_pool {
 public:
@@ -2414,7 +2312,6 @@ public:
  basic_worker_pool(const basic_worker_pool&) = delete;
  basic_worker_pool& operator=(const basic_worker_pool&) = delete;
  ~basic_worker_pool() { stop(); }
-
  void start() {
   for (slot& s : slots_) s = {};
   opened_ = taken_ = 0;
@@ -2438,7 +2335,6 @@ public:
   for (std::thread& t : threads_) t.join();
   threads_.clear();
  }
-
  bool take(std::size_t& which, std::int64_t& count) {
   std::unique_lock lock(mutex_);
   release();
@@ -2460,7 +2356,6 @@ public:
   ++taken_;
   return true;
  }
-
 private:
  static constexpr std::size_t none = ~std::size_t{0};
  struct slot {
@@ -2468,7 +2363,6 @@ private:
   bool used = false, sealed = false, finished = false;
   std::exception_ptr failure;
  };
-
  void release() {
   if (held_ == none) return;
   slots_[held_] = {};
@@ -2514,7 +2408,6 @@ private:
   return none;
  }
  bool may_draw() const { return !ended_ && !drawing_ && (current_ != none || free_slot() != none); }
-
  void note(slot& s, std::int64_t row, std::exception_ptr failure) {
   if (!s.failure || row < s.failed_row) {
    s.failed_row = row;
@@ -2531,7 +2424,6 @@ private:
   current_ = none;
   filled_ = 0;
  }
-
  void finish(std::unique_lock<std::mutex>& lock, std::size_t at) {
   slot& s = slots_[at];
   if (!ready(s) || s.finished || s.failure || s.count == 0 || stop_) return;
@@ -2549,7 +2441,6 @@ private:
   s.pending = 0;
   if (failure) note(s, count, std::move(failure));
  }
-
  void turn(std::unique_lock<std::mutex>& lock) {
   const bool fresh = current_ == none;
   if (fresh) {
@@ -2599,7 +2490,6 @@ private:
   finish(lock, at);
   if (s.sealed && s.pending == 0) ready_.notify_one();
  }
-
  void run() {
   std::unique_lock lock(mutex_);
   for (int turns = 0;; ++turns) {
@@ -2613,7 +2503,6 @@ private:
    }
   }
  }
-
  pool_work& work_;
  pool_options options_;
  std::int64_t chunk_;
@@ -2632,19 +2521,16 @@ using worker_pool = basic_worker_pool<>;
 /// Elements of a stage, made, one after the other: by who asks for them, or ahead by threads.
 
 namespace tapegraph::data::detail {
-
 template <class E>
 void move_element(std::optional<E>& to, std::optional<E>& from) {
  to.reset();
  if (from) to.emplace(std::move(*from));
  from.reset();
 }
-
 template <class Stage>
 struct made_item {
  typename Stage::ticket ticket{};
  std::optional<typename Stage::element> element{};
-
  made_item() = default;
  made_item(made_item&&) = default;
  made_item& operator=(made_item&& other) {
@@ -2653,12 +2539,10 @@ struct made_item {
   return *this;
  }
 };
-
 template <class Stage>
 class element_stream final : pool_work {
 public:
  using element = typename Stage::element;
-
  element_stream(const Stage& stage, const walk_context& context, work_plan plan = {})
   : stage_(stage), context_(context), plan_(together(stage.plan(), plan)) {
   if (plan_.depth > 0) plan_.threads = std::max(plan_.threads, 1);
@@ -2672,7 +2556,6 @@ public:
  element_stream(const element_stream&) = delete;
  element_stream& operator=(const element_stream&) = delete;
  ~element_stream() { end(); }
-
  void begin(std::uint64_t epoch, std::int64_t skip = 0) {
   end();
   context_.epoch = epoch;
@@ -2692,7 +2575,6 @@ public:
  }
  bool ordered() const { return plan_.ordered; }
  int threads() const { return plan_.threads; }
-
  bool next(made_item<Stage>& item) {
   if (!pool_) {
    item.element.reset();
@@ -2710,7 +2592,6 @@ public:
   if (given_) item = std::move(slots_[last_]);
   return given_;
  }
-
 private:
  void make(made_item<Stage>& item, std::int64_t number) {
   try {
@@ -2730,7 +2611,6 @@ private:
   return true;
  }
  void make(std::size_t slot, std::int64_t) override { make(slots_[slot], numbers_[slot]); }
-
  const Stage& stage_;
  walk_context context_;
  work_plan plan_;
@@ -2742,12 +2622,10 @@ private:
  bool given_ = false;
  std::unique_ptr<worker_pool> pool_;
 };
-
 template <class Stage>
 struct stream_of {
  using type = element_stream<Stage>;
 };
-
 template <class Up>
 class pulled {
 public:
@@ -2756,7 +2634,6 @@ public:
   stream_->begin(context.epoch);
  }
  bool next(made_item<Up>& item) { return stream_->next(item); }
-
 private:
  std::unique_ptr<typename stream_of<Up>::type> stream_;
 };
@@ -2765,7 +2642,6 @@ private:
 /// batch: every thread writes its record straight to its row of a batch in the ring.
 
 namespace tapegraph::data::detail {
-
 template <class Up, class Layout = plain_rows<typename Up::element>>
 struct batch_stage {
  using record = typename Up::element;
@@ -2774,7 +2650,6 @@ struct batch_stage {
  using ticket = std::vector<typename Up::ticket>;
  static constexpr int stages = Up::stages + 1;
  static constexpr bool batched = true, keeps_columns = true;
-
  struct cursor {
   cursor(const batch_stage& s, const walk_context& c) : stage(&s), up(s.up, c) {}
   bool draw(ticket& t) {
@@ -2814,21 +2689,18 @@ struct batch_stage {
   return sized(up.size(), [&](std::int64_t n) { return drop ? n / rows : (n + rows - 1) / rows; });
  }
  work_plan plan() const { return up.plan(); }
-
  Up up;
  std::int64_t rows;
  bool drop;
  record_shapes shapes;
  Layout layout{};
 };
-
 template <class Up, class Layout>
 class batch_stream final : pool_work {
 public:
  using stage_type = batch_stage<Up, Layout>;
  using element = typename stage_type::element;
  using rows_type = typename stage_type::rows_type;
-
  batch_stream(const stage_type& stage, const walk_context& context, work_plan plan = {})
   : stage_(stage),
   context_(context),
@@ -2852,7 +2724,6 @@ public:
  batch_stream(const batch_stream&) = delete;
  batch_stream& operator=(const batch_stream&) = delete;
  ~batch_stream() { end(); }
-
  void begin(std::uint64_t epoch, std::int64_t skip = 0) {
   begin_drawing(epoch, skip);
   pool_->start();
@@ -2877,7 +2748,6 @@ public:
   return static_cast<std::int64_t>(ring_.size()) *
    (each + stage_.rows * static_cast<std::int64_t>(sizeof(made_item<Up>)));
  }
-
  bool next(made_item<stage_type>& item) {
   item.element.reset();
   std::size_t which = 0;
@@ -2886,7 +2756,6 @@ public:
   item.element.emplace(ring_[which].rows.get(count));
   return true;
  }
-
 private:
  void begin_drawing(std::uint64_t epoch, std::int64_t skip) {
   end();
@@ -2907,7 +2776,6 @@ private:
   std::vector<made_item<Up>> tickets;
   std::int64_t number = 0;
  };
-
  void look_at_first() {
   try {
    made_item<Up> item;
@@ -2963,7 +2831,6 @@ private:
    rethrow_with_origin(context_.epoch, ring_[at].number + row, stage_.up.origin(from.ticket));
   }
  }
-
  void finish(std::size_t at, std::int64_t count) override {
   try {
    const busy_scope busy(counters_);
@@ -2973,7 +2840,6 @@ private:
         "batch from " + stage_.up.origin(ring_[at].tickets.front().ticket) + " on");
   }
  }
-
  const stage_type& stage_;
  walk_context context_;
  work_plan plan_;
@@ -2988,18 +2854,16 @@ private:
  std::vector<slot> ring_;
  std::unique_ptr<worker_pool> pool_;
 };
-
 template <class Up, class Layout>
 struct stream_of<batch_stage<Up, Layout>> {
  using type = batch_stream<Up, Layout>;
 };
 }
-// ---- tapegraph/data/pipeline/prefetch.hpp ----
+// -- tapegraph/data/pipeline/prefetch.hpp
 
 /// prefetch: the elements are made ahead by threads, and wait in a ring.
 
 namespace tapegraph::data::detail {
-
 template <class Up>
 struct prefetch_stage {
  using element = typename Up::element;
@@ -3019,11 +2883,9 @@ struct prefetch_stage {
  std::int64_t size() const { return up.size(); }
  work_plan plan() const { return {0, 0, up.plan().ordered}; }
  work_plan ring() const { return {depth > 0 ? 1 : 0, depth, true}; }
-
  Up up;
  std::int64_t depth;
 };
-
 template <class Up>
 class prefetch_stream {
 public:
@@ -3048,7 +2910,7 @@ struct stream_of<prefetch_stage<Up>> {
  using type = prefetch_stream<Up>;
 };
 }
-// ---- tapegraph/data/pipeline/walk.hpp ----
+// -- tapegraph/data/pipeline/walk.hpp
 
 /// Walking through a set.
 
@@ -3241,7 +3103,6 @@ private:
 /// Pipelines as data sets of named columns: what fit, evaluate and predict take.
 
 namespace tapegraph::data::detail {
-
 template <class Up>
 struct named_stage {
  using element = typename Up::element;
@@ -3255,7 +3116,6 @@ struct named_stage {
  std::string origin(const ticket& t) const { return up.origin(t); }
  std::int64_t size() const { return up.size(); }
  work_plan plan() const { return up.plan(); }
-
  Up up;
  std::vector<std::string> names;
 };
@@ -3278,7 +3138,6 @@ public:
  }
  std::int64_t memory_bytes() { return below.memory_bytes(); }
  typename stream_of<Up>::type below;
-
 private:
  made_item<Up> inner_;
 };
@@ -3286,7 +3145,6 @@ template <class Up>
 struct stream_of<named_stage<Up>> {
  using type = named_stream<Up>;
 };
-
 template <class Stage>
 const std::vector<std::string>* names_of(const Stage& stage) {
  if constexpr (requires { stage.names; })
@@ -3296,7 +3154,6 @@ const std::vector<std::string>* names_of(const Stage& stage) {
  else
   return nullptr;
 }
-
 template <class E>
 inline constexpr bool has_columns = false;
 template <class T>
@@ -3305,7 +3162,6 @@ template <class... Fields>
 inline constexpr bool has_columns<std::tuple<Fields...>> = (has_columns<Fields> && ...);
 template <class A, class B>
 inline constexpr bool has_columns<std::pair<A, B>> = has_columns<A>&& has_columns<B>;
-
 template <class T, class F>
 void each_column(const tensor<T>& t, const F& f) {
  f(t);
@@ -3314,11 +3170,9 @@ template <class E, class F>
 void each_column(const E& e, const F& f) {
  std::apply([&](const auto&... field) { (each_column(field, f), ...); }, fields_of(e));
 }
-
 struct column_views {
  std::vector<column_spec> columns;
  std::vector<const std::byte*> data;
-
  template <class E>
  std::int64_t look(const E& batch, const std::vector<std::string>& names) {
   std::int64_t count = -1;
@@ -3343,20 +3197,17 @@ struct column_views {
   return count;
  }
 };
-
 template <class Stage>
 inline constexpr bool prefetched = false;
 template <class Up>
 inline constexpr bool prefetched<prefetch_stage<Up>> = true;
 template <class Up>
 inline constexpr bool prefetched<named_stage<Up>> = prefetched<Up>;
-
 template <class Stage>
 class pipeline_batches final : public batch_source {
 public:
  pipeline_batches(Stage stage, std::shared_ptr<report_store> report, std::vector<std::string> names)
   : stage_(std::move(stage)), report_(std::move(report)), names_(std::move(names)) {}
-
  const std::vector<column_spec>& columns() const override {
   const std::lock_guard lock(mutex_);
   if (!seen_.columns.empty()) return seen_.columns;
@@ -3393,7 +3244,6 @@ public:
   else
    throw argument_error("data set: no batch size; call batch(n)");
  }
-
 private:
  void check_names() const {
   if (!names_.empty() && names_.size() != seen_.columns.size())
@@ -3416,20 +3266,17 @@ private:
    to = {seen_.look(*batch, names_), &seen_.columns, &seen_.data};
    return true;
   }
-
  private:
   std::vector<std::string> names_;
   data::walk<Stage> walk_;
   column_views seen_;
  };
-
  Stage stage_;
  std::shared_ptr<report_store> report_;
  std::vector<std::string> names_;
  mutable std::mutex mutex_;
  mutable column_views seen_;
 };
-
 template <class Stage>
 std::shared_ptr<const batch_source> batches_of(const Stage& stage, std::shared_ptr<report_store> report) {
  using element = typename Stage::element;
@@ -3445,9 +3292,9 @@ std::shared_ptr<const batch_source> batches_of(const Stage& stage, std::shared_p
              names != nullptr ? *names : std::vector<std::string>());
 }
 }
-// ---- tapegraph/data/pipeline/bucket.hpp ----
+// -- tapegraph/data/pipeline/bucket.hpp
 
-// ---- tapegraph/data/pipeline/map.hpp ----
+// -- tapegraph/data/pipeline/map.hpp
 
 /// map and filter.
 
@@ -3463,7 +3310,6 @@ struct map_options {
 };
 
 namespace detail {
-
 inline int checked_threads(int threads, const char* who) {
  if (threads < automatic_threads || threads > 1024)
   throw argument_error(std::string(who) + ": " + std::to_string(threads) +
@@ -3471,20 +3317,17 @@ inline int checked_threads(int threads, const char* who) {
  if (threads != automatic_threads) return threads;
  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()) - 1, 1, 1024);
 }
-
 inline counter_random element_random(std::uint64_t seed, std::uint64_t epoch, std::uint64_t number) {
  std::uint64_t x = epoch + 0x9E3779B97F4A7C15u;
  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
  return counter_random(seed ^ (epoch == 0 ? 0 : x ^ (x >> 31)), number);
 }
-
 template <class Ticket>
 struct numbered_ticket {
  Ticket up{};
  std::uint64_t epoch = 0, number = 0;
 };
-
 template <class Up, class F>
 struct map_stage {
  using from = typename Up::element;
@@ -3503,7 +3346,6 @@ struct map_stage {
  using ticket = std::conditional_t<random, numbered_ticket<typename Up::ticket>, typename Up::ticket>;
  static constexpr int stages = Up::stages + 1;
  static constexpr bool batched = Up::batched;
-
  struct cursor {
   cursor(const map_stage& s, const walk_context& c) : up(s.up, c), epoch(c.epoch) {}
   bool draw(ticket& t) {
@@ -3541,12 +3383,10 @@ struct map_stage {
  work_plan plan() const {
   return together(up.plan(), {options.threads, 0, options.deterministic || options.threads < 2});
  }
-
  Up up;
  F f;
  map_options options;
 };
-
 template <class Up, class F>
 struct filter_stage {
  using element = typename Up::element;
@@ -3554,7 +3394,6 @@ struct filter_stage {
  static constexpr int stages = Up::stages + 1;
  static constexpr bool batched = Up::batched, keeps_columns = true;
  static_assert(takes<const F&, element>::value, "filter: the predicate takes neither an element nor its fields");
-
  struct cursor {
   cursor(const filter_stage& s, const walk_context& c)
    : stage(&s), up(s.up, c), counters(c.counters(Up::stages, "filter")) {}
@@ -3574,13 +3413,12 @@ struct filter_stage {
  std::string origin(const ticket& t) const { return up.origin(t.ticket); }
  std::int64_t size() const { return up.size() == endless ? endless : unknown_size; }
  work_plan plan() const { return {0, 0, up.plan().ordered}; }
-
  Up up;
  F f;
 };
 }
 }
-// ---- tapegraph/data/pipeline/ragged.hpp ----
+// -- tapegraph/data/pipeline/ragged.hpp
 
 /// Batches of records that differ in length: padded to the longest, or one behind the other.
 
@@ -3611,7 +3449,6 @@ auto column_of(std::vector<E>& records) {
  for (E& e : records) column.push_back(std::move(std::get<I>(fields_of(e))));
  return column;
 }
-
 template <class E, class Leaf>
 auto stack_fields(std::vector<E>& records, const Leaf& leaf, std::size_t& number) {
  if constexpr (has_fields<E>) {
@@ -3624,7 +3461,6 @@ auto stack_fields(std::vector<E>& records, const Leaf& leaf, std::size_t& number
   return leaf(records, number++);
  }
 }
-
 template <class E>
 auto stack_plain(std::vector<E>& column) {
  column_rows<E> to;
@@ -3635,10 +3471,8 @@ auto stack_plain(std::vector<E>& column) {
  for (std::int64_t i = 0; i < rows; ++i) to.put(i, std::move(column[static_cast<std::size_t>(i)]));
  return to.get(rows);
 }
-
 struct padded_stack {
  padded_options options;
-
  template <class E>
  auto operator()(std::vector<E>& records, const std::vector<std::int64_t>* longest = nullptr) const {
   std::size_t number = 0;
@@ -3664,7 +3498,6 @@ struct padded_stack {
   }
  }
 };
-
 struct ragged_stack {
  template <class E>
  auto operator()(std::vector<E>& records) const {
@@ -3697,7 +3530,6 @@ struct ragged_stack {
   return stack_plain(column);
  }
 };
-
 template <class Up, class Stack>
 struct group_stage {
  using element =
@@ -3705,7 +3537,6 @@ struct group_stage {
  using ticket = std::vector<typename Up::ticket>;
  static constexpr int stages = Up::stages + 1;
  static constexpr bool batched = true, keeps_columns = true;
-
  struct cursor {
   cursor(const group_stage& s, const walk_context& c) : stage(&s), up(s.up, c) {}
   bool draw(ticket& t) {
@@ -3737,7 +3568,6 @@ struct group_stage {
   return sized(up.size(), [&](std::int64_t n) { return drop ? n / rows : (n + rows - 1) / rows; });
  }
  work_plan plan() const { return up.plan(); }
-
  Up up;
  Stack stack;
  std::int64_t rows;
@@ -3758,7 +3588,6 @@ struct bucket_options {
 };
 
 namespace detail {
-
 template <class = void>
 bucket_options checked_buckets(bucket_options o) {
  for (std::size_t i = 0; i < o.boundaries.size(); ++i)
@@ -3773,7 +3602,6 @@ bucket_options checked_buckets(bucket_options o) {
   if (size < 1) throw argument_error("bucket_by_length: a batch size is " + std::to_string(size));
  return o;
 }
-
 template <class Up, class Length>
 struct bucket_stage {
  using record = typename Up::element;
@@ -3786,7 +3614,6 @@ struct bucket_stage {
  };
  static constexpr int stages = Up::stages + 1;
  static constexpr bool batched = true, keeps_columns = true;
-
  struct cursor {
   cursor(const bucket_stage& s, const walk_context& c)
    : stage(&s), up(s.up, c), buckets(s.options.batch_sizes.size()) {}
@@ -3838,19 +3665,17 @@ struct bucket_stage {
  std::string origin(const ticket& t) const { return "batch from " + t.origin + " on"; }
  std::int64_t size() const { return up.size() == endless ? endless : unknown_size; }
  work_plan plan() const { return {0, 0, up.plan().ordered}; }
-
  Up up;
  Length length;
  bucket_options options;
 };
 }
 }
-// ---- tapegraph/data/pipeline/cache.hpp ----
+// -- tapegraph/data/pipeline/cache.hpp
 
 /// cache: what the first whole epoch made is kept for all others.
 
 namespace tapegraph::data::detail {
-
 template <class E>
 class memory_store {
 public:
@@ -3867,7 +3692,6 @@ public:
    const std::lock_guard lock(to_->held_->mutex);
    if (!to_->held_->whole) to_->held_->whole = std::move(made_);
   }
-
  private:
   const memory_store* to_;
   std::shared_ptr<kept> made_ = std::make_shared<kept>();
@@ -3876,7 +3700,6 @@ public:
   const std::lock_guard lock(held_->mutex);
   return held_->whole;
  }
-
 private:
  struct state {
   std::mutex mutex;
@@ -3884,7 +3707,6 @@ private:
  };
  std::shared_ptr<state> held_ = std::make_shared<state>();
 };
-
 template <class Up, class Store>
 struct cache_stage {
  using element = typename Up::element;
@@ -3897,7 +3719,6 @@ struct cache_stage {
  };
  static constexpr int stages = Up::stages + 1;
  static constexpr bool batched = Up::batched, keeps_columns = true;
-
  struct cursor {
   cursor(const cache_stage& s, const walk_context& c) : stage(&s), whole(s.store.whole()) {
    if (whole) return;
@@ -3946,17 +3767,15 @@ struct cache_stage {
   return whole ? whole->size() : up.size();
  }
  work_plan plan() const { return {0, 0, up.plan().ordered}; }
-
  Up up;
  Store store{};
 };
 }
-// ---- tapegraph/data/pipeline/combine.hpp ----
+// -- tapegraph/data/pipeline/combine.hpp
 
 /// zip and concatenate: several sets as one.
 
 namespace tapegraph::data::detail {
-
 template <class... Ups>
 struct zip_stage {
  using element = std::tuple<typename Ups::element...>;
@@ -3964,14 +3783,12 @@ struct zip_stage {
  static constexpr int stages = (Ups::stages + ...);
  static constexpr bool batched = (Ups::batched && ...);
  static constexpr std::size_t count = sizeof...(Ups);
-
  static constexpr std::array<int, count> bases = [] {
   std::array<int, count> all{};
   int base = 0, i = 0;
   ((all[static_cast<std::size_t>(i++)] = base, base += Ups::stages), ...);
   return all;
  }();
-
  template <class Up>
  struct part {
   struct from {
@@ -4030,10 +3847,8 @@ struct zip_stage {
    },
    ups);
  }
-
  std::tuple<Ups...> ups;
 };
-
 template <class First, class Second>
 struct concatenate_stage {
  using element = typename First::element;
@@ -4046,7 +3861,6 @@ struct concatenate_stage {
  };
  static constexpr int stages = First::stages + Second::stages;
  static constexpr bool batched = First::batched && Second::batched;
-
  struct cursor {
   cursor(const concatenate_stage& s, const walk_context& c)
    : first(s.first, c), second(s.second, c.shifted(First::stages)) {}
@@ -4069,14 +3883,13 @@ struct concatenate_stage {
   return a < 0 || b < 0 ? unknown_size : a + b;
  }
  work_plan plan() const { return together(first.plan(), second.plan()); }
-
  First first;
  Second second;
 };
 }
-// ---- tapegraph/data/pipeline/nested.hpp ----
+// -- tapegraph/data/pipeline/nested.hpp
 
-// ---- tapegraph/data/pipeline/source.hpp ----
+// -- tapegraph/data/pipeline/source.hpp
 
 #include <ranges>
 
@@ -4117,7 +3930,6 @@ template <class S>
 concept pipeline_source = indexed_source<S> || opened_source<S>;
 
 namespace detail {
-
 template <class S>
 constexpr const char* source_name() {
  if constexpr (requires { S::name; })
@@ -4125,17 +3937,14 @@ constexpr const char* source_name() {
  else
   return "source";
 }
-
 template <class S>
 struct source_stage;
-
 template <indexed_source S>
 struct source_stage<S> {
  using element = std::remove_cvref_t<decltype(std::declval<const S&>().at(0))>;
  using ticket = std::int64_t;
  static constexpr int stages = 1;
  static constexpr bool batched = false;
-
  struct cursor {
   cursor(const source_stage& s, const walk_context&) : size(s.source.size()) {}
   bool draw(ticket& t) {
@@ -4157,17 +3966,14 @@ struct source_stage<S> {
  }
  std::int64_t size() const { return source.size(); }
  work_plan plan() const { return {}; }
-
  S source;
 };
-
 template <class Element>
 struct read_ticket {
  std::optional<Element> element;
  std::int64_t number = 0;
  std::string origin;
 };
-
 template <class S>
  requires(opened_source<S> && !indexed_source<S>)
 struct source_stage<S> {
@@ -4176,7 +3982,6 @@ struct source_stage<S> {
  using ticket = read_ticket<element>;
  static constexpr int stages = 1;
  static constexpr bool batched = false;
-
  struct cursor {
   cursor(const source_stage& s, const walk_context& c)
    : in(s.source.open()), counters(c.counters(0, source_name<S>())) {}
@@ -4204,17 +4009,14 @@ struct source_stage<S> {
    return unknown_size;
  }
  work_plan plan() const { return {}; }
-
  S source;
 };
-
 struct range_source {
  std::int64_t first, count, step;
  static constexpr const char* name = "range";
  std::int64_t size() const { return count; }
  std::int64_t at(std::int64_t i) const { return first + i * step; }
 };
-
 template <class T>
 std::int64_t slice_count(const std::vector<T>& v) {
  return static_cast<std::int64_t>(v.size());
@@ -4236,7 +4038,6 @@ tensor<T> slice_at(const tensor<T>& t, std::int64_t i) {
  std::copy_n(t.data() + i * slice.size(), slice.size(), slice.mutable_data());
  return slice;
 }
-
 template <class... Columns>
 struct slices_source {
  explicit slices_source(Columns... columns)
@@ -4263,12 +4064,10 @@ struct slices_source {
   else
    return std::apply([i](const auto&... c) { return std::make_tuple(slice_at(c, i)...); }, *columns_);
  }
-
 private:
  std::shared_ptr<const std::tuple<Columns...>> columns_;
  std::int64_t size_ = 0;
 };
-
 template <class Range>
 struct range_of_elements {
  explicit range_of_elements(Range r) : range(std::make_shared<Range>(std::move(r))) {}
@@ -4293,7 +4092,6 @@ struct range_of_elements {
  }
  std::shared_ptr<Range> range;
 };
-
 template <class Make>
 struct generator_source {
  Make make;
@@ -4319,7 +4117,6 @@ struct interleave_options {
 };
 
 namespace detail {
-
 template <class R>
 struct inner_stage {
  using type = source_stage<range_of_elements<R>>;
@@ -4330,7 +4127,6 @@ struct inner_stage<set<Stage>> {
  using type = Stage;
  static type of(const set<Stage>& s) { return s.stage(); }
 };
-
 template <class Up, class F>
 struct interleave_stage {
  using made =
@@ -4350,7 +4146,6 @@ struct interleave_stage {
  };
  static constexpr int stages = Up::stages + 1;
  static constexpr bool batched = inner::batched;
-
  struct cursor {
   cursor(const interleave_stage& s, const walk_context& c)
    : stage(&s),
@@ -4411,14 +4206,13 @@ struct interleave_stage {
  }
  std::int64_t size() const { return unknown_size; }
  work_plan plan() const { return {0, 0, up.plan().ordered}; }
-
  Up up;
  F f;
  std::int64_t cycle, block;
 };
 }
 }
-// ---- tapegraph/data/pipeline/window.hpp ----
+// -- tapegraph/data/pipeline/window.hpp
 
 /// window: neighbours as one element; unbatch: the records of batches.
 
@@ -4432,7 +4226,6 @@ struct window_options {
 };
 
 namespace detail {
-
 template <class Up>
 struct window_stage {
  using element = std::vector<typename Up::element>;
@@ -4442,7 +4235,6 @@ struct window_stage {
  };
  static constexpr int stages = Up::stages + 1;
  static constexpr bool batched = false;
-
  struct cursor {
   cursor(const window_stage& s, const walk_context& c) : options(&s.options), stage(&s), up(s.up, c) {}
   bool draw(ticket& t) {
@@ -4482,11 +4274,9 @@ struct window_stage {
   });
  }
  work_plan plan() const { return {0, 0, up.plan().ordered}; }
-
  Up up;
  window_options options;
 };
-
 template <class T>
 std::int64_t slice_count(const ragged<T>& r) {
  return r.rows();
@@ -4516,7 +4306,6 @@ template <class E>
 auto slice_at(const E& e, std::int64_t i) {
  return std::apply([i](const auto&... field) { return std::make_tuple(slice_at(field, i)...); }, fields_of(e));
 }
-
 template <class Up>
 struct unbatch_stage {
  using whole = typename Up::element;
@@ -4528,7 +4317,6 @@ struct unbatch_stage {
  };
  static constexpr int stages = Up::stages + 1;
  static constexpr bool batched = false;
-
  struct cursor {
   cursor(const unbatch_stage& s, const walk_context& c) : stage(&s), up(s.up, c) {}
   bool draw(ticket& t) {
@@ -4555,7 +4343,6 @@ struct unbatch_stage {
  }
  std::int64_t size() const { return up.size() == endless ? endless : unknown_size; }
  work_plan plan() const { return {0, 0, up.plan().ordered}; }
-
  Up up;
 };
 }
@@ -4819,7 +4606,6 @@ auto generator(Make make, std::int64_t size = unknown_size) {
 namespace tapegraph::data {
 
 namespace detail {
-
 template <class = void>
 void add_matches(const std::string& pattern, int flags, std::vector<std::string>& names) {
  glob_t found{};
@@ -4832,7 +4618,6 @@ void add_matches(const std::string& pattern, int flags, std::vector<std::string>
  if (result != 0) throw data_error("files: '" + pattern + "' cannot be looked for");
  for (std::size_t i = 0; i < found.gl_pathc; ++i) names.emplace_back(found.gl_pathv[i]);
 }
-
 struct names_source {
  std::shared_ptr<const std::vector<std::string>> names;
  static constexpr const char* name = "files";
@@ -4840,7 +4625,6 @@ struct names_source {
  std::string at(std::int64_t i) const { return (*names)[static_cast<std::size_t>(i)]; }
  std::string origin(std::int64_t i) const { return "'" + at(i) + "'"; }
 };
-
 class plain_input {
 public:
  explicit plain_input(const std::string& path) : file_(std::fopen(path.c_str(), "rb")) {
@@ -4859,21 +4643,17 @@ public:
   if (count == 0 && std::ferror(file_) != 0) throw data_error("'" + path + "': cannot be read");
   return count;
  }
-
 private:
  std::FILE* file_;
 };
-
 template <class Input>
 struct lines_source {
  std::shared_ptr<const std::vector<std::string>> paths;
  std::size_t longest;
  static constexpr const char* name = "text_lines";
-
  class reader {
  public:
   explicit reader(const lines_source& from) : paths_(from.paths), longest_(from.longest) {}
-
   std::optional<std::string> next() {
    std::string text;
    bool any = false;
@@ -4901,7 +4681,6 @@ struct lines_source {
    return text;
   }
   std::string origin() const { return place(0); }
-
  private:
   bool fill() {
    if (!input_) {
@@ -4921,7 +4700,6 @@ struct lines_source {
    const std::size_t file = input_ || path_ == 0 ? path_ : path_ - 1;
    return "'" + (*paths_)[file] + "', line " + std::to_string(line_ + ahead);
   }
-
   std::shared_ptr<const std::vector<std::string>> paths_;
   std::size_t longest_;
   std::size_t path_ = 0;
@@ -4932,7 +4710,6 @@ struct lines_source {
  };
  reader open() const { return reader(*this); }
 };
-
 struct labelled_names_source {
  std::shared_ptr<const std::vector<std::string>> names;
  std::shared_ptr<const std::vector<std::int32_t>> labels;
@@ -4943,7 +4720,6 @@ struct labelled_names_source {
  }
  std::string origin(std::int64_t i) const { return "'" + (*names)[static_cast<std::size_t>(i)] + "'"; }
 };
-
 template <class = void>
 bool has_ending(std::string_view name, const std::vector<std::string>& endings) {
  const std::size_t dot = name.rfind('.');
@@ -4954,7 +4730,6 @@ bool has_ending(std::string_view name, const std::vector<std::string>& endings) 
   if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
  return std::find(endings.begin(), endings.end(), ending) != endings.end();
 }
-
 template <class = void>
 std::string escaped_pattern(std::string_view path) {
  std::string text;
@@ -5035,9 +4810,9 @@ auto text_lines(std::string path) {
  return text_lines(std::vector<std::string>{std::move(path)});
 }
 
-// ---- tapegraph/data/pipeline/records.hpp ----
+// -- tapegraph/data/pipeline/records.hpp
 
-// ---- tapegraph/data/readers/labelled_images.hpp ----
+// -- tapegraph/data/readers/labelled_images.hpp
 
 /// What every image reader returns.
 struct labelled_images {
@@ -5062,7 +4837,6 @@ dataset make_dataset(labelled_images images, std::vector<std::int64_t> label_sha
 namespace tapegraph::data {
 
 namespace detail {
-
 template <class T>
 T record_field(const column_spec& column) {
  using value = typename leaf_traits<T>::value;
@@ -5088,14 +4862,12 @@ std::byte* place_of(T& field) {
  else
   return reinterpret_cast<std::byte*>(&field);
 }
-
 template <class... Fields>
 struct records_source {
  static_assert((leaf_traits<Fields>::numbers && ...), "records: fields are numbers, arrays, vectors or tensors");
  std::shared_ptr<const dataset> records;
  std::vector<std::size_t> columns;
  static constexpr const char* name = "records";
-
  std::int64_t size() const { return records->size(); }
  auto at(std::int64_t i) const {
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
@@ -5145,22 +4917,19 @@ auto records(labelled_images images) {
  return records<tensor<float>, std::int32_t>(make_dataset(std::move(images)));
 }
 }
-// ---- tapegraph/data/pipeline/cache_file.hpp ----
+// -- tapegraph/data/pipeline/cache_file.hpp
 
-// ---- tapegraph/data/pipeline/stored_element.hpp ----
+// -- tapegraph/data/pipeline/stored_element.hpp
 
 /// Elements as bytes, for caches in files.
 
 namespace tapegraph::data::detail {
-
 template <class T>
 void put_number(std::string& to, T value) {
  to.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
-
 struct stored_reader {
  std::string_view left;
-
  bool take(void* to, std::size_t bytes) {
   if (bytes > left.size()) return false;
   if (bytes > 0) std::memcpy(to, left.data(), bytes);
@@ -5174,7 +4943,6 @@ struct stored_reader {
   return true;
  }
 };
-
 template <class E>
 struct stored {
  static_assert(has_fields<E>,
@@ -5296,14 +5064,13 @@ struct stored<ragged<T>> {
  static std::string type() { return stored<T>::type() + " ragged"; }
 };
 }
-// ---- tapegraph/io/crc32c.hpp ----
+// -- tapegraph/io/crc32c.hpp
 
 /// CRC-32C (Castagnoli, as in iSCSI, RFC 3720): what TFRecord, TensorBoard's event files and snappy check bytes with.
 
 namespace tapegraph::io {
 
 namespace detail {
-
 inline constexpr auto crc32c_table = [] {
  std::array<std::array<std::uint32_t, 256>, 8> table{};
  for (std::uint32_t byte = 0; byte < 256; ++byte) {
@@ -5316,7 +5083,6 @@ inline constexpr auto crc32c_table = [] {
    table[k][byte] = (table[k - 1][byte] >> 8) ^ table[0][table[k - 1][byte] & 0xff];
  return table;
 }();
-
 inline std::uint32_t crc32c_by_table(std::uint32_t crc, const unsigned char* at, std::size_t bytes) {
  const auto& t = crc32c_table;
  if constexpr (std::endian::native == std::endian::little)
@@ -5331,10 +5097,8 @@ inline std::uint32_t crc32c_by_table(std::uint32_t crc, const unsigned char* at,
  for (; bytes > 0; ++at, --bytes) crc = (crc >> 8) ^ t[0][(crc ^ *at) & 0xff];
  return crc;
 }
-
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
 #define TG_CRC32C_INSTRUCTION 1
-
 __attribute__((target("sse4.2"))) inline std::uint32_t crc32c_by_instruction(std::uint32_t crc, const unsigned char* at,
                    std::size_t bytes) {
  std::uint64_t all = crc;
@@ -5375,9 +5139,9 @@ constexpr std::uint32_t masked_crc32c(std::uint32_t crc) { return std::rotr(crc,
 /// The checksum that a masked one stands for.
 constexpr std::uint32_t unmasked_crc32c(std::uint32_t masked) { return std::rotl(masked - 0xa282ead8u, 15); }
 }
-// ---- tapegraph/io/file.hpp ----
+// -- tapegraph/io/file.hpp
 
-// ---- tapegraph/io/path.hpp ----
+// -- tapegraph/io/path.hpp
 
 #include <cerrno>
 #include <iosfwd>
@@ -5488,9 +5252,7 @@ inline bool is_directory(const path& p, std::error_code& failure) {
 namespace tapegraph::io {
 
 namespace detail {
-
 inline std::string quoted(const files::path& path) { return "'" + path.string() + "'"; }
-
 inline std::uint64_t file_size_of(const files::path& path) {
  struct stat found {};
  if (::stat(path.c_str(), &found) != 0) {
@@ -5620,7 +5382,6 @@ private:
 namespace tapegraph::data {
 
 namespace detail {
-
 template <class E>
 class cache_file {
 public:
@@ -5638,7 +5399,6 @@ public:
  cache_file(const cache_file&) = delete;
  cache_file& operator=(const cache_file&) = delete;
  ~cache_file() { ::close(descriptor_); }
-
  std::int64_t size() const { return static_cast<std::int64_t>(places_.size()) - 1; }
  E at(std::int64_t i) const {
   const std::uint64_t first = places_[static_cast<std::size_t>(i)],
@@ -5653,7 +5413,6 @@ public:
   if (!stored<E>::get(from, e) || !from.left.empty()) fail_at(i, first, "the values do not fill its bytes");
   return e;
  }
-
  static constexpr std::string_view magic = "TGCACHE1";
  static std::string head() {
   const std::string type = stored<E>::type();
@@ -5661,7 +5420,6 @@ public:
   put_number<std::uint64_t>(text, type.size());
   return text += type;
  }
-
 private:
  void read_index(std::uint64_t size) {
   constexpr std::uint64_t tail = 8 + 8;
@@ -5704,18 +5462,15 @@ private:
  [[noreturn]] void fail_at(std::int64_t i, std::uint64_t byte, const char* why) const {
   fail("element " + std::to_string(i) + " at byte " + std::to_string(byte) + ": " + why);
  }
-
  files::path path_;
  int descriptor_ = -1;
  std::vector<std::uint64_t> places_;
 };
-
 template <class E>
 class file_store {
 public:
  using kept = cache_file<E>;
  explicit file_store(files::path path) : held_(std::make_shared<state>()) { held_->path = std::move(path); }
-
  class writer {
  public:
   explicit writer(const file_store& to)
@@ -5737,7 +5492,6 @@ public:
    file_->commit();
    static_cast<void>(to_->whole());
   }
-
  private:
   void flush() {
    file_->write(bytes_);
@@ -5754,7 +5508,6 @@ public:
   if (!held_->whole && files::exists(held_->path, none)) held_->whole = std::make_shared<const kept>(held_->path);
   return held_->whole;
  }
-
 private:
  struct state {
   std::mutex mutex;
@@ -5777,14 +5530,12 @@ struct in_file {
  }
 };
 }
-// ---- tapegraph/data/pipeline/csv_rows.hpp ----
+// -- tapegraph/data/pipeline/csv_rows.hpp
 
-// ---- tapegraph/io/csv_reader.hpp ----
+// -- tapegraph/io/csv_reader.hpp
 
-// ---- tapegraph/io/quoted_text.hpp ----
-
+// -- tapegraph/io/quoted_text.hpp
 namespace tapegraph::io {
-
 inline std::string quoted_text(std::string_view text, std::size_t longest = 40) {
  std::size_t end = text.size();
  if (end > longest) {
@@ -6037,7 +5788,6 @@ private:
 namespace tapegraph::data {
 
 namespace detail {
-
 template <class T>
 T csv_field(const io::csv_reader& in, std::size_t column) {
  if constexpr (std::is_same_v<T, std::string>)
@@ -6045,14 +5795,12 @@ T csv_field(const io::csv_reader& in, std::size_t column) {
  else
   return in.number<T>(column);
 }
-
 template <class... Fields>
 struct csv_source {
  std::shared_ptr<const std::vector<std::string>> paths;
  std::vector<std::string> columns;
  io::csv_reader_options options;
  static constexpr const char* name = "csv_rows";
-
  class reader {
  public:
   explicit reader(const csv_source& from) : paths_(from.paths), columns_(from.columns), options_(from.options) {}
@@ -6071,7 +5819,6 @@ struct csv_source {
    return std::optional<element>(row(std::index_sequence_for<Fields...>{}));
   }
   std::string origin() const { return in_ ? in_->position() : std::string(); }
-
  private:
   template <std::size_t... I>
   auto row(std::index_sequence<I...>) {
@@ -6108,11 +5855,11 @@ auto csv_rows(std::vector<std::string> paths, std::vector<std::string> columns =
            std::move(columns), options});
 }
 }
-// ---- tapegraph/data/readers/arrow.hpp ----
+// -- tapegraph/data/readers/arrow.hpp
 
-// ---- tapegraph/data/readers/arrow_column.hpp ----
+// -- tapegraph/data/readers/arrow_column.hpp
 
-// ---- tapegraph/data/readers/arrow_interface.hpp ----
+// -- tapegraph/data/readers/arrow_interface.hpp
 
 /// The structures of Arrow's C data interface, as its specification spells them, where no library has spelled them yet:
 /// https://arrow.apache.org/docs/format/CDataInterface.html
@@ -6171,7 +5918,6 @@ struct ArrowArrayStream {
 /// One column of Arrow's arrays: what its format string says, and the copying of one record.
 
 namespace tapegraph::data::detail {
-
 template <class S>
 std::shared_ptr<const S> taken_over(S* given) {
  auto held = std::shared_ptr<S>(new S(*given), [](S* of) {
@@ -6181,11 +5927,9 @@ std::shared_ptr<const S> taken_over(S* given) {
  given->release = nullptr;
  return held;
 }
-
 inline std::string arrow_name(const ArrowSchema& s) {
  return "column '" + std::string(s.name != nullptr ? s.name : "") + "'";
 }
-
 inline std::optional<dtype> arrow_dtype(std::string_view format) {
  if (format.size() == 1) switch (format[0]) {
   case 'b': return dtype::boolean;
@@ -6207,11 +5951,9 @@ inline std::optional<dtype> arrow_dtype(std::string_view format) {
   return dtype::i64;
  return std::nullopt;
 }
-
 inline std::size_t arrow_offset_bytes(std::string_view format) {
  return format == "u" || format == "z" ? 4 : format == "U" || format == "Z" ? 8 : 0;
 }
-
 inline std::int64_t arrow_list_size(std::string_view format) {
  std::int64_t size = 0;
  if (!format.starts_with("+w:") || format.size() == 3 || format.size() > 12) return 0;
@@ -6221,7 +5963,6 @@ inline std::int64_t arrow_list_size(std::string_view format) {
  }
  return size;
 }
-
 template <class = void>
 column_spec arrow_spec(const ArrowSchema& s) {
  column_spec spec{s.name != nullptr ? s.name : "", dtype::f32, {}};
@@ -6240,7 +5981,6 @@ column_spec arrow_spec(const ArrowSchema& s) {
  check_record_shape(spec);
  return spec;
 }
-
 template <class = void>
 void check_arrow(const ArrowSchema& s, const ArrowArray& a, std::int64_t length, const std::string& name) {
  const std::string_view format = s.format;
@@ -6259,14 +5999,12 @@ void check_arrow(const ArrowSchema& s, const ArrowArray& a, std::int64_t length,
       std::to_string(s.n_children));
  if ((s.dictionary == nullptr) != (a.dictionary == nullptr)) throw data_error("arrow: " + name + ": no dictionary");
 }
-
 inline bool arrow_bit(const void* bits, std::int64_t at) {
  return (static_cast<const std::uint8_t*>(bits)[at / 8] >> (at % 8) & 1) != 0;
 }
 inline bool arrow_null(const ArrowArray& a, std::int64_t at) {
  return a.null_count != 0 && a.n_buffers > 0 && a.buffers[0] != nullptr && !arrow_bit(a.buffers[0], at);
 }
-
 template <class = void>
 void store_number(dtype type, std::byte* to, double value) {
  const auto put = [&](auto typed) { std::memcpy(to, &typed, sizeof typed); };
@@ -6286,7 +6024,6 @@ void store_number(dtype type, std::byte* to, double value) {
  case dtype::boolean: return put(value != 0);
  }
 }
-
 template <class = void>
 bool copy_arrow(const ArrowSchema& s, const ArrowArray& a, std::int64_t index, dtype type, bool null,
     const std::optional<double>& null_value, std::byte*& to) {
@@ -6323,7 +6060,6 @@ bool copy_arrow(const ArrowSchema& s, const ArrowArray& a, std::int64_t index, d
  to += bytes;
  return true;
 }
-
 inline std::string_view arrow_text(const ArrowSchema& s, const ArrowArray& a, std::int64_t index) {
  const std::int64_t at = index + a.offset;
  const auto offset = [&](std::int64_t which) -> std::int64_t {
@@ -6547,7 +6283,7 @@ arrow_table import_arrow(ArrowArrayStream* stream) {
  }
 }
 }
-// ---- tapegraph/data/readers/cifar10.hpp ----
+// -- tapegraph/data/readers/cifar10.hpp
 
 /// CIFAR-10's binary version: records of one label byte and 3,072 bytes, the red, green and blue planes of a 32x32 image.
 /// Format: https://www.cs.toronto.edu/~kriz/cifar.html
@@ -6620,23 +6356,20 @@ inline labelled_images read_cifar10(const files::path& path, cifar10_part part =
  return read_cifar10(std::span<const files::path>(files));
 }
 }
-// ---- tapegraph/data/readers/npy.hpp ----
+// -- tapegraph/data/readers/npy.hpp
 
-// ---- tapegraph/io/npy.hpp ----
+// -- tapegraph/io/npy.hpp
 
-// ---- tapegraph/io/npy_format.hpp ----
+// -- tapegraph/io/npy_format.hpp
 
-// ---- tapegraph/io/host_array.hpp ----
-
+// -- tapegraph/io/host_array.hpp
 namespace tapegraph::io {
-
 inline std::string shape_text(std::span<const std::int64_t> shape) {
  std::string text = "[";
  for (std::size_t axis = 0; axis < shape.size(); ++axis)
   text.append(axis == 0 ? "" : ",").append(std::to_string(shape[axis]));
  return text += ']';
 }
-
 inline bool checked_size(std::span<const std::int64_t> shape, std::size_t element_bytes, std::int64_t& size) {
  constexpr std::int64_t limit = INT64_MAX;
  bool fits = true;
@@ -6654,14 +6387,11 @@ inline bool checked_size(std::span<const std::int64_t> shape, std::size_t elemen
  size = empty ? 0 : product;
  return empty || (fits && product <= limit / static_cast<std::int64_t>(element_bytes));
 }
-
 struct host_array {
  dtype type = dtype::f32;
  std::vector<std::int64_t> shape;
  std::vector<std::byte> bytes;
-
  std::int64_t size() const { return static_cast<std::int64_t>(bytes.size() / size_of(type)); }
-
  template <class T>
  std::span<const T> values() const {
   check<T>();
@@ -6672,7 +6402,6 @@ struct host_array {
   check<T>();
   return {reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T)};
  }
-
  static host_array zeros(dtype type, std::vector<std::int64_t> shape) {
   std::int64_t size = 0;
   if (!checked_size(shape, size_of(type), size))
@@ -6681,7 +6410,6 @@ struct host_array {
   array.bytes.resize(static_cast<std::size_t>(size) * size_of(type));
   return array;
  }
-
  template <class T>
  static host_array of(std::vector<std::int64_t> shape, std::span<const T> values) {
   std::int64_t size = 0;
@@ -6697,7 +6425,6 @@ struct host_array {
  static host_array of(std::vector<std::int64_t> shape, const std::vector<T>& values) {
   return of<T>(std::move(shape), std::span<const T>(values));
  }
-
 private:
  template <class T>
  void check() const {
@@ -6706,16 +6433,12 @@ private:
        ", asked for " + name_of(dtype_of<T>));
  }
 };
-
 struct array_view {
  dtype type = dtype::f32;
  std::vector<std::int64_t> shape;
  std::span<const std::byte> bytes;
-
  std::int64_t size() const { return static_cast<std::int64_t>(bytes.size() / size_of(type)); }
-
  bool is_aligned() const { return reinterpret_cast<std::uintptr_t>(bytes.data()) % size_of(type) == 0; }
-
  template <class T>
  std::span<const T> values() const {
   if (dtype_of<T> != type)
@@ -6727,14 +6450,12 @@ struct array_view {
         "; copy() them");
   return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
  }
-
  host_array copy() const { return {type, shape, {bytes.begin(), bytes.end()}}; }
 };
 }
-// ---- tapegraph/io/strided_copy.hpp ----
+// -- tapegraph/io/strided_copy.hpp
 
 namespace tapegraph::io::detail {
-
 template <class = void>
 void copy_strided(std::byte* to, const std::byte* from, std::span<const std::int64_t> shape,
     std::span<const std::int64_t> strides, std::size_t width) {
@@ -6762,7 +6483,6 @@ void copy_strided(std::byte* to, const std::byte* from, std::span<const std::int
   }
  }
 }
-
 template <class = void>
 std::vector<std::int64_t> strides_of(std::span<const std::int64_t> shape, bool first_fastest = false) {
  std::vector<std::int64_t> strides(shape.size());
@@ -6780,14 +6500,12 @@ std::vector<std::int64_t> strides_of(std::span<const std::int64_t> shape, bool f
 /// shape), then the values. Format: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
 
 namespace tapegraph::io::detail {
-
 struct npy_header {
  dtype type = dtype::f32;
  bool big_endian = false, fortran_order = false;
  std::vector<std::int64_t> shape;
  std::size_t bytes = 0;
 };
-
 inline void read_npy_type(std::string_view text, npy_header& header, const std::string& what) {
  const std::string_view code = text.size() > 1 ? text.substr(1) : text;
  constexpr std::pair<std::string_view, dtype> known[] = {
@@ -6813,11 +6531,9 @@ inline void read_npy_type(std::string_view text, npy_header& header, const std::
  throw dtype_error(what + ": elements of type '" + shown + "'" + meaning +
      " are not read, numbers and booleans are");
 }
-
 class npy_header_text {
 public:
  npy_header_text(std::string_view text, const std::string& what) : text_(text), what_(what) {}
-
  npy_header read() {
   npy_header header;
   int found = 0;
@@ -6846,7 +6562,6 @@ public:
   if (peek() != '\0') fail("the end");
   return header;
  }
-
 private:
  char peek() {
   while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t')) ++at_;
@@ -6894,12 +6609,10 @@ private:
   throw data_error(what_ + ": the header says something else than " + wanted + " at its byte " +
       std::to_string(at_));
  }
-
  std::string_view text_;
  const std::string& what_;
  std::size_t at_ = 0;
 };
-
 template <class = void>
 npy_header parse_npy_header(std::span<const std::byte> begin, std::uint64_t file_bytes, const std::string& what) {
  const auto byte = [&](std::size_t i) { return static_cast<std::uint32_t>(begin[i]); };
@@ -6927,7 +6640,6 @@ npy_header parse_npy_header(std::span<const std::byte> begin, std::uint64_t file
       std::to_string(needed) + " bytes, there are " + std::to_string(file_bytes - header.bytes));
  return header;
 }
-
 template <class = void>
 host_array npy_array(npy_header header, std::vector<std::byte> values, const std::string& what) {
  const std::size_t width = size_of(header.type);
@@ -6949,7 +6661,6 @@ host_array npy_array(npy_header header, std::vector<std::byte> values, const std
  }
  return array;
 }
-
 template <class = void>
 std::string npy_begin(dtype type, std::span<const std::int64_t> shape, const std::string& operation) {
  if (type == dtype::bf16) throw dtype_error(operation + ": NumPy has no bf16, cast to f32");
@@ -6975,7 +6686,7 @@ std::string npy_begin(dtype type, std::span<const std::int64_t> shape, const std
  return begin + text;
 }
 }
-// ---- tapegraph/io/tensor_of_array.hpp ----
+// -- tapegraph/io/tensor_of_array.hpp
 
 /// Arrays of files as tensors, and back.
 
@@ -7063,7 +6774,6 @@ void write_npy(const files::path& path, const any_tensor& value) {
 namespace tapegraph::data {
 
 namespace detail {
-
 template <class = void>
 void add_array(array_source& to, const std::string& name, io::host_array array, const std::string& what) {
  if (array.shape.empty()) throw shape_error(what + ": a single value, records need an axis");
@@ -7084,7 +6794,7 @@ dataset from_npy(const files::path& path, const std::string& column = "x") {
  return dataset(std::move(source));
 }
 }
-// ---- tapegraph/data/readers/table.hpp ----
+// -- tapegraph/data/readers/table.hpp
 
 #include <unordered_map>
 
@@ -7146,13 +6856,11 @@ struct csv_data {
 };
 
 namespace detail {
-
 inline std::string_view trimmed(std::string_view text) {
  constexpr std::string_view blanks = " \t";
  const std::size_t first = text.find_first_not_of(blanks);
  return first == text.npos ? std::string_view() : text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
-
 template <class T>
 struct csv_column {
  std::string name;
@@ -7165,7 +6873,6 @@ struct csv_column {
  std::vector<std::string> words{};
  std::unordered_map<std::string, std::int32_t> known{};
  bool closed = false;
-
  void add_word(const std::string& word) {
   known.emplace(word, static_cast<std::int32_t>(words.size()));
   words.push_back(word);
@@ -7218,7 +6925,6 @@ struct csv_column {
   if constexpr (std::is_floating_point_v<V>)
    if (!std::isfinite(value)) in.fail(place, io::quoted_text(text) + " is not finite");
  }
-
  std::int64_t fill(double number, const std::string& word) {
   std::int64_t count = 0;
   for (std::size_t row = 0; row < missing.size(); ++row) {
@@ -7248,7 +6954,6 @@ struct csv_column {
   words = std::move(sorted);
  }
 };
-
 template <class T>
 std::vector<csv_column<T>> csv_columns(const io::csv_reader& in, const std::string& origin,
          const csv_options& options) {
@@ -7271,7 +6976,6 @@ std::vector<csv_column<T>> csv_columns(const io::csv_reader& in, const std::stri
  for (const auto& name : options.features.empty() ? names : options.features)
   if (!options.features.empty() || name != options.label) add(name, false);
  if (!options.label.empty()) add(options.label, true);
-
  const auto read = [&](const std::string& name) -> csv_column<T>& {
   for (auto& each : columns)
    if (each.name == name) return each;
@@ -7362,9 +7066,9 @@ csv_data read_csv(const files::path& path, const csv_options& options = {}) {
  return result;
 }
 
-// ---- tapegraph/data/readers/text_table.hpp ----
+// -- tapegraph/data/readers/text_table.hpp
 
-// ---- tapegraph/data/text/labelled_texts.hpp ----
+// -- tapegraph/data/text/labelled_texts.hpp
 
 /// What every source of texts returns.
 struct labelled_texts {
@@ -7464,7 +7168,7 @@ inline labelled_texts read_text_table(const files::path& path, const text_table_
  return result;
 }
 }
-// ---- tapegraph/data/series/windows.hpp ----
+// -- tapegraph/data/series/windows.hpp
 
 /// Windows of a series of numbers, and series divided in time.
 
@@ -7482,7 +7186,6 @@ struct series_window_options {
 };
 
 namespace detail {
-
 template <class = void>
 std::int64_t count_of_windows(std::int64_t steps, const series_window_options& options) {
  const std::int64_t end = options.end_index == 0 ? steps : options.end_index;
@@ -7505,7 +7208,6 @@ std::int64_t count_of_windows(std::int64_t steps, const series_window_options& o
    ", " + std::to_string(end) + ")");
  return end - options.start_index - reach;
 }
-
 template <class = void>
 std::int64_t steps_of(std::size_t values, std::int64_t features, const char* what) {
  const auto each = static_cast<std::size_t>(std::max<std::int64_t>(features, 1));
@@ -7585,7 +7287,7 @@ split_datasets split_in_time(const dataset& all, double fraction, std::int64_t g
  return {all.take(kept), all.subset(last)};
 }
 }
-// ---- tapegraph/data/synthetic.hpp ----
+// -- tapegraph/data/synthetic.hpp
 
 /// Data sets that need no files. Record i depends on (seed, i) alone: on any thread count, and whatever `count` is.
 
@@ -7709,14 +7411,13 @@ TG_DEFINITION labelled_points gaussian_clouds(std::int64_t count, std::uint64_t 
  return result;
 }
 }
-// ---- tapegraph/data/tables/columns.hpp ----
+// -- tapegraph/data/tables/columns.hpp
 
 /// Preprocessing steps on the columns of a data set.
 
 namespace tapegraph::data {
 
 namespace detail {
-
 template <class Visit>
 void with_number_of(const column_spec& column, const Visit& visit) {
  switch (column.type) {
@@ -7730,7 +7431,6 @@ void with_number_of(const column_spec& column, const Visit& visit) {
       ", numbers are needed");
  }
 }
-
 template <class Step, class Out>
 class stepped_source final : public source {
 public:
@@ -7756,14 +7456,12 @@ public:
       out);
   });
  }
-
 private:
  dataset from_;
  Step step_;
  std::vector<column_spec> columns_;
  std::size_t column_;
 };
-
 template <class = void>
 void refuse_batches(const dataset& set, const char* operation) {
  if (set.batches()) throw argument_error(std::string(operation) + ": the data set is a pipeline; its map does this");
@@ -7813,9 +7511,9 @@ dataset transform_column(const dataset& set, std::string_view column, Step step)
  return result.prefetch(set.prefetch_depth());
 }
 }
-// ---- tapegraph/data/tables/discretization.hpp ----
+// -- tapegraph/data/tables/discretization.hpp
 
-// ---- tapegraph/data/tables/encoding.hpp ----
+// -- tapegraph/data/tables/encoding.hpp
 
 /// Indices as a model takes them: as they are, or as rows of zeros and ones.
 
@@ -7928,11 +7626,11 @@ private:
 };
 using category_encoding = basic_category_encoding<>;
 }
-// ---- tapegraph/data/tables/state.hpp ----
+// -- tapegraph/data/tables/state.hpp
 
-// ---- tapegraph/io/json_reader.hpp ----
+// -- tapegraph/io/json_reader.hpp
 
-// ---- tapegraph/io/utf8.hpp ----
+// -- tapegraph/io/utf8.hpp
 
 /// UTF-8 as files need it: whether a text is, and a character as its bytes.
 
@@ -8294,12 +7992,10 @@ std::string json_number(double value) {
 namespace tapegraph::data {
 
 namespace detail {
-
 template <class = void>
 class state_writer {
 public:
  explicit state_writer(std::string_view kind) { word("tapegraph", kind); }
-
  void word(std::string_view name, std::string_view value) { member(name) += io::json_string(value); }
  void integer(std::string_view name, std::int64_t value) { member(name) += std::to_string(value); }
  void numbers(std::string_view name, const std::vector<double>& values) {
@@ -8312,7 +8008,6 @@ public:
   list(name, values, [](const std::string& value) { return io::json_string(value); });
  }
  std::string text() const { return text_ + "}\n"; }
-
 private:
  std::string& member(std::string_view name) {
   return text_.append(text_.size() > 1 ? ", " : "").append(io::json_string(name)).append(": ");
@@ -8325,7 +8020,6 @@ private:
  }
  std::string text_ = "{";
 };
-
 template <class = void>
 bool read_numbers(io::json_reader& json, std::vector<double>& values) {
  json.begin_array();
@@ -8344,7 +8038,6 @@ bool read_words(io::json_reader& json, std::vector<std::string>& values) {
  while (json.next_element()) values.push_back(json.string());
  return true;
 }
-
 template <class = void>
 bool read_mode(io::json_reader& json, output_mode& mode) {
  const std::string name = json.string();
@@ -8356,7 +8049,6 @@ bool read_mode(io::json_reader& json, output_mode& mode) {
   }
  json.refuse(io::quoted_text(name) + " is no output mode");
 }
-
 template <class Read>
 void read_state(std::string_view text, const std::string& origin, std::string_view kind, const Read& read) {
  io::json_reader json(text, origin);
@@ -8565,7 +8257,7 @@ private:
 };
 using discretization = basic_discretization<>;
 }
-// ---- tapegraph/data/tables/fingerprint.hpp ----
+// -- tapegraph/data/tables/fingerprint.hpp
 
 /// Hashes that never change, those of TensorFlow: FarmHash's Fingerprint64 (tf.strings.to_hash_bucket_fast), SipHash-2-4 with a key
 /// (to_hash_bucket_strong), and how crossed columns mix them. Files that other programs hashed keep their meaning.
@@ -8573,16 +8265,13 @@ using discretization = basic_discretization<>;
 namespace tapegraph::data {
 
 namespace detail {
-
 template <class = void>
 class farm_hash {
  using word = std::uint64_t;
  using pair = std::pair<word, word>;
  static constexpr word k0 = 0xc3a5c85c97cb3127, k1 = 0xb492b66fbe98f273, k2 = 0x9ae16a3b2f90404f;
-
 public:
  explicit farm_hash(std::string_view text) : text_(text) {}
-
  word value() const {
   const std::size_t n = text_.size();
   if (n > 64) return of_blocks();
@@ -8598,12 +8287,10 @@ public:
   const word y = byte(0) + (byte(n / 2) << 8), z = n + (byte(n - 1) << 2);
   return folded(y * k2 ^ z * k0) * k2;
  }
-
 private:
  word byte(std::size_t i) const { return static_cast<unsigned char>(text_[i]); }
  word half(std::size_t i) const { return byte(i) | byte(i + 1) << 8 | byte(i + 2) << 16 | byte(i + 3) << 24; }
  word at(std::size_t i) const { return half(i) | half(i + 4) << 32; }
-
  static word folded(word value) { return value ^ value >> 47; }
  static word mixed(word u, word v, word by) {
   const word a = folded((u ^ v) * by);
@@ -8652,7 +8339,6 @@ private:
   block(last + rest - 63, by, 9);
   return mixed(mixed(v.first, w.first, by) + folded(y) * k0 + z, mixed(v.second, w.second, by) + x, by);
  }
-
  std::string_view text_;
 };
 }
@@ -8704,7 +8390,7 @@ std::uint64_t keyed_hash(std::string_view text, std::uint64_t key0, std::uint64_
  return v0 ^ v1 ^ v2 ^ v3;
 }
 }
-// ---- tapegraph/data/tables/hashing.hpp ----
+// -- tapegraph/data/tables/hashing.hpp
 
 /// Categories without a vocabulary: the bin of a hash. The bins are TensorFlow's, to the number.
 
@@ -8855,7 +8541,7 @@ private:
 };
 using hashed_crossing = basic_hashed_crossing<>;
 }
-// ---- tapegraph/data/tables/lookup.hpp ----
+// -- tapegraph/data/tables/lookup.hpp
 
 #include <map>
 
@@ -9125,7 +8811,7 @@ private:
 using string_lookup = basic_lookup<std::string>;
 using integer_lookup = basic_lookup<std::int64_t>;
 }
-// ---- tapegraph/data/tables/normalization.hpp ----
+// -- tapegraph/data/tables/normalization.hpp
 
 /// Numbers brought to a common scale, column by column.
 
@@ -9377,17 +9063,16 @@ private:
 };
 using min_max_scaling = basic_min_max_scaling<>;
 }
-// ---- tapegraph/data/text/byte_level.hpp ----
+// -- tapegraph/data/text/byte_level.hpp
 
-// ---- tapegraph/data/text/unicode.hpp ----
+// -- tapegraph/data/text/unicode.hpp
 
-// ---- tapegraph/data/text/unicode_tables.hpp ----
+// -- tapegraph/data/text/unicode_tables.hpp
 
 /// General categories of Unicode 18.0 as runs: so many characters without the property, so many with it, and so on from
 /// U+0000. Lower case as of Unicode 14.
 
 namespace tapegraph::data::detail {
-
 inline constexpr std::uint16_t letter_runs[] = {
  65,26,6,26,47,1,10,1,4,1,5,23,1,31,1,458,4,12,14,5,7,1,1,1,129,5,1,2,2,4,1,1,6,1,1,3,1,1,1,20,1,83,1,139,8,166,1,
  38,1,2,6,41,2,2,67,27,4,4,45,43,35,2,1,99,1,1,15,2,7,2,10,3,2,1,16,1,1,30,29,89,11,1,24,33,9,2,4,1,5,22,4,1,9,1,3,
@@ -9458,7 +9143,6 @@ inline constexpr std::uint16_t punctuation_runs[] = {
  189,7,109,2,1,4,126,4,48,2,79,4,4,1,13,1,1,3,88,6,107,1,298,2,1,2,114,5,10,2,1,1,104,1,250,23,105,3,28,13,76,1,
  130,3,252,1,264,3,155,1,92,8,83,3,1,5,93,10,215,1,95,5,42,2,645,2,74,13,175,1,1136,5,2940,2,14971,2,133,1,65,5,8,
  1,552,3,295,4,327,1,19644,1,7655,5,2931,1,862,2};
-
 struct lower_case_run {
  std::int32_t first;
  std::int16_t count, step;
@@ -9491,7 +9175,7 @@ inline constexpr lower_case_run lower_case_runs[] = {
  {66560,40,1,40},{66736,36,1,40},{66928,11,1,39},{66940,15,1,39},{66956,7,1,39},{66964,2,1,39},{68736,51,1,64},
  {71840,32,1,32},{93760,32,1,32},{125184,34,1,34}};
 }
-// ---- tapegraph/data/text/utf8.hpp ----
+// -- tapegraph/data/text/utf8.hpp
 
 /// UTF-8 (RFC 3629): no longer forms than needed, no surrogates, nothing above U+10FFFF.
 
@@ -9579,7 +9263,6 @@ inline std::string repaired_utf8(std::string_view text) {
 namespace tapegraph::data::unicode {
 
 namespace detail {
-
 template <class = void>
 std::vector<std::uint32_t> edges_of(std::span<const std::uint16_t> runs) {
  std::vector<std::uint32_t> edges;
@@ -9588,7 +9271,6 @@ std::vector<std::uint32_t> edges_of(std::span<const std::uint16_t> runs) {
  for (const std::uint16_t run : runs) edges.push_back(at += run);
  return edges;
 }
-
 inline bool within(const std::vector<std::uint32_t>& edges, std::uint32_t code) {
  return (std::upper_bound(edges.begin(), edges.end(), code) - edges.begin()) % 2 == 1;
 }
@@ -9645,7 +9327,6 @@ std::uint32_t lower_case(std::uint32_t code) {
 }
 
 namespace detail {
-
 inline bool ignorable_for_case(std::uint32_t code) {
  return code == '\'' || code == '.' || code == ':' || code == '^' || code == '`' || code == 0xAD || code == 0xB7 ||
   code == 0x2019 || is_mark(code);
@@ -9701,15 +9382,12 @@ enum class byte_level_split {
 };
 
 namespace detail {
-
 enum class character_class { letter, number, space, other };
-
 struct classified_character {
  std::uint32_t code = 0;
  std::size_t length = 0;
  character_class kind = character_class::other;
 };
-
 template <class = void>
 classified_character classified(std::string_view text, std::size_t at) {
  if (at >= text.size()) return {};
@@ -9721,7 +9399,6 @@ classified_character classified(std::string_view text, std::size_t at) {
              : character_class::other;
  return {next.code, next.length, kind};
 }
-
 template <class = void>
 std::size_t end_of_run(std::string_view text, std::size_t at, character_class kind,
      std::size_t most = std::string_view::npos) {
@@ -9732,7 +9409,6 @@ std::size_t end_of_run(std::string_view text, std::size_t at, character_class ki
  }
  return at;
 }
-
 template <class = void>
 std::size_t length_of_ending(std::string_view text, std::size_t at, bool any_case) {
  if (text[at] != '\'') return 0;
@@ -9745,7 +9421,6 @@ std::size_t length_of_ending(std::string_view text, std::size_t at, bool any_cas
  if (any_case && text.substr(at + 1).starts_with("\xC5\xBF")) return 3; // the long s is an s in another case
  return ((first == 'r' || first == 'v') && second == 'e') || (first == 'l' && second == 'l') ? 3 : 0;
 }
-
 template <class = void>
 std::size_t end_of_blanks(std::string_view text, std::size_t at, bool lines_apart) {
  std::size_t last = at, end = at, behind_line = at;
@@ -9759,7 +9434,6 @@ std::size_t end_of_blanks(std::string_view text, std::size_t at, bool lines_apar
  if (lines_apart && behind_line > at) return behind_line;
  return end == text.size() || last == at ? end : last;
 }
-
 template <class = void>
 std::size_t end_of_gpt2_piece(std::string_view text, std::size_t at) {
  if (const std::size_t ending = length_of_ending(text, at, false); ending > 0) return at + ending;
@@ -9769,7 +9443,6 @@ std::size_t end_of_gpt2_piece(std::string_view text, std::size_t at) {
  if (next.length > 0 && next.kind != character_class::space) return end_of_run(text, from, next.kind);
  return end_of_blanks(text, at, false);
 }
-
 template <class = void>
 std::size_t end_of_cl100k_piece(std::string_view text, std::size_t at, std::size_t digits) {
  if (const std::size_t ending = length_of_ending(text, at, true); ending > 0) return at + ending;
@@ -9847,9 +9520,9 @@ bool byte_level_bytes(std::string_view text, std::string& bytes) {
  return true;
 }
 }
-// ---- tapegraph/data/text/byte_pair.hpp ----
+// -- tapegraph/data/text/byte_pair.hpp
 
-// ---- tapegraph/data/text/tokens.hpp ----
+// -- tapegraph/data/text/tokens.hpp
 
 /// From texts to tokens: standardised, then cut into words or characters. Texts are bytes, taken for UTF-8: what is said of
 /// letters, punctuation and blanks is said of ASCII, and every byte from 0x80 on is (a part of) a letter that stays as it is.
@@ -9869,7 +9542,6 @@ struct token_options {
 };
 
 namespace detail {
-
 inline bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 inline bool is_punctuation(char c) {
  return (c >= '!' && c <= '/') || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
@@ -9906,7 +9578,7 @@ void for_each_token(std::string_view text, token_unit unit, const Visit& visit) 
  }
 }
 }
-// ---- tapegraph/data/text/vocabulary.hpp ----
+// -- tapegraph/data/text/vocabulary.hpp
 
 #include <functional>
 
@@ -9915,14 +9587,12 @@ void for_each_token(std::string_view text, token_unit unit, const Visit& visit) 
 namespace tapegraph::data {
 
 namespace detail {
-
 struct text_hash {
  using is_transparent = void;
  std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
 };
 template <class Value>
 using text_map = std::unordered_map<std::string, Value, text_hash, std::equal_to<>>;
-
 inline std::string escaped_word(std::string_view word) {
  std::string line;
  for (const char c : word) {
@@ -10349,13 +10019,13 @@ private:
 };
 using byte_pair_encoding = basic_byte_pair_encoding<>;
 
-// ---- tapegraph/data/text/byte_pair_files.hpp ----
+// -- tapegraph/data/text/byte_pair_files.hpp
 
-// ---- tapegraph/data/text/tokenizer_json.hpp ----
+// -- tapegraph/data/text/tokenizer_json.hpp
 
-// ---- tapegraph/data/text/tokenizer.hpp ----
+// -- tapegraph/data/text/tokenizer.hpp
 
-// ---- tapegraph/data/text/word_sequence.hpp ----
+// -- tapegraph/data/text/word_sequence.hpp
 
 /// What Keras takes for no part of a word: ASCII's punctuation without the apostrophe, tabulator and line feed.
 inline constexpr std::string_view word_filters = "!\"#$%&()*+,-./:;<=>?@[\\]^_`{|}~\t\n";
@@ -10685,7 +10355,6 @@ using tokenizer = basic_tokenizer<>;
 namespace tapegraph::data {
 
 namespace detail {
-
 template <class = void>
 class json_object_text {
 public:
@@ -10694,11 +10363,9 @@ public:
  }
  void add(std::string_view name, std::int64_t value) { add(name, std::string_view(std::to_string(value))); }
  std::string text() const { return text_ + "}"; }
-
 private:
  std::string text_ = "{";
 };
-
 template <class Visit>
 void for_each_count(std::string_view text, const std::string& origin, const Visit& visit) {
  io::json_reader json(text, origin);
@@ -10851,12 +10518,10 @@ tokenizer load_tokenizer(const files::path& path) {
 namespace tapegraph::data {
 
 namespace detail {
-
 template <class = void>
 class tokenizer_file {
 public:
  tokenizer_file(std::string_view text, const std::string& origin) : json_(text, origin, 64), origin_(origin) {}
-
  byte_pair_tables tables() {
   json_.begin_object();
   bool has_model = false, byte_level = false;
@@ -10882,7 +10547,6 @@ public:
   if (!byte_level) throw data_error(origin_ + ": the pre_tokenizer is not ByteLevel, and no other is supported");
   return std::move(result_);
  }
-
  void read_vocabulary() {
   json_.begin_object();
   for (std::string token; json_.next_name(token);) {
@@ -10897,7 +10561,6 @@ public:
   json_.end();
   return std::move(result_);
  }
-
 private:
  bool passed_null() {
   if (json_.peek() != io::json_kind::null) return false;
@@ -11032,12 +10695,10 @@ private:
   }
   json_.refuse("the Split by " + io::quoted_text(pattern, 200) + " is not supported");
  }
-
  io::json_reader json_;
  std::string origin_;
  byte_pair_tables result_;
 };
-
 template <class = void>
 std::vector<std::pair<std::string, std::string>> read_merge_lines(std::string_view text, const std::string& origin) {
  check_utf8(text, origin);
@@ -11056,7 +10717,6 @@ std::vector<std::pair<std::string, std::string>> read_merge_lines(std::string_vi
  }
  return merges;
 }
-
 template <class = void>
 byte_pair_encoding checked_encoding(byte_pair_tables tables, const std::string& origin) {
  try {
@@ -11065,7 +10725,6 @@ byte_pair_encoding checked_encoding(byte_pair_tables tables, const std::string& 
   throw data_error(origin + ": " + wrong.what());
  }
 }
-
 template <class = void>
 std::string text_of_file(const files::path& path) {
  const auto bytes = io::read_file(path);
@@ -11108,7 +10767,6 @@ byte_pair_encoding load_byte_pair_encoding(const files::path& tokenizer_json) {
 }
 
 namespace detail {
-
 template <class = void>
 std::string vocabulary_text(const byte_pair_tables& tables) {
  json_object_text<> text;
@@ -11198,7 +10856,7 @@ void save_byte_pair_encoding(const files::path& vocabulary, const files::path& m
  second.commit();
 }
 
-// ---- tapegraph/data/text/byte_pair_training.hpp ----
+// -- tapegraph/data/text/byte_pair_training.hpp
 
 struct byte_pair_training_options {
  std::int64_t vocab_size = 30000; ///< special tokens and the 256 bytes among them
@@ -11209,7 +10867,6 @@ struct byte_pair_training_options {
 };
 
 namespace detail {
-
 template <class = void>
 class byte_pair_trainer {
 public:
@@ -11230,7 +10887,6 @@ public:
    add_token(std::move(token));
   }
  }
-
  void count(std::string_view text) {
   if (text.empty()) return;
   std::string prefixed;
@@ -11242,7 +10898,6 @@ public:
     counts_.emplace(piece, 1);
   });
  }
-
  byte_pair_tables learn() {
   for (const auto& [piece, count] : counts_) {
    word next{{}, count};
@@ -11270,7 +10925,6 @@ public:
   }
   return std::move(tables_);
  }
-
 private:
  struct word {
   std::vector<std::int32_t> ids;
@@ -11338,7 +10992,6 @@ private:
   touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
   for (const std::uint64_t each : touched) push({pairs_[each].count, each});
  }
-
  byte_pair_training_options options_;
  byte_pair_tables tables_;
  text_map<std::int64_t> counts_;
@@ -11365,14 +11018,13 @@ byte_pair_encoding learn_byte_pair_encoding(std::span<const std::string> texts,
  return byte_pair_encoding(trainer.learn());
 }
 }
-// ---- tapegraph/data/text/grammar.hpp ----
+// -- tapegraph/data/text/grammar.hpp
 
 /// Texts that need no files: opinions on a journey, spoken by a small grammar.
 
 namespace tapegraph::data {
 
 namespace detail {
-
 class opinion_grammar {
 public:
  static constexpr std::array<std::string_view, 12> things{"crew",     "seat",    "food",    "flight",
@@ -11385,9 +11037,7 @@ public:
  static constexpr std::array<std::string_view, 4> degrees{"very", "really", "quite", "rather"};
  static constexpr std::array<std::string_view, 6> towns{"oslo", "lima", "cairo", "quito", "delhi", "porto"};
  static constexpr std::array<std::string_view, 5> days{"monday", "tuesday", "wednesday", "thursday", "friday"};
-
  opinion_grammar(std::uint64_t seed, std::uint64_t record) : random_(seed, record) {}
-
  std::string opinion(bool praise) {
   switch (random_.below(4)) {
   case 0: return statement(praise);
@@ -11406,7 +11056,6 @@ public:
   default: return question(praise) + " although " + statement(!praise);
   }
  }
-
 private:
  template <std::size_t N>
  std::string one_of(const std::array<std::string_view, N>& words) {
@@ -11434,7 +11083,6 @@ private:
   const std::string town = one_of(towns);
   return "the flight to " + town + " leaves on " + one_of(days);
  }
-
  counter_random random_;
 };
 }
@@ -11458,9 +11106,9 @@ inline labelled_texts opinion_sentences(std::int64_t count, std::uint64_t seed) 
  return result;
 }
 
-// ---- tapegraph/data/text/hashing_trick.hpp ----
+// -- tapegraph/data/text/hashing_trick.hpp
 
-// ---- tapegraph/data/text/md5.hpp ----
+// -- tapegraph/data/text/md5.hpp
 
 /// MD5 (RFC 1321) of some bytes, for hashes that other programs made; it protects against nobody.
 template <class = void>
@@ -11535,7 +11183,7 @@ std::vector<std::int32_t> one_hot(std::string_view text, std::int32_t n, const w
  return hashing_trick(text, n, word_hash::fingerprint, options);
 }
 
-// ---- tapegraph/data/text/padding.hpp ----
+// -- tapegraph/data/text/padding.hpp
 
 /// At which end of a sequence something happens; Keras's names.
 enum class sequence_end {
@@ -11578,7 +11226,7 @@ matrix<Out> pad_sequences(const std::vector<std::vector<T>>& sequences, const pa
  return pad_sequences<Out>(std::span<const std::vector<T>>(sequences), options);
 }
 }
-// ---- tapegraph/data/text/skipgrams.hpp ----
+// -- tapegraph/data/text/skipgrams.hpp
 
 /// Pairs of words for embeddings of the word2vec kind (Mikolov et al., arXiv 1301.3781).
 
@@ -11663,7 +11311,7 @@ std::vector<skipgram> skipgrams(std::span<const std::int32_t> sequence, std::int
  return pairs;
 }
 }
-// ---- tapegraph/data/text/vectorizer.hpp ----
+// -- tapegraph/data/text/vectorizer.hpp
 
 /// From texts to rows of indices, as Keras's TextVectorization does it.
 
@@ -11783,7 +11431,6 @@ private:
 };
 
 namespace detail {
-
 template <class Index>
 std::vector<Index> indices_as(const std::vector<std::int32_t>& indices, std::int64_t size) {
  static_assert(std::is_same_v<Index, float> || std::is_same_v<Index, double> ||
@@ -11806,7 +11453,7 @@ dataset make_dataset(const labelled_texts& all, const text_vectorizer& words) {
  return result;
 }
 
-// ---- tapegraph/data/text/windows.hpp ----
+// -- tapegraph/data/text/windows.hpp
 
 /// Windows of a long sequence for a model that foretells the next token: record i has the columns "tokens" (Index, [length]),
 /// the indices from i `stride` on, and "next" (i32, [length]), those one later. A `stride` of 0 is `length`: windows side by
@@ -11840,7 +11487,7 @@ dataset next_token_windows(std::vector<std::int32_t> indices, std::int64_t size,
 
 #if !defined(TG_NO_THIRD_PARTY)
 #if __has_include(<zlib.h>)
-// ---- tapegraph/data/pipeline/gzip_lines.hpp ----
+// -- tapegraph/data/pipeline/gzip_lines.hpp
 
 #if !__has_include(<zlib.h>)
 #error "tapegraph/data/pipeline/gzip_lines.hpp: needs zlib (Debian: zlib1g-dev; CMake: tapegraph::zlib)"
@@ -11852,7 +11499,6 @@ dataset next_token_windows(std::vector<std::int32_t> indices, std::int64_t size,
 namespace tapegraph::data {
 
 namespace detail {
-
 class gzip_input {
 public:
  explicit gzip_input(const std::string& path) : file_(::gzopen(path.c_str(), "rb")) {
@@ -11875,7 +11521,6 @@ public:
        std::to_string(static_cast<long long>(::gztell(file_))) + " of the text: " + why);
   return static_cast<std::size_t>(count);
  }
-
 private:
  gzFile file_;
 };
@@ -11892,7 +11537,7 @@ auto gzip_lines(std::string path) {
  return gzip_lines(std::vector<std::string>{std::move(path)});
 }
 }
-// ---- tapegraph/data/readers/idx.hpp ----
+// -- tapegraph/data/readers/idx.hpp
 
 #include <zlib.h>
 
@@ -11910,7 +11555,6 @@ auto gzip_lines(std::string path) {
 namespace tapegraph::data {
 
 namespace detail {
-
 class gzip_reader {
 public:
  explicit gzip_reader(const files::path& path) : name_(io::detail::quoted(path)) {
@@ -11922,7 +11566,6 @@ public:
  gzip_reader(const gzip_reader&) = delete;
  gzip_reader& operator=(const gzip_reader&) = delete;
  ~gzip_reader() { gzclose_r(file_); }
-
  std::size_t read(void* to, std::size_t bytes) {
   std::size_t done = 0;
   while (done < bytes) {
@@ -11939,12 +11582,10 @@ public:
   }
   return done;
  }
-
 private:
  std::string name_;
  gzFile file_ = nullptr;
 };
-
 inline bool idx_type(std::uint8_t code, dtype& type) {
  switch (code) {
  case 0x08: type = dtype::u8; return true;
@@ -12051,19 +11692,19 @@ inline labelled_images read_mnist(const files::path& folder, const std::string& 
  return read_idx_images(images, find(part + "-labels-idx1-ubyte"));
 }
 }
-// ---- tapegraph/data/readers/npz.hpp ----
+// -- tapegraph/data/readers/npz.hpp
 
 #ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_NPZ_HPP
 #define TAPEGRAPH_INLINED_TAPEGRAPH_IO_NPZ_HPP
-// ---- tapegraph/io/npz.hpp ----
+// -- tapegraph/io/npz.hpp
 
 #ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_ZIP_HPP
 #define TAPEGRAPH_INLINED_TAPEGRAPH_IO_ZIP_HPP
-// ---- tapegraph/io/zip.hpp ----
+// -- tapegraph/io/zip.hpp
 
 #ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_INFLATE_HPP
 #define TAPEGRAPH_INLINED_TAPEGRAPH_IO_INFLATE_HPP
-// ---- tapegraph/io/inflate.hpp ----
+// -- tapegraph/io/inflate.hpp
 
 #if !__has_include(<zlib.h>)
 #error "tapegraph/io/inflate.hpp: needs zlib (Debian: zlib1g-dev; CMake: tapegraph::zlib)"
@@ -12084,15 +11725,12 @@ namespace tapegraph::io {
 enum class deflate_frame { raw, zlib, gzip };
 
 namespace detail {
-
 constexpr int window_bits(deflate_frame frame) {
  return frame == deflate_frame::raw ? -15 : frame == deflate_frame::zlib ? 15 : 15 + 16;
 }
-
 constexpr std::uint64_t most_inflated(std::uint64_t compressed) {
  return compressed > (std::uint64_t{1} << 50) ? ~std::uint64_t{0} : compressed * 1032 + 1032;
 }
-
 class inflater {
 public:
  inflater(deflate_frame frame, const std::string& what) : what_(what) {
@@ -12101,7 +11739,6 @@ public:
  inflater(const inflater&) = delete;
  inflater& operator=(const inflater&) = delete;
  ~inflater() { inflateEnd(&stream_); }
-
  void feed(const std::byte* data, std::size_t bytes) {
   stream_.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(data));
   stream_.avail_in = static_cast<uInt>(bytes);
@@ -12124,7 +11761,6 @@ public:
        (stream_.msg != nullptr ? stream_.msg : "zlib says " + std::to_string(code)));
   return part - stream_.avail_out;
  }
-
 private:
  const std::string& what_;
  z_stream stream_{};
@@ -12215,7 +11851,7 @@ inline std::uint32_t crc32_of(std::span<const std::byte> data) {
 #endif
 #ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_ZIP_DIRECTORY_HPP
 #define TAPEGRAPH_INLINED_TAPEGRAPH_IO_ZIP_DIRECTORY_HPP
-// ---- tapegraph/io/zip_directory.hpp ----
+// -- tapegraph/io/zip_directory.hpp
 
 #include <algorithm>
 #include <array>
@@ -12245,24 +11881,20 @@ struct zip_member {
 };
 
 namespace detail {
-
 template <class Number>
 Number little_endian(const std::byte* at) {
  Number value = 0;
  for (std::size_t i = sizeof(Number); i-- > 0;) value = static_cast<Number>(value << 8 | static_cast<Number>(at[i]));
  return value;
 }
-
 constexpr std::uint32_t zip_local_mark = 0x04034B50, zip_central_mark = 0x02014B50, zip_end_mark = 0x06054B50,
       zip64_end_mark = 0x06064B50, zip64_locator_mark = 0x07064B50;
 constexpr std::uint32_t saturated = 0xFFFFFFFFu; // "see the 64-bit field"
-
 inline std::string shown_name(std::string_view name) {
  std::string text;
  for (const char c : name.substr(0, 80)) text += static_cast<unsigned char>(c) < 0x20 || c == 0x7F ? '?' : c;
  return "'" + text + (name.size() > 80 ? "...'" : "'");
 }
-
 inline std::string objection_to_name(std::string_view name) {
  if (name.empty()) return "is empty";
  if (utf8_prefix(name) != name.size()) return "is not UTF-8";
@@ -12277,11 +11909,9 @@ inline std::string objection_to_name(std::string_view name) {
  }
  return {};
 }
-
 struct zip_directory_place {
  std::uint64_t offset = 0, bytes = 0, members = 0;
 };
-
 template <class Read>
 zip_directory_place find_zip_directory(const Read& read, std::uint64_t file_bytes, const std::string& file) {
  constexpr std::uint64_t end_bytes = 22, locator_bytes = 20;
@@ -12321,7 +11951,6 @@ zip_directory_place find_zip_directory(const Read& read, std::uint64_t file_byte
       std::to_string(place.bytes) + " bytes");
  return place;
 }
-
 inline void read_zip64_field(std::span<const std::byte> extra, zip_member& member, const std::string& what) {
  const std::array<std::uint64_t*, 3> fields{&member.size, &member.compressed, &member.offset};
  if (std::none_of(fields.begin(), fields.end(), [](const auto* field) { return *field == saturated; })) return;
@@ -12343,7 +11972,6 @@ inline void read_zip64_field(std::span<const std::byte> extra, zip_member& membe
  }
  throw data_error(what + ": its ZIP64 field is missing");
 }
-
 template <class = void>
 std::vector<zip_member> parse_zip_directory(std::span<const std::byte> directory, const zip_directory_place& place,
            const std::string& file) {
@@ -12388,7 +12016,6 @@ std::vector<zip_member> parse_zip_directory(std::span<const std::byte> directory
  if (at != directory.size())
   throw data_error(file + ": " + std::to_string(directory.size() - at) +
       " bytes behind the last directory entry");
-
  std::sort(order.begin(), order.end());
  for (std::size_t i = 0; i < order.size(); ++i) {
   zip_member& member = members[order[i].second];
@@ -12733,9 +12360,9 @@ dataset from_npz(const files::path& path, std::vector<std::string> columns = {})
  return dataset(std::move(source));
 }
 }
-// ---- tapegraph/data/readers/record_file.hpp ----
+// -- tapegraph/data/readers/record_file.hpp
 
-// ---- tapegraph/data/readers/record_compression.hpp ----
+// -- tapegraph/data/readers/record_compression.hpp
 
 #include <cstddef>
 #include <cstdint>
@@ -12749,7 +12376,6 @@ namespace tapegraph::data {
 enum class record_compression : std::uint8_t { automatic, none, gzip, zlib };
 
 namespace detail {
-
 inline record_compression compression_of(std::string_view start) {
  const auto byte = [&](std::size_t i) { return static_cast<unsigned>(static_cast<unsigned char>(start[i])); };
  if (start.size() >= 12) {
@@ -12761,7 +12387,6 @@ inline record_compression compression_of(std::string_view start) {
   return record_compression::zlib;
  return record_compression::none;
 }
-
 class record_deflate {
 public:
  explicit record_deflate(record_compression kind)
@@ -12775,7 +12400,6 @@ public:
  ~record_deflate() {
   if (used_) deflateEnd(&state_);
  }
-
  bool used() const { return used_; }
  void add(std::string_view bytes, bool last, std::string& out) {
   state_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
@@ -12788,7 +12412,6 @@ public:
    out.append(part, sizeof part - state_.avail_out);
   } while (state_.avail_out == 0);
  }
-
 private:
  z_stream state_{};
  bool used_;
@@ -12797,7 +12420,7 @@ private:
 }
 #ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_RECORD_FRAMING_HPP
 #define TAPEGRAPH_INLINED_TAPEGRAPH_IO_RECORD_FRAMING_HPP
-// ---- tapegraph/io/record_framing.hpp ----
+// -- tapegraph/io/record_framing.hpp
 
 #include <cstddef>
 #include <cstdint>
@@ -12826,7 +12449,6 @@ struct record_place {
 };
 
 namespace detail {
-
 inline void store_little(char* at, std::uint64_t value, std::size_t bytes) {
  for (std::size_t k = 0; k < bytes; ++k) at[k] = static_cast<char>(value >> (8 * k));
 }
@@ -13146,7 +12768,7 @@ private:
 };
 using record_file_writer = basic_record_file_writer<>;
 }
-// ---- tapegraph/data/readers/record_stream.hpp ----
+// -- tapegraph/data/readers/record_stream.hpp
 
 #include <algorithm>
 #include <cstddef>
@@ -13176,7 +12798,6 @@ struct record_stream_options {
 };
 
 namespace detail {
-
 template <class = void>
 class basic_record_bytes {
 public:
@@ -13193,7 +12814,6 @@ public:
  }
  basic_record_bytes(const basic_record_bytes&) = delete;
  basic_record_bytes& operator=(const basic_record_bytes&) = delete;
-
  const std::string& path() const { return file_.name(); }
  std::size_t read(char* to, std::size_t bytes) {
   std::size_t done = 0;
@@ -13201,10 +12821,8 @@ public:
    done += inflating_ ? inflated(to + done, bytes - done) : plain(to + done, bytes - done);
   return done;
  }
-
 private:
  static constexpr std::size_t buffer_bytes = std::size_t{1} << 16;
-
  void start_inflating() {
   inflating_ = std::make_unique<io::detail::inflater>(
    kind_ == record_compression::gzip ? io::deflate_frame::gzip : io::deflate_frame::zlib, what_);
@@ -13240,7 +12858,6 @@ private:
   }
   return got;
  }
-
  io::input_file file_;
  std::string what_;
  std::vector<std::byte> packed_;
@@ -13302,12 +12919,10 @@ private:
 using record_stream = basic_record_stream<>;
 
 namespace detail {
-
 struct record_stream_source {
  std::shared_ptr<const std::vector<std::string>> paths;
  record_stream_options options;
  static constexpr const char* name = "records";
-
  class reader {
  public:
   explicit reader(const record_stream_source& source) : paths_(source.paths), options_(source.options) {}
@@ -13323,7 +12938,6 @@ struct record_stream_source {
    }
   }
   std::string origin() const { return in_ ? in_->place().text() : std::string(); }
-
  private:
   std::shared_ptr<const std::vector<std::string>> paths_;
   record_stream_options options_;
@@ -13348,9 +12962,9 @@ auto streamed_records(std::string path, const record_stream_options& options = {
 }
 #endif
 #if __has_include(<stb/stb_image.h>) || __has_include(<stb_image.h>)
-// ---- tapegraph/data/readers/image_folder.hpp ----
+// -- tapegraph/data/readers/image_folder.hpp
 
-// ---- tapegraph/data/readers/stb.hpp ----
+// -- tapegraph/data/readers/stb.hpp
 
 #include <cassert>
 #include <climits>
@@ -13410,7 +13024,7 @@ namespace tapegraph::data::stb {
 #pragma pop_macro("STBI_INCLUDE_STB_IMAGE_H")
 #ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_FOLDER_HPP
 #define TAPEGRAPH_INLINED_TAPEGRAPH_IO_FOLDER_HPP
-// ---- tapegraph/io/folder.hpp ----
+// -- tapegraph/io/folder.hpp
 
 #include <cstddef>
 #include <cstdio>
@@ -13554,9 +13168,7 @@ struct image_folder_options {
 };
 
 namespace detail {
-
 inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 inline bool natural_less(std::string_view left, std::string_view right) {
  std::size_t l = 0, r = 0;
  while (l < left.size() && r < right.size()) {
@@ -13578,7 +13190,6 @@ inline bool natural_less(std::string_view left, std::string_view right) {
  if (l < left.size() || r < right.size()) return l == left.size();
  return left < right;
 }
-
 inline bool is_image_name(const std::string& name) {
  const auto dot = name.rfind('.');
  if (dot == 0 || dot == std::string::npos) return false;
@@ -13587,7 +13198,6 @@ inline bool is_image_name(const std::string& name) {
   if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
  return extension == ".png" || extension == ".jpg" || extension == ".jpeg";
 }
-
 template <class Wanted>
 std::vector<std::string> folder_entries(const files::path& folder, const Wanted& wanted) {
  std::error_code failure;
@@ -13602,14 +13212,12 @@ std::vector<std::string> folder_entries(const files::path& folder, const Wanted&
  }
  return names;
 }
-
 inline rgb_image decode_image_with(std::span<const std::uint8_t> file, image_decoder decode,
         image_decoder decode_jpeg) {
  if (decode_jpeg != nullptr && file.size() >= 2 && file[0] == 0xFF && file[1] == 0xD8) return decode_jpeg(file);
  check_image_file(file);
  return decode(file);
 }
-
 inline rgb_image read_image_file(const files::path& path, image_decoder decode, image_decoder decode_jpeg = nullptr) {
  try {
   return decode_image_with(io::read_file(path), decode, decode_jpeg);
@@ -13619,7 +13227,6 @@ inline rgb_image read_image_file(const files::path& path, image_decoder decode, 
   throw data_error(io::detail::quoted(path) + ": " + reason);
  }
 }
-
 inline std::string size_text(std::int64_t height, std::int64_t width) {
  return std::to_string(height) + "x" + std::to_string(width);
 }
@@ -13660,7 +13267,6 @@ inline image_files list_image_folder(const files::path& folder, file_order order
 }
 
 namespace detail {
-
 inline labelled_images read_image_folder_with(const files::path& folder, const image_folder_options& options,
            image_decoder decode) {
  const std::string operation = "read_image_folder(" + io::detail::quoted(folder) + ")";
@@ -13668,7 +13274,6 @@ inline labelled_images read_image_folder_with(const files::path& folder, const i
   throw argument_error(operation + ": impossible size " + size_text(options.height, options.width));
  image_files found = list_image_folder(folder, options.order);
  const std::vector<std::string>& files = found.paths;
-
  labelled_images result;
  result.channels = 3;
  result.class_names = std::move(found.class_names);
@@ -13700,7 +13305,6 @@ inline labelled_images read_image_folder_with(const files::path& folder, const i
   if (thrown) std::rethrow_exception(thrown);
  return result;
 }
-
 static inline rgb_image decode_with_stb(std::span<const std::uint8_t> file) {
  int width = 0, height = 0, channels = 0;
  stb::stbi_uc* pixels =
@@ -13739,9 +13343,9 @@ static inline rgb_image decode_with_stb(std::span<const std::uint8_t> file) {
 }
 #endif
 #if __has_include(<protozero/pbf_reader.hpp>)
-// ---- tapegraph/data/readers/example_columns.hpp ----
+// -- tapegraph/data/readers/example_columns.hpp
 
-// ---- tapegraph/data/readers/example.hpp ----
+// -- tapegraph/data/readers/example.hpp
 
 #if !__has_include(<protozero/pbf_reader.hpp>)
 #error "tapegraph/data/readers/example.hpp: needs protozero (Debian: libprotozero-dev; CMake: tapegraph::proto)"
@@ -13856,13 +13460,10 @@ inline const char* name_of(feature_kind kind) {
 }
 
 namespace detail {
-
 using protozero::pbf_reader;
 using protozero::pbf_wire_type;
 using protozero::tag_and_type;
-
 inline constexpr auto length_delimited = pbf_wire_type::length_delimited;
-
 inline void append_feature(std::string& out, const feature& value) {
  if (value.kind == feature_kind::none) return;
  std::string list;
@@ -13875,7 +13476,6 @@ inline void append_feature(std::string& out, const feature& value) {
   values.add_packed_int64(1, value.integers.begin(), value.integers.end());
  protozero::pbf_writer(out).add_message(static_cast<protozero::pbf_tag_type>(value.kind), list);
 }
-
 template <class = void>
 std::string features_text(const example& all) {
  std::string features, entry, value;
@@ -13891,7 +13491,6 @@ std::string features_text(const example& all) {
  }
  return features;
 }
-
 template <class F>
 void each_entry(pbf_reader map, const F& f) {
  while (map.next()) {
@@ -13909,7 +13508,6 @@ void each_entry(pbf_reader map, const F& f) {
   f(std::string_view(name.data(), name.size()), pbf_reader(value));
  }
 }
-
 template <class OnBytes, class OnFloat, class OnInteger>
 feature_kind each_value(pbf_reader message, const OnBytes& on_bytes, const OnFloat& on_float,
       const OnInteger& on_integer) {
@@ -13942,7 +13540,6 @@ feature_kind each_value(pbf_reader message, const OnBytes& on_bytes, const OnFlo
  }
  return kind;
 }
-
 inline feature read_feature(const pbf_reader& message) {
  feature value;
  value.kind = each_value(
@@ -13950,15 +13547,12 @@ inline feature read_feature(const pbf_reader& message) {
   [&](float one) { value.floats.push_back(one); }, [&](std::int64_t one) { value.integers.push_back(one); });
  return value;
 }
-
 using named_features = std::vector<std::pair<std::string, feature>>;
-
 inline void read_features(const pbf_reader& map, named_features& to) {
  each_entry(map, [&](std::string_view name, const pbf_reader& value) {
   to.emplace_back(std::string(name), read_feature(value));
  });
 }
-
 template <class F>
 auto as_message(const char* type, const F& f) {
  try {
@@ -13967,7 +13561,6 @@ auto as_message(const char* type, const F& f) {
   throw data_error(std::string("not a ") + type + ": " + failure.what());
  }
 }
-
 inline pbf_reader message_of(std::string_view bytes) { return pbf_reader(bytes.data(), bytes.size()); }
 }
 
@@ -14193,7 +13786,6 @@ private:
 using example_parser = basic_example_parser<>;
 
 namespace detail {
-
 template <class Records>
 class example_source final : public source {
 public:
@@ -14209,7 +13801,6 @@ public:
    throw data_error(records_.place(record).text() + ": " + failure.what());
   }
  }
-
 private:
  Records records_;
  example_parser parser_;
@@ -14225,7 +13816,7 @@ dataset make_dataset(Records records, example_parser parser) {
 }
 #endif
 #if __has_include(<turbojpeg.h>)
-// ---- tapegraph/data/readers/jpeg.hpp ----
+// -- tapegraph/data/readers/jpeg.hpp
 
 #if !__has_include(<turbojpeg.h>)
 #error "tapegraph/data/readers/jpeg.hpp: needs libjpeg-turbo (Debian: libturbojpeg0-dev; CMake: tapegraph::jpeg)"
@@ -14259,13 +13850,11 @@ struct jpeg_options {
 };
 
 namespace detail {
-
 class jpeg_decompressor {
 public:
  jpeg_decompressor(const jpeg_decompressor&) = delete;
  jpeg_decompressor& operator=(const jpeg_decompressor&) = delete;
  ~jpeg_decompressor() { release(); }
-
  static jpeg_decompressor& of_thread() {
   static thread_local jpeg_decompressor mine;
   return mine;
@@ -14282,7 +13871,6 @@ public:
   release();
   throw data_error("corrupt JPEG: " + reason);
  }
-
 private:
  jpeg_decompressor() = default;
  void release() {
@@ -14291,12 +13879,10 @@ private:
  }
  tjhandle held_ = nullptr;
 };
-
 struct jpeg_header {
  int height = 0, width = 0;
  bool four_inks = false;
 };
-
 inline jpeg_header read_jpeg_header(jpeg_decompressor& library, std::span<const std::uint8_t> file) {
  if (file.empty()) throw data_error("empty file");
  if (file.size() > std::size_t{1} << 30) throw data_error("larger than 1 GiB");
@@ -14315,7 +13901,6 @@ inline jpeg_header read_jpeg_header(jpeg_decompressor& library, std::span<const 
  header.four_inks = space == TJCS_CMYK || space == TJCS_YCCK;
  return header;
 }
-
 inline jpeg_size scaled_size(const jpeg_header& header, const jpeg_options& options) {
  jpeg_size size{header.height, header.width};
  if (options.least_height <= 0 && options.least_width <= 0) return size;
@@ -14327,7 +13912,6 @@ inline jpeg_size scaled_size(const jpeg_header& header, const jpeg_options& opti
  }
  return size;
 }
-
 inline void inks_to_rgb(const std::vector<std::uint8_t>& inks, std::uint8_t* to) {
  for (std::size_t i = 0; i + 3 < inks.size(); i += 4, to += 3)
   for (std::size_t c = 0; c < 3; ++c) to[c] = static_cast<std::uint8_t>((inks[i + c] * inks[i + 3] + 127) / 255);
@@ -14378,19 +13962,19 @@ inline rgb_image decode_jpeg_by_turbo(std::span<const std::uint8_t> file) {
 }
 #endif
 #endif
-// ---- tapegraph/distributed.hpp ----
+// -- tapegraph/distributed.hpp
 
 /// Steps that are cut into shards, and what runs between ranks: sums by one tree, threads as ranks, names of jobs and tasks. MPI is in <tapegraph/mpi.hpp>.
 
-// ---- tapegraph/distributed/agreement.hpp ----
+// -- tapegraph/distributed/agreement.hpp
 
-// ---- tapegraph/distributed/collectives.hpp ----
+// -- tapegraph/distributed/collectives.hpp
 
-// ---- tapegraph/distributed/tree_sum.hpp ----
+// -- tapegraph/distributed/tree_sum.hpp
 
-// ---- tapegraph/distributed/exchange.hpp ----
+// -- tapegraph/distributed/exchange.hpp
 
-// ---- tapegraph/distributed/sum_kind.hpp ----
+// -- tapegraph/distributed/sum_kind.hpp
 
 /// How elements of a type are added, without the type: what runs between ranks is compiled once for all types.
 
@@ -14404,7 +13988,6 @@ struct sum_kind {
 };
 
 namespace detail {
-
 template <class T>
 constexpr T added(T a, T b) {
  if constexpr (storage_type<T>)
@@ -14412,7 +13995,6 @@ constexpr T added(T a, T b) {
  else
   return static_cast<T>(a + b);
 }
-
 template <class T>
 void add_elements(void* sum, const void* left, const void* right, std::size_t count) {
  T* const to = static_cast<T*>(sum);
@@ -14697,9 +14279,7 @@ struct slice {
 };
 
 namespace detail {
-
 inline constexpr std::size_t slice_step = 16;
-
 inline slice half_of(slice whole, bool upper) {
  const std::size_t half = (whole.size() / 2 + slice_step - 1) / slice_step * slice_step;
  const std::size_t middle = std::min(whole.end, whole.begin + half);
@@ -15099,7 +14679,7 @@ void agree(exchange& ranks, std::initializer_list<agreed_field> fields) {
  agree(ranks, std::span<const agreed_field>(fields.begin(), fields.size()));
 }
 }
-// ---- tapegraph/distributed/imitated_network.hpp ----
+// -- tapegraph/distributed/imitated_network.hpp
 
 /// A network that is computed: ranks are threads of which one runs at a time, the one whose virtual clock is behind all others'. So
 /// times come out the same on every machine and however loaded it is, what a step waits for is a number, and a peer that is silent
@@ -15320,9 +14900,9 @@ void run_on_network(int size, imitated_link link, const F& f) {
  if (first) std::rethrow_exception(first);
 }
 }
-// ---- tapegraph/distributed/nccl_exchange.hpp ----
+// -- tapegraph/distributed/nccl_exchange.hpp
 
-// ---- tapegraph/distributed/nccl_library.hpp ----
+// -- tapegraph/distributed/nccl_library.hpp
 
 #include <dlfcn.h>
 
@@ -15554,15 +15134,15 @@ private:
 };
 using nccl_exchange = basic_nccl_exchange<>;
 }
-// ---- tapegraph/distributed/rank_checkpoints.hpp ----
+// -- tapegraph/distributed/rank_checkpoints.hpp
 
-// ---- tapegraph/io/checkpoint_manager.hpp ----
+// -- tapegraph/io/checkpoint_manager.hpp
 
-// ---- tapegraph/io/atomic_folder.hpp ----
+// -- tapegraph/io/atomic_folder.hpp
 
 #ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_FOLDER_HPP
 #define TAPEGRAPH_INLINED_TAPEGRAPH_IO_FOLDER_HPP
-// ---- tapegraph/io/folder.hpp ----
+// -- tapegraph/io/folder.hpp
 
 #include <dirent.h>
 
@@ -15674,9 +15254,7 @@ bool create_directories(const path& folder, std::error_code& failure) {
 namespace tapegraph::io {
 
 namespace detail {
-
 inline constexpr std::string_view unfinished_prefix = ".unfinished-";
-
 inline unsigned next_unfinished(bool take) {
  static std::atomic<unsigned> serial{0};
  return take ? serial++ : serial.load();
@@ -15685,7 +15263,6 @@ inline files::path unfinished_name(const files::path& beside) {
  return beside /
   (std::string(unfinished_prefix) + std::to_string(::getpid()) + "-" + std::to_string(next_unfinished(true)));
 }
-
 inline void flush_folder(const files::path& folder) {
  const int handle = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
  if (handle < 0) return;
@@ -15778,12 +15355,11 @@ private:
 };
 using atomic_folder = basic_atomic_folder<>;
 }
-// ---- tapegraph/io/checkpoint_rules.hpp ----
+// -- tapegraph/io/checkpoint_rules.hpp
 
 /// What all that keep checkpoints agree in: how they find them by their names, which of them go, and what is better.
 
 namespace tapegraph::io::detail {
-
 template <class = void>
 std::vector<std::int64_t> numbered_entries(const files::path& folder, std::string_view prefix,
           std::string_view suffix) {
@@ -15803,19 +15379,16 @@ std::vector<std::int64_t> numbered_entries(const files::path& folder, std::strin
  std::sort(found.begin(), found.end());
  return found;
 }
-
 template <class = void>
 std::vector<std::int64_t> surplus_of(std::vector<std::int64_t> steps, std::int64_t keep) {
  const auto count = static_cast<std::int64_t>(steps.size());
  steps.resize(static_cast<std::size_t>(keep <= 0 || keep >= count ? 0 : count - keep));
  return steps;
 }
-
 inline bool improves(double value, bool has_best, double best, bool highest) {
  if (std::isnan(value)) return false;
  return !has_best || (highest ? value > best : value < best);
 }
-
 template <class = void>
 void make_folder(const files::path& folder) {
  std::error_code failure;
@@ -15824,7 +15397,7 @@ void make_folder(const files::path& folder) {
   throw data_error(quoted(folder) + ": cannot be made a folder" + (failure ? ": " + failure.message() : ""));
 }
 }
-// ---- tapegraph/io/checkpoint_state.hpp ----
+// -- tapegraph/io/checkpoint_state.hpp
 
 /// What a checkpoint says beside its tensors, as state.json.
 
@@ -15846,7 +15419,6 @@ struct checkpoint_state {
 };
 
 namespace io::detail {
-
 template <class = void>
 std::string text_of(const checkpoint_state& state) {
  std::string text = "{\"step\":" + std::to_string(state.step) + ",\"epoch\":" + std::to_string(state.epoch) +
@@ -15856,7 +15428,6 @@ std::string text_of(const checkpoint_state& state) {
   text.append(text.back() == '{' ? "" : ",").append(json_string(name)).append(":").append(json_number(value));
  return text + "}}\n";
 }
-
 template <class = void>
 checkpoint_state state_of(std::string_view text, const std::string& origin) {
  json_reader json(text, origin);
@@ -15888,7 +15459,6 @@ checkpoint_state state_of(std::string_view text, const std::string& origin) {
  if (state.step < 0) throw data_error(origin + ": names no step");
  return state;
 }
-
 template <class = void>
 checkpoint_state read_state(const files::path& path) {
  const auto bytes = read_file(path);
@@ -15896,11 +15466,10 @@ checkpoint_state read_state(const files::path& path) {
 }
 }
 }
-// ---- tapegraph/io/weights.hpp ----
+// -- tapegraph/io/weights.hpp
 
-// ---- tapegraph/io/safetensors.hpp ----
-
-// ---- tapegraph/io/mapped_file.hpp ----
+// -- tapegraph/io/safetensors.hpp
+// -- tapegraph/io/mapped_file.hpp
 
 #include <sys/mman.h>
 
@@ -15963,10 +15532,8 @@ private:
  std::size_t size_ = 0;
 };
 }
-// ---- tapegraph/io/safetensors_header.hpp ----
-
+// -- tapegraph/io/safetensors_header.hpp
 namespace tapegraph::io::detail {
-
 inline constexpr std::array<std::pair<dtype, const char*>, 13> safetensors_types{{{dtype::boolean, "BOOL"},
                     {dtype::u8, "U8"},
                     {dtype::i8, "I8"},
@@ -15980,43 +15547,34 @@ inline constexpr std::array<std::pair<dtype, const char*>, 13> safetensors_types
                     {dtype::f64, "F64"},
                     {dtype::i64, "I64"},
                     {dtype::u64, "U64"}}};
-
 inline std::size_t safetensors_rank(dtype type) {
  std::size_t rank = 0;
  while (safetensors_types[rank].first != type) ++rank;
  return rank;
 }
-
 struct safetensors_place {
  std::string name;
  dtype type;
  std::vector<std::int64_t> shape;
  std::uint64_t begin, end;
 };
-
 struct safetensors_header {
  std::vector<safetensors_place> places;
  std::map<std::string, std::string> metadata;
 };
-
 template <class = void>
 safetensors_header parse_safetensors_header(std::string_view text, std::uint64_t data_bytes, const std::string& file);
-
 template <class = void>
 std::string safetensors_header_text(const safetensors_header& header, const std::string& operation);
 }
-
 #if !defined(TG_WEIGHTS_COMPILED)
-// ---- tapegraph/io/safetensors_json.hpp ----
-
+// -- tapegraph/io/safetensors_json.hpp
 #include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
-
 namespace tapegraph::io::detail {
-
 template <class = void>
 safetensors_place safetensors_place_of(json_reader& json, const std::string& name, std::uint64_t data_bytes,
          const std::string& file) {
@@ -16033,7 +15591,6 @@ safetensors_place safetensors_place_of(json_reader& json, const std::string& nam
   }
   return values;
  };
-
  safetensors_place place{name, dtype::f32, {}, 0, 0};
  std::vector<std::int64_t> offsets;
  int seen = 0;
@@ -16059,7 +15616,6 @@ safetensors_place safetensors_place_of(json_reader& json, const std::string& nam
   ++seen;
  }
  if (seen != 3) refuse("needs dtype, shape and data_offsets");
-
  place.begin = static_cast<std::uint64_t>(offsets[0]);
  place.end = static_cast<std::uint64_t>(offsets[1]);
  const std::string range = "[" + std::to_string(place.begin) + "," + std::to_string(place.end) + ")";
@@ -16074,7 +15630,6 @@ safetensors_place safetensors_place_of(json_reader& json, const std::string& nam
    " bytes, offsets " + range + " hold " + std::to_string(place.end - place.begin));
  return place;
 }
-
 template <class>
 safetensors_header parse_safetensors_header(std::string_view text, std::uint64_t data_bytes, const std::string& file) {
  json_reader json(text, file + ": header");
@@ -16096,7 +15651,6 @@ safetensors_header parse_safetensors_header(std::string_view text, std::uint64_t
  json.end();
  return result;
 }
-
 template <class>
 std::string safetensors_header_text(const safetensors_header& header, const std::string& operation) {
  std::string text = "{";
@@ -16128,30 +15682,23 @@ std::string safetensors_header_text(const safetensors_header& header, const std:
 }
 }
 #endif
-
 namespace tapegraph::io {
-
 static_assert(std::endian::native == std::endian::little, "safetensors files are little endian");
-
 struct safetensors_entry {
  std::string name;
  dtype type;
  std::vector<std::int64_t> shape;
  const void* data;
 };
-
 struct safetensors_file {
  std::map<std::string, host_array> tensors;
  std::map<std::string, std::string> metadata;
 };
-
 struct safetensors_view {
  std::map<std::string, array_view> tensors;
  std::map<std::string, std::string> metadata;
 };
-
 namespace detail {
-
 template <class = void>
 void check_safetensors_tiling(std::vector<safetensors_place>& places, std::uint64_t data_bytes,
        const std::string& file) {
@@ -16171,7 +15718,6 @@ void check_safetensors_tiling(std::vector<safetensors_place>& places, std::uint6
   throw data_error(file + ": " + std::to_string(data_bytes - at) + " bytes after the last tensor");
 }
 }
-
 template <class = void>
 safetensors_view view_safetensors(std::span<const std::byte> bytes, const std::string& origin) {
  if (bytes.size() < 8)
@@ -16199,7 +15745,6 @@ safetensors_view view_safetensors(std::span<const std::byte> bytes, const std::s
  }
  return result;
 }
-
 template <class = void>
 safetensors_file read_safetensors_file(const files::path& path) {
  const mapped_file file(path, file_access::sequential);
@@ -16209,20 +15754,16 @@ safetensors_file read_safetensors_file(const files::path& path) {
   result.tensors.emplace_hint(result.tensors.end(), name, array.copy());
  return result;
 }
-
 template <class = void>
 std::map<std::string, host_array> read_safetensors_arrays(const files::path& path) {
  return read_safetensors_file(path).tensors;
 }
-
 namespace detail {
-
 struct safetensors_layout {
  std::string header;
  std::vector<const safetensors_entry*> order;
  std::vector<std::uint64_t> bytes;
 };
-
 template <class = void>
 safetensors_layout lay_out_safetensors(const std::string& operation, const std::vector<safetensors_entry>& entries,
          const std::map<std::string, std::string>& metadata) {
@@ -16232,7 +15773,6 @@ safetensors_layout lay_out_safetensors(const std::string& operation, const std::
   const auto left_rank = safetensors_rank(left->type), right_rank = safetensors_rank(right->type);
   return left_rank != right_rank ? left_rank > right_rank : left->name < right->name;
  });
-
  safetensors_header header{{}, metadata};
  std::set<std::string_view> names;
  std::uint64_t at = 0;
@@ -16255,7 +15795,6 @@ safetensors_layout lay_out_safetensors(const std::string& operation, const std::
  result.header += text;
  return result;
 }
-
 template <class Write>
 void write_safetensors_to(const Write& write, const safetensors_layout& layout) {
  write(layout.header.data(), layout.header.size());
@@ -16263,7 +15802,6 @@ void write_safetensors_to(const Write& write, const safetensors_layout& layout) 
   if (layout.bytes[i] > 0) write(layout.order[i]->data, static_cast<std::size_t>(layout.bytes[i]));
 }
 }
-
 template <class = void>
 void write_safetensors_arrays(const files::path& path, const std::vector<safetensors_entry>& entries,
        const std::map<std::string, std::string>& metadata = {}) {
@@ -16274,12 +15812,9 @@ void write_safetensors_arrays(const files::path& path, const std::vector<safeten
  out.commit();
 }
 
-// ---- tapegraph/io/safetensors_shards.hpp ----
-
-// ---- tapegraph/io/safetensors_reader.hpp ----
-
+// -- tapegraph/io/safetensors_shards.hpp
+// -- tapegraph/io/safetensors_reader.hpp
 namespace detail {
-
 struct shard_index {
  struct slices {
   std::vector<std::int64_t> shape;
@@ -16290,7 +15825,6 @@ struct shard_index {
  std::vector<std::string> parts;
  std::map<std::string, slices> sliced;
 };
-
 template <class = void>
 shard_index parse_shard_index(std::string_view text, const std::string& origin) {
  json_reader json(text, origin);
@@ -16355,10 +15889,8 @@ shard_index parse_shard_index(std::string_view text, const std::string& origin) 
  if (!mapped) throw data_error(origin + ": has no weight_map");
  return result;
 }
-
 inline bool is_shard_index(const files::path& path) { return path.native().ends_with(".index.json"); }
 }
-
 template <class = void>
 class basic_safetensors_reader {
 public:
@@ -16401,7 +15933,6 @@ public:
   }
   for (const auto& [name, whole] : index.sliced) join(name, whole);
  }
-
  const std::map<std::string, array_view>& tensors() const { return contents_.tensors; }
  const std::map<std::string, std::string>& metadata() const { return contents_.metadata; }
  const safetensors_view& contents() const { return contents_; }
@@ -16414,13 +15945,11 @@ public:
   return found->second;
  }
  std::shared_ptr<const void> owner() const { return opened_; }
-
 private:
  struct opened {
   std::vector<mapped_file> files;
   std::vector<std::vector<std::byte>> joined;
  };
-
  void check_part(const std::map<std::string, std::string>& metadata, std::size_t rank,
      const std::string& part) const {
   const auto expect = [&](const char* field, const std::string& expected) {
@@ -16462,7 +15991,6 @@ private:
   opened_->files.emplace_back(path, access);
   return view_safetensors(opened_->files.back().bytes(), detail::quoted(path));
  }
-
  std::string origin_;
  std::shared_ptr<opened> opened_;
  safetensors_view contents_;
@@ -16473,9 +16001,7 @@ struct shards {
  files::path path;
  std::uint64_t max_bytes = 5'000'000'000;
 };
-
 namespace detail {
-
 template <class = void>
 std::string shard_name(const std::string& stem, int generation, std::size_t which, std::size_t count) {
  const auto five = [](std::size_t number) {
@@ -16485,7 +16011,6 @@ std::string shard_name(const std::string& stem, int generation, std::size_t whic
  return stem + (generation == 0 ? "" : "-v" + std::to_string(generation)) + "-" + five(which + 1) + "-of-" +
   five(count) + ".safetensors";
 }
-
 template <class = void>
 std::set<std::string> files_of_index(const files::path& index) {
  std::set<std::string> files;
@@ -16501,7 +16026,6 @@ std::set<std::string> files_of_index(const files::path& index) {
  return files;
 }
 }
-
 template <class = void>
 files::path write_safetensors_shards(const shards& to, std::vector<safetensors_entry> entries,
          const std::map<std::string, std::string>& metadata = {}) {
@@ -16513,7 +16037,6 @@ files::path write_safetensors_shards(const shards& to, std::vector<safetensors_e
  for (std::size_t i = 1; i < entries.size(); ++i)
   if (entries[i].name == entries[i - 1].name)
    throw argument_error(operation + ": two tensors are named '" + entries[i].name + "'");
-
  std::vector<std::vector<safetensors_entry>> parts(1);
  std::uint64_t total = 0, in_part = 0;
  for (auto& entry : entries) {
@@ -16526,7 +16049,6 @@ files::path write_safetensors_shards(const shards& to, std::vector<safetensors_e
   total += bytes;
   parts.back().push_back(std::move(entry));
  }
-
  const files::path folder = to.path.parent_path();
  files::path index = to.path;
  index += ".index.json";
@@ -16539,7 +16061,6 @@ files::path write_safetensors_shards(const shards& to, std::vector<safetensors_e
    ++generation;
    i = static_cast<std::size_t>(-1);
   }
-
  std::string text = "{\"metadata\":{\"total_size\":" + std::to_string(total) + "},\"weight_map\":{";
  std::set<std::string> written;
  for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -16560,25 +16081,20 @@ files::path write_safetensors_shards(const shards& to, std::vector<safetensors_e
  return index;
 }
 }
-// ---- tapegraph/io/stored_model.hpp ----
+// -- tapegraph/io/stored_model.hpp
 
 /// A model as tensors of a file, and back: what model.save and model.load have in common, wherever the tensors are kept.
 
 namespace tapegraph {
 
 namespace detail {
-
 inline constexpr std::string_view optimizer_prefix = "__optimizer__/";
-
 inline std::vector<std::int64_t> extents_of(const shape& dims) { return {dims.data(), dims.data() + dims.rank()}; }
-
 inline std::string stored_name(const variable& v) {
  return v.optimizer_state() ? std::string(optimizer_prefix) + v.path() : v.path();
 }
-
 inline constexpr std::string_view run_prefix = "__fit__/";
 inline constexpr std::int64_t checkpoint_version = 1;
-
 template <class Number = std::int64_t>
 Number stored_number(const io::safetensors_view& file, const std::string& name, const char* key, const char* what) {
  const auto found = file.metadata.find(key);
@@ -16591,12 +16107,10 @@ Number stored_number(const io::safetensors_view& file, const std::string& name, 
   throw data_error(name + ": the " + what + " is '" + text + "'");
  return number;
 }
-
 struct model_entries {
  std::vector<io::safetensors_entry> entries;
  std::map<std::string, std::string> metadata;
 };
-
 template <class = void>
 model_entries entries_of(const model_to_save& model, const save_options& options) {
  const bool state = options.optimizer_state || options.everything;
@@ -16621,14 +16135,12 @@ model_entries entries_of(const model_to_save& model, const save_options& options
  }
  return result;
 }
-
 struct stored_contents {
  bool state = false;
  bool everything = false;
  std::int64_t step = 0;
  std::uint64_t seed = 0;
 };
-
 template <class = void>
 stored_contents contents_of(const io::safetensors_view& file, const std::string& name, const load_options& options,
        bool trains) {
@@ -16650,21 +16162,17 @@ stored_contents contents_of(const io::safetensors_view& file, const std::string&
  if (c.state) c.step = stored_number(file, name, "step", "step count");
  return c;
 }
-
 inline bool is_partial(const load_options& o) {
  return !o.only.empty() || !o.prefix.empty() || !o.into.empty() || !o.rename.empty() || !o.strict;
 }
-
 struct stored_pair {
  variable* to;
  const io::array_view* from;
 };
-
 template <class = void>
 std::string described(const std::vector<std::int64_t>& dims, dtype type) {
  return io::shape_text(dims) + " " + name_of(type);
 }
-
 template <class = void>
 std::string some_names(const std::vector<std::string>& names) {
  constexpr std::size_t most = 10;
@@ -16674,7 +16182,6 @@ std::string some_names(const std::vector<std::string>& names) {
  if (names.size() > most) text.append(" and ").append(std::to_string(names.size() - most)).append(" more");
  return text;
 }
-
 template <class = void>
 class name_map {
 public:
@@ -16703,7 +16210,6 @@ public:
   if (!options_.into.empty() && !path_matches(options_.into, path)) return false;
   return options_.only.empty() || path_matches(options_.only, path);
  }
-
 private:
  std::string path_of_stored(const std::string& key, std::vector<bool>& used) const {
   std::string path = key.substr(options_.prefix.size());
@@ -16716,11 +16222,9 @@ private:
   }
   return options_.into.empty() ? path : options_.into + "/" + path;
  }
-
  const load_options& options_;
  std::map<std::string, std::string> names_;
 };
-
 template <class = void>
 std::vector<stored_pair> match_some(const io::safetensors_view& file, const std::string& name, variable_list& variables,
          const load_options& options, load_report& report) {
@@ -16763,7 +16267,6 @@ std::vector<stored_pair> match_some(const io::safetensors_view& file, const std:
   throw data_error(name + ": the model has no variable for tensor " + some_names(report.unexpected));
  return pairs;
 }
-
 template <class = void>
 std::vector<stored_pair> match_all(const io::safetensors_view& file, const std::string& name, variable_list& variables,
         const stored_contents& contents, load_report& report) {
@@ -16793,7 +16296,6 @@ std::vector<stored_pair> match_all(const io::safetensors_view& file, const std::
  }
  return pairs;
 }
-
 template <class = void>
 any_tensor tensor_of(const io::array_view& array, const std::string& file, const std::string& key) {
  if (array.shape.size() > static_cast<std::size_t>(max_rank))
@@ -16803,7 +16305,6 @@ any_tensor tensor_of(const io::array_view& array, const std::string& file, const
  if (!array.bytes.empty()) std::memcpy(value.write(), array.bytes.data(), array.bytes.size());
  return value;
 }
-
 template <class = void>
 state_entries stored_run(const io::safetensors_view& file, const std::string& name) {
  state_entries run;
@@ -16811,7 +16312,6 @@ state_entries stored_run(const io::safetensors_view& file, const std::string& na
   if (key.starts_with(run_prefix)) run.emplace_back(key.substr(run_prefix.size()), tensor_of(array, name, key));
  return run;
 }
-
 template <class = void>
 void restore_frozen(variable_list& variables, const std::string& frozen) {
  for (variable& v : variables) {
@@ -16819,7 +16319,6 @@ void restore_frozen(variable_list& variables, const std::string& frozen) {
   if (was != v.frozen()) v.set_trainable(!was);
  }
 }
-
 template <class = void>
 load_report load_stored(const io::safetensors_view& file, const std::string& name, const model_to_load& model,
       const load_options& options) {
@@ -16858,7 +16357,6 @@ load_report load_stored(const io::safetensors_view& file, const std::string& nam
 namespace tapegraph {
 
 namespace detail {
-
 template <class = void>
 void save_weights(const files::path& path, const model_to_save& model, const save_options& options) {
  const model_entries all = entries_of(model, options);
@@ -16874,7 +16372,6 @@ load_report load_weights(const files::path& path, const model_to_load& model, co
  const io::safetensors_reader file(path, io::file_access::sequential);
  return load_stored(file.contents(), io::detail::quoted(path), model, options);
 }
-
 template <class Path>
 struct weight_file {
  static void save(const Path& path, const model_to_save& model, const save_options& options) {
@@ -16990,12 +16487,10 @@ struct checkpoint_manager_options {
 };
 
 namespace detail {
-
 struct weight_snapshot {
  std::vector<io::safetensors_entry> entries;
  std::map<std::string, std::string> metadata;
  std::vector<std::byte> values;
-
  template <class = void>
  void take(model_entries from) {
   entries = std::move(from.entries);
@@ -17232,20 +16727,17 @@ using checkpoint_manager = basic_checkpoint_manager<>;
 namespace tapegraph {
 
 namespace detail {
-
 struct rank_plan {
  std::vector<std::vector<io::safetensors_entry>> entries;
  std::vector<std::string> files;
  std::string index;
  std::uint64_t fields = 0;
 };
-
 inline std::size_t bytes_of(const io::safetensors_entry& e) {
  std::int64_t count = 0;
  io::checked_size(e.shape, size_of(e.type), count);
  return static_cast<std::size_t>(count) * size_of(e.type);
 }
-
 template <class = void>
 rank_plan plan_ranks(std::vector<io::safetensors_entry> all, int ranks, int chief, const std::string& saved) {
  const auto count = static_cast<std::size_t>(ranks);
@@ -17299,7 +16791,6 @@ rank_plan plan_ranks(std::vector<io::safetensors_entry> all, int ranks, int chie
  plan.index += "],\"slices\":{" + slices + "},\"weight_map\":{" + map + "}}\n";
  return plan;
 }
-
 template <class = void>
 class basic_rank_checkpoints final : public checkpoint_parts {
 public:
@@ -17308,7 +16799,6 @@ public:
  basic_rank_checkpoints(const basic_rank_checkpoints&) = delete;
  basic_rank_checkpoints& operator=(const basic_rank_checkpoints&) = delete;
  ~basic_rank_checkpoints() override { abandon(); }
-
  bool leads() const override { return ranks_->is_chief(); }
  void take(model_entries all) override {
   finish();
@@ -17388,7 +16878,6 @@ public:
   committed_ = nullptr;
   under_way_ = false;
  }
-
 private:
  static void put_text(const files::path& to, const std::string& text) {
   io::atomic_file out(to);
@@ -17431,7 +16920,6 @@ private:
    outcome_ = e.what();
   }
  }
-
  distributed::exchange* ranks_;
  weight_snapshot snapshot_;
  files::path name_;
@@ -17456,7 +16944,7 @@ std::shared_ptr<checkpoint_parts> by_rank(distributed::exchange& ranks) {
  return std::make_shared<detail::basic_rank_checkpoints<>>(ranks);
 }
 }
-// ---- tapegraph/distributed/row_gather.hpp ----
+// -- tapegraph/distributed/row_gather.hpp
 
 /// Sparse gradients between ranks: rows of a table and where they belong, instead of the table.
 
@@ -17500,9 +16988,9 @@ private:
  block_gather indices_, rows_;
 };
 }
-// ---- tapegraph/distributed/server.hpp ----
+// -- tapegraph/distributed/server.hpp
 
-// ---- tapegraph/distributed/cluster_spec.hpp ----
+// -- tapegraph/distributed/cluster_spec.hpp
 
 /// Jobs and tasks as TensorFlow's clusters name them, and how they become ranks. MPI starts the processes and knows their addresses:
 /// of an address the host counts, for the lines that start them.
@@ -17767,7 +17255,7 @@ std::optional<cluster_config> cluster_of_environment() {
  return cluster_config{std::move(*cluster), std::move(task)};
 }
 }
-// ---- tapegraph/distributed/rank_group.hpp ----
+// -- tapegraph/distributed/rank_group.hpp
 
 namespace tapegraph::distributed {
 
@@ -17835,7 +17323,7 @@ private:
 };
 using rank_group = basic_rank_group<>;
 }
-// ---- tapegraph/distributed/task_exchange.hpp ----
+// -- tapegraph/distributed/task_exchange.hpp
 
 /// Values between the tasks of a cluster as messages between ranks.
 
@@ -18010,7 +17498,7 @@ private:
 };
 using server = basic_server<>;
 }
-// ---- tapegraph/distributed/thread_exchange.hpp ----
+// -- tapegraph/distributed/thread_exchange.hpp
 
 #include <deque>
 
@@ -18169,7 +17657,7 @@ void run_ranks(int size, const F& f) {
  if (first) std::rethrow_exception(first);
 }
 }
-// ---- tapegraph/distributed/tree_accumulator.hpp ----
+// -- tapegraph/distributed/tree_accumulator.hpp
 
 /// The lower levels of the tree of sums, on one rank: shards are folded in order, with log2 of their number partial sums.
 
@@ -18241,25 +17729,21 @@ private:
  std::vector<std::vector<Sum>> partial_;
 };
 }
-// ---- tapegraph/nn/parameter_servers.hpp ----
+// -- tapegraph/nn/parameter_servers.hpp
 
-// ---- tapegraph/distributed/parameter_service.hpp ----
+// -- tapegraph/distributed/parameter_service.hpp
 
 /// What goes between a worker and a parameter server, and the server's loop. Messages are pairs of the exchange: a header of a worker
 /// says what comes and how long it is; other blocks are of a length that both know.
 
 namespace tapegraph::detail {
-
 enum class parameter_request : std::int64_t { pull = 1, push = 2, leave = 3, state = 4 };
-
 struct parameter_header {
  parameter_request what = parameter_request::pull;
  std::int64_t step = 0;
  std::int64_t bytes = 0;
 };
-
 inline constexpr int parameter_header_channel = 900, parameter_push_channel = 901, parameter_pull_channel = 902;
-
 template <class = void>
 class basic_parameter_service {
 public:
@@ -18286,7 +17770,6 @@ public:
   for (client& each : clients_)
    for (distributed::request* r : {&each.heard, &each.block, &each.reply}) ranks_->cancel(*r);
  }
-
  void run() {
   for (client& each : clients_) listen(each);
   while (!all_left()) await([this] { return look(); });
@@ -18297,7 +17780,6 @@ public:
   await([this] { return all_replied(); });
  }
  std::int64_t updates() const { return updates_; }
-
 private:
  struct client {
   int rank = 0;
@@ -18400,7 +17882,6 @@ private:
         "; it speaks another version");
   }
  }
-
  distributed::exchange* ranks_;
  rules how_;
  std::vector<std::byte> weights_;
@@ -18411,7 +17892,7 @@ private:
 };
 using parameter_service = basic_parameter_service<>;
 }
-// ---- tapegraph/nn/parameter_servers/options.hpp ----
+// -- tapegraph/nn/parameter_servers/options.hpp
 
 /// Which parameter server holds what.
 
@@ -18432,13 +17913,11 @@ struct parameter_options {
 };
 
 namespace detail {
-
 struct held_variable {
  int variable;
  std::size_t offset, bytes;
  bool assigned = false;
 };
-
 struct parameter_plan {
  struct block {
   std::vector<held_variable> held;
@@ -18452,7 +17931,6 @@ struct parameter_plan {
  std::vector<block> states;
  std::string text;             ///< "hidden/kernel=0;..."
 };
-
 template <class = void>
 int task_of_variable(const std::string& path, const std::string& named, const cluster_spec& cluster) {
  const auto refuse = [&](const std::string& why) {
@@ -18468,7 +17946,6 @@ int task_of_variable(const std::string& path, const std::string& named, const cl
  if (task.job != "ps") refuse("tasks of job 'ps' hold variables");
  return task.task;
 }
-
 template <class = void>
 parameter_plan plan_parameters(const variable_list& variables, const server& where, const parameter_options& options) {
  const auto servers = where.server_ranks().size();
@@ -18526,12 +18003,11 @@ parameter_plan plan_parameters(const variable_list& variables, const server& whe
 }
 }
 }
-// ---- tapegraph/nn/parameter_servers/pushed.hpp ----
+// -- tapegraph/nn/parameter_servers/pushed.hpp
 
 /// What workers push to a parameter server, as bytes.
 
 namespace tapegraph::detail {
-
 template <class = void>
 class basic_pushed_block {
 public:
@@ -18548,11 +18024,9 @@ public:
   put(values.read(), values.outline_view().bytes());
  }
  std::span<const std::byte> bytes() const { return bytes_; }
-
 private:
  std::vector<std::byte> bytes_;
 };
-
 template <class = void>
 class basic_pushed_values {
 public:
@@ -18576,7 +18050,6 @@ public:
   if (!gradient.has_storage() || !(gradient.shape() == dims)) gradient = any_tensor(of.type(), dims);
   fill(gradient);
  }
-
 private:
  void fill(any_tensor& to) {
   const std::size_t bytes = to.outline_view().bytes();
@@ -18590,13 +18063,11 @@ private:
 namespace tapegraph {
 
 namespace detail {
-
 template <class Model>
 inline constexpr bool has_row_gradients = false;
 template <class Mode, class Model, class Spec, class Loss, class Optimizer>
 inline constexpr bool has_row_gradients<compiled_model<Mode, Model, Spec, Loss, Optimizer>> =
  ir::gathers_rows<Model, Spec, Loss>;
-
 template <class Optimizer>
 constexpr bool looks_at_all_gradients() {
  return requires { Optimizer::shared; }
@@ -18861,21 +18332,20 @@ private:
  bool finished_ = false;
 };
 }
-// ---- tapegraph/nn/sharded.hpp ----
+// -- tapegraph/nn/sharded.hpp
 
-// ---- tapegraph/nn/sharded/eager_model.hpp ----
+// -- tapegraph/nn/sharded/eager_model.hpp
 
-// ---- tapegraph/nn/sharded/trainer.hpp ----
+// -- tapegraph/nn/sharded/trainer.hpp
 
-// ---- tapegraph/nn/sharded/order.hpp ----
+// -- tapegraph/nn/sharded/order.hpp
 
-// ---- tapegraph/nn/sharded/traces.hpp ----
+// -- tapegraph/nn/sharded/traces.hpp
 
 /// A training step in two programs: one computes what a shard of the batch adds to the step, the other takes the sums over all shards
 /// and updates the variables.
 
 namespace tapegraph::ir {
-
 namespace folded {
 inline constexpr std::string_view measured =
  "shard_measured"; ///< the loss, and behind it accuracy, where there is one: shares of means
@@ -18884,7 +18354,6 @@ inline constexpr std::string_view gradient = "shard_gradient"; ///< shares of th
 inline constexpr std::string_view state = "shard_state"; ///< what layers assign, moving averages: shares of the mean
 inline constexpr std::string_view rows = "shard_rows";   ///< outputs: rows of a gradient, and behind them their indices
 }
-
 constexpr graph_node shared_loss(trace& t, const graph_node& loss, const graph_node& share) {
  if (loss.type() != dtype::f32 && loss.type() != dtype::f64) {
   const operand_info given = t.info(loss.id());
@@ -18893,7 +18362,6 @@ constexpr graph_node shared_loss(trace& t, const graph_node& loss, const graph_n
  }
  return eval(loss * tapegraph::detail::as_type_of(loss, share));
 }
-
 template <class Model, class Spec, class Loss>
 struct masked_shard_trace {
  static constexpr void build(trace& t) {
@@ -18901,7 +18369,6 @@ struct masked_shard_trace {
   forward_trace<Model, Spec, Loss>::build(t);
  }
 };
-
 template <class Model, class Spec, class Loss, bool Scaled>
 struct shard_gradient_trace {
  static constexpr bool masked =
@@ -18915,7 +18382,6 @@ struct shard_gradient_trace {
   gradient_trace<Model, Spec, Loss, Scaled>::differentiate(t, loss.id());
  }
 };
-
 template <class Model, class Spec, class Loss, bool Scaled>
 struct shard_trace {
  using previous = shard_gradient_trace<Model, Spec, Loss, Scaled>;
@@ -18947,7 +18413,6 @@ struct shard_trace {
   }
   t.gradients.clear();
  }
-
 private:
  static constexpr void fold(trace& t, std::string_view name, int of, const graph_node& value) {
   const int number = t.variables.size();
@@ -18960,7 +18425,6 @@ private:
   t.assignments.push_back({number, value.id()});
  }
 };
-
 constexpr void shard_row_inputs(trace& t) {
  for (gradient_entry& g : t.gradients) {
   if (g.indices < 0) continue;
@@ -18977,7 +18441,6 @@ constexpr void shard_row_inputs(trace& t) {
   g.indices = where.id();
  }
 }
-
 template <class Model, class Spec, class Loss, class Optimizer>
 struct shard_update_trace {
  using previous = gradient_trace<Model, Spec, Loss, tapegraph::detail::scales_loss<Optimizer>()>;
@@ -19003,7 +18466,6 @@ struct shard_update_trace {
 /// bits, because random numbers know their node and not their turn.
 
 namespace tapegraph::detail {
-
 template <class = void>
 class basic_reordered_view {
 public:
@@ -19015,13 +18477,11 @@ public:
  basic_reordered_view(const basic_reordered_view&) = delete;
  basic_reordered_view& operator=(const basic_reordered_view&) = delete;
  const ir::program_view& view() const { return view_; }
-
 private:
  std::vector<ir::step_entry> steps_;
  ir::program_view view_;
 };
 using reordered_view = basic_reordered_view<>;
-
 template <class = void>
 std::vector<int> makers_of(const ir::program_view& view) {
  std::vector<int> maker(static_cast<std::size_t>(view.nodes.size()), -1);
@@ -19032,7 +18492,6 @@ std::vector<int> makers_of(const ir::program_view& view) {
  }
  return maker;
 }
-
 template <class = void>
 std::vector<int> gradients_first(const ir::program_view& view) {
  const std::vector<int> maker = makers_of(view);
@@ -19090,7 +18549,6 @@ std::vector<int> gradients_first(const ir::program_view& view) {
  }
  return order;
 }
-
 template <class = void>
 std::vector<int> ordered_by(const ir::program_view& view, std::vector<int> key) {
  const std::vector<int> maker = makers_of(view);
@@ -19109,16 +18567,15 @@ std::vector<int> ordered_by(const ir::program_view& view, std::vector<int> key) 
  return order;
 }
 }
-// ---- tapegraph/nn/sharded/owner.hpp ----
+// -- tapegraph/nn/sharded/owner.hpp
 
-// ---- tapegraph/nn/sharded/buckets.hpp ----
+// -- tapegraph/nn/sharded/buckets.hpp
 
-// ---- tapegraph/nn/sharded/sums.hpp ----
+// -- tapegraph/nn/sharded/sums.hpp
 
 /// Sums over shards by one balanced binary tree, which depends on the number of shards alone.
 
 namespace tapegraph::detail {
-
 template <class T>
 void add_levels(T* to, const T* last, const T* const* parts, int levels, std::int64_t count) {
  using vector = cpu::vector<T, 32>;
@@ -19142,22 +18599,18 @@ void add_levels(T* to, const T* last, const T* const* parts, int levels, std::in
   }
  });
 }
-
 struct sum_part {
  dtype type;
  std::size_t begin, end;
  int ready;
  std::string name;
 };
-
 inline constexpr std::size_t least_part = 64 * 1024;
 inline constexpr std::size_t most_part = 1 << 20;
-
 struct sum_device {
  runtime::device_runtime* runtime = nullptr;
  distributed::exchange* exchange = nullptr;
 };
-
 template <class = void>
 class basic_shard_sums {
 public:
@@ -19220,7 +18673,6 @@ public:
  std::byte* sum(int number) const { return partial(0) + values_[static_cast<std::size_t>(number)].offset; }
  std::size_t bytes() const { return bytes_; }
  std::size_t memory() const { return buffers_.size() * bytes_; }
-
 private:
  struct value {
   dtype type;
@@ -19239,7 +18691,6 @@ private:
   const std::vector<std::byte> zeros(bytes);
   on_.runtime->upload(to, zeros.data(), bytes);
  }
-
  void place() {
   std::vector<value*> order;
   for (value& v : values_) order.push_back(&v);
@@ -19285,7 +18736,6 @@ private:
    parts_.push_back(std::move(p));
   }
  }
-
  template <class T>
  void add_region(std::byte* to, int levels, std::size_t begin, std::size_t end) const {
   if (on_device()) return add_on_device<T>(to, levels, begin, (end - begin) / sizeof(T));
@@ -19295,14 +18745,12 @@ private:
   add_levels<T>(reinterpret_cast<T*>(to + begin), reinterpret_cast<const T*>(buffers_.back()->data() + begin),
      parts.data(), levels, static_cast<std::int64_t>((end - begin) / sizeof(T)));
  }
-
  template <class T>
  void add_on_device(std::byte* to, int levels, std::size_t begin, std::size_t count) const {
   const std::byte* last = buffers_.back()->data();
   for (int k = 0; k < levels && count > 0; ++k, last = to)
    on_.exchange->add(distributed::sum_of<T>, to + begin, partial(k) + begin, last + begin, count);
  }
-
  sum_device on_;
  std::vector<value> values_;
  std::vector<sum_part> parts_;
@@ -19328,12 +18776,10 @@ struct exchange_report {
 };
 
 namespace detail {
-
 template <class = void>
 class basic_rank_sums {
 public:
  explicit basic_rank_sums(distributed::exchange& ranks) : ranks_(&ranks) {}
-
  void open(const shard_sums& sums) {
   if (opened_) return;
   opened_ = true;
@@ -19401,7 +18847,6 @@ public:
   return all;
  }
  distributed::exchange& ranks() const { return *ranks_; }
-
 private:
  struct bucket {
   bucket(distributed::exchange& ranks, std::size_t count, distributed::sum_kind kind, const std::string& label)
@@ -19420,13 +18865,11 @@ private:
   scatters_ ? b.sum.start_reduce_scatter(data) : b.sum.start_all_reduce(data);
   ++b.turns;
  }
-
  distributed::exchange* ranks_;
  std::vector<std::unique_ptr<bucket>> buckets_;
  std::size_t started_ = 0;
  bool opened_ = false, scatters_ = false;
 };
-
 template <class F>
 class exchange_watch final : public runtime::call_observer {
 public:
@@ -19439,7 +18882,6 @@ public:
   scope_(*this),
   listen_(&exchange_watch::between_tasks, this) {}
  ~exchange_watch() = default;
-
  void begin(const runtime::observed_call& c) override {
   if (depth_++ == 0) {
    step_ = c.part == runtime::call_part::program && c.source == program_ ? c.number : -1;
@@ -19454,10 +18896,8 @@ public:
   if (step_ >= 0) f_(step_, true);
   ranks_->progress();
  }
-
 private:
  static constexpr double often = 50e-6;
-
  static void between_tasks(void* of) noexcept {
   auto& mine = *static_cast<exchange_watch*>(of);
   if (mine.failure_ || mine.inside_) return;
@@ -19472,7 +18912,6 @@ private:
   }
   mine.inside_ = false;
  }
-
  distributed::exchange* ranks_;
  const ir::program* program_;
  const F& f_;
@@ -19486,7 +18925,7 @@ private:
 };
 }
 
-// ---- tapegraph/nn/sharded/options.hpp ----
+// -- tapegraph/nn/sharded/options.hpp
 
 /// How a model's training step is cut: `compile<Mode>(model{}, spec, loss{}, adam{}, sharded{.shards = 8})`. Each batch is cut into
 /// so many shards of (almost) equal size, a power of two. Their gradients, weighted by their records, are added by one balanced tree;
@@ -19503,29 +18942,23 @@ struct sharded {
 };
 
 namespace detail {
-
 template <class Mode>
 struct sharded_mode {};
-
 inline constexpr int most_shards = 32768;
-
 template <class = void>
 void check_shards(int shards, int ranks) {
  if (shards < 1 || shards > most_shards || !std::has_single_bit(static_cast<unsigned>(shards)))
   throw argument_error("shards is " + std::to_string(shards) + ", not a power of two up to 32768");
  if (ranks > 1) distributed::require_tree(ranks, shards);
 }
-
 struct shard_range {
  std::int64_t first, count;
  shard_range(std::int64_t records, int shard, int shards)
   : first(records * shard / shards), count(records * (shard + 1) / shards - first) {}
 };
-
 inline random_state random_of_shard(std::uint64_t seed, std::int64_t step, int shard) {
  return {seed, static_cast<std::uint64_t>(step) | static_cast<std::uint64_t>(shard) << 32};
 }
-
 inline void cut_columns(const buffer_view* columns, std::size_t count, const shard_range& range, buffer_view* to) {
  for (std::size_t i = 0; i < count; ++i) {
   to[i] = columns[i];
@@ -19535,7 +18968,6 @@ inline void cut_columns(const buffer_view* columns, std::size_t count, const sha
   to[i].extents[0] = range.count;
  }
 }
-
 template <class = void>
 std::int64_t records_to_cut(const buffer_view* columns, std::size_t count, int shards, bool ends_epoch) {
  for (std::size_t i = 0; i < count; ++i)
@@ -19552,10 +18984,9 @@ std::int64_t records_to_cut(const buffer_view* columns, std::size_t count, int s
 }
 }
 }
-// ---- tapegraph/nn/sharded/rows.hpp ----
+// -- tapegraph/nn/sharded/rows.hpp
 
 namespace tapegraph::detail {
-
 template <class = void>
 class basic_row_sums {
 public:
@@ -19611,7 +19042,6 @@ public:
    scatter<float>(parts_[number], result);
   return result;
  }
-
 private:
  struct part {
   std::vector<std::byte> rows, indices;
@@ -19634,12 +19064,11 @@ private:
 };
 using row_sums = basic_row_sums<>;
 }
-// ---- tapegraph/nn/sharded/turns.hpp ----
+// -- tapegraph/nn/sharded/turns.hpp
 
 /// The shards of a process side by side: they take turns, so that each can wait for what the others bring.
 
 namespace tapegraph::detail {
-
 template <class = void>
 class basic_shard_turns final : public shard_group {
 public:
@@ -19647,7 +19076,6 @@ public:
  basic_shard_turns(const basic_shard_turns&) = delete;
  basic_shard_turns& operator=(const basic_shard_turns&) = delete;
  ~basic_shard_turns();
-
  template <class F>
  void run(int own, const std::vector<int>& live, bool idle, runtime::device_runtime* device, const F& f) {
   const auto call = [](const void* of, int k) { (*static_cast<const F*>(of))(k); };
@@ -19656,7 +19084,6 @@ public:
  void add(const buffer_view& in, const buffer_view& out) override;
  std::size_t sums() const { return number_; }
  std::size_t memory() const { return (slots_[0].size() + slots_[1].size()) * sizeof(double); }
-
 private:
  struct job {
   void (*call)(const void* of, int k) = nullptr;
@@ -19670,7 +19097,6 @@ private:
   runtime::call_observer* observer;
   bool check, layers;
  };
-
  void begin(int own, const std::vector<int>& live, bool idle, runtime::device_runtime* device, const job& work);
  void run_shard(int k);
  void pass(int to);
@@ -19685,11 +19111,9 @@ private:
  template <class T>
  void fold(std::size_t count);
  void add_up(const buffer_view& in);
-
  distributed::exchange* ranks_;
  std::vector<std::unique_ptr<distributed::tree_sum>> over_ranks_;
  std::vector<distributed::sum_kind> kinds_;
-
  std::vector<int> live_;
  int own_ = 1, shards_ = 1, at_work_ = 0;
  bool idle_ = false;
@@ -19703,14 +19127,12 @@ private:
  buffer_view first_{};
  std::vector<double> slots_[2];
  std::size_t slot_bytes_ = 0;
-
  std::mutex mutex_;
  std::condition_variable turned_;
  int turn_ = 0;
  bool quit_ = false, shared_ = false;
  std::vector<std::thread> threads_;
 };
-
 template <class X>
 basic_shard_turns<X>::~basic_shard_turns() {
  {
@@ -19720,7 +19142,6 @@ basic_shard_turns<X>::~basic_shard_turns() {
  turned_.notify_all();
  for (std::thread& each : threads_) each.join();
 }
-
 template <class X>
 void basic_shard_turns<X>::begin(int own, const std::vector<int>& live, bool idle, runtime::device_runtime* device,
         const job& work) {
@@ -19745,7 +19166,6 @@ void basic_shard_turns<X>::begin(int own, const std::vector<int>& live, bool idl
  }
  if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
 }
-
 template <class X>
 void basic_shard_turns<X>::run_shard(int k) {
  at_work_ = k;
@@ -19764,19 +19184,16 @@ void basic_shard_turns<X>::run_shard(int k) {
  }
  ended_[static_cast<std::size_t>(k)] = 1;
 }
-
 template <class X>
 void basic_shard_turns<X>::pass(int to) {
  turn_ = to;
  turned_.notify_all();
 }
-
 template <class X>
 void basic_shard_turns<X>::wait_for_turn(std::unique_lock<std::mutex>& lock, int k) {
  turned_.wait(lock, [&] { return turn_ == k || quit_; });
  at_work_ = k;
 }
-
 template <class X>
 void basic_shard_turns<X>::serve(int k) {
  std::unique_lock lock(mutex_);
@@ -19797,7 +19214,6 @@ void basic_shard_turns<X>::serve(int k) {
   pass(k + 1 < shards_ ? k + 1 : 0);
  }
 }
-
 template <class X>
 void basic_shard_turns<X>::check_alike(const buffer_view& in) const {
  if (in.type == first_.type && in.bytes() == first_.bytes()) return;
@@ -19805,7 +19221,6 @@ void basic_shard_turns<X>::check_alike(const buffer_view& in) const {
      to_string(shape(first_.rank, first_.extents)) + " and " + std::string(name_of(in.type)) +
      to_string(shape(in.rank, in.extents)) + " of two shards");
 }
-
 template <class X>
 template <class T>
 void basic_shard_turns<X>::fold(std::size_t count) {
@@ -19816,7 +19231,6 @@ void basic_shard_turns<X>::fold(std::size_t count) {
    for (std::size_t i = 0; i < count; ++i) to[i] += from[i];
   }
 }
-
 template <class X>
 void basic_shard_turns<X>::add_up(const buffer_view& in) {
  const auto count = static_cast<std::size_t>(in.elements());
@@ -19842,7 +19256,6 @@ void basic_shard_turns<X>::add_up(const buffer_view& in) {
   throw;
  }
 }
-
 template <class X>
 void basic_shard_turns<X>::add(const buffer_view& in, const buffer_view& out) {
  const int k = at_work_;
@@ -19868,7 +19281,6 @@ void basic_shard_turns<X>::add(const buffer_view& in, const buffer_view& out) {
  if (told != nullptr) told->begin({runtime::call_part::exchange, &none, this, static_cast<int>(number), taken});
  if (in.bytes() > 0) std::memcpy(out.data, slot(number, 0), in.bytes());
 }
-
 template <class X>
 void basic_shard_turns<X>::wait_for_others(const buffer_view& in, int k, runtime::call_observer* told) {
  const runtime::device_pause others(device_);
@@ -19896,7 +19308,6 @@ using shard_turns = basic_shard_turns<>;
 /// What models of both modes keep of their shards, and of the ranks that share them.
 
 namespace tapegraph::detail {
-
 template <class = void>
 class basic_rank_rows {
 public:
@@ -19909,11 +19320,9 @@ public:
     rows.replace(k, of_rows, blocks_->blocks());
    }
  }
-
 private:
  std::optional<distributed::block_gather> blocks_;
 };
-
 template <class Trainer>
 class shard_owner : public Trainer {
 public:
@@ -19957,7 +19366,6 @@ public:
        ", or not the same ones; is the set the same everywhere?");
  }
  std::size_t shard_sum_bytes() const { return sums_.memory(); }
-
 protected:
  explicit shard_owner(const sharded& how)
   : Trainer(how.options), ranks_(how.ranks), devices_(how.devices), shards_(how.shards) {
@@ -19976,10 +19384,8 @@ protected:
   this->rank_count_ = ranks_->size();
   this->writes_files_ = ranks_->is_chief();
  }
-
  int first_shard() const { return ranks_ == nullptr ? 0 : shards_ / rank_count() * ranks_->rank(); }
  int own_shards() const { return shards_ / rank_count(); }
-
  std::int64_t begin_step(batch_columns columns, std::size_t count, bool planned = false) {
   const bool known = ranks_ == nullptr || over_ranks_->known();
   const std::int64_t records = records_to_cut(columns, count, shards_, this->fitting_ && (known || planned));
@@ -20003,7 +19409,6 @@ protected:
  void refuse_devices(const char* what) const {
   if (devices_ != nullptr) throw argument_error(std::string("shards: `.devices` adds up on GPUs, ") + what);
  }
-
  const std::vector<int>& live_shards(std::int64_t records) {
   live_.clear();
   for (int s = 0; s < own_shards(); ++s)
@@ -20014,18 +19419,15 @@ protected:
   if (!turns_) turns_ = std::make_unique<shard_turns>(ranks_);
   return *turns_;
  }
-
  distributed::exchange *ranks_, *devices_;
  std::optional<basic_rank_sums<>> over_ranks_;
  basic_rank_rows<> rows_over_ranks_;
  shard_sums sums_;
  row_sums rows_;
  int shards_;
-
 private:
  std::vector<int> live_;
  std::unique_ptr<shard_turns> turns_;
-
  void agree_at_start(batch_columns columns, std::size_t count) const {
   std::uint64_t weights = 0, batch = 0;
   const auto bytes_of = [](const void* data, std::size_t size) {
@@ -20056,13 +19458,12 @@ private:
  }
 };
 
-// ---- tapegraph/nn/sharded/values.hpp ----
+// -- tapegraph/nn/sharded/values.hpp
 
 struct folded_value {
  int variable, sum, of;
  std::string_view kind;
 };
-
 template <class = void>
 class basic_shard_values {
 public:
@@ -20089,7 +19490,6 @@ public:
   for (const auto& each : pieces_)
    if (each.bytes > 0) std::memcpy(each.to, each.from, each.bytes);
  }
-
 private:
  std::vector<std::unique_ptr<ir::memory_block>> of_;
  std::vector<runtime::device_runtime::piece> pieces_;
@@ -20100,14 +19500,11 @@ using shard_values = basic_shard_values<>;
 /// A step of shards in graph mode, of models of any type.
 
 namespace tapegraph::detail {
-
 template <class = void>
 class basic_sharded_trainer : public shard_owner<basic_graph_trainer<>> {
  using base = shard_owner<basic_graph_trainer<>>;
-
 protected:
  using base::base;
-
  void add_shards(ir::program& p, batch_columns columns);
  step_result update_with(ir::program& p);
  gradient_list summed_gradients(const ir::program& p);
@@ -20117,13 +19514,10 @@ protected:
  }
  std::size_t bytes_beside() const;
  void add_metrics();
-
  step_result measured() const;
  void feed_rows(ir::program& p);
-
  std::vector<folded_value> folded_;
  std::unique_ptr<ir::program> update_;
-
 private:
  void find_folded(const ir::program_view& view);
  void run_last(ir::program& p, const random_state& random);
@@ -20144,13 +19538,11 @@ private:
  void add_shards_in_turns(ir::program& p, std::int64_t records);
  void add_rows(const ir::program& p);
  void make_device_values(ir::program& p);
-
  struct lane {
   std::unique_ptr<ir::program> program;
   shard_values values;
  };
  ir::program& program_of(std::size_t number, ir::program& first);
-
  std::vector<double> metric_;
  runtime::arena zeros_;
  std::unique_ptr<ir::memory_block> device_zeros_;
@@ -20164,7 +19556,6 @@ private:
  int share_ = -1;
  bool in_turns_ = false;
 };
-
 template <class X>
 void basic_sharded_trainer<X>::find_folded(const ir::program_view& view) {
  if (folded_in_ == &view) return;
@@ -20203,7 +19594,6 @@ void basic_sharded_trainer<X>::find_folded(const ir::program_view& view) {
  zeros_ = runtime::arena(metric_bytes);
  std::memset(zeros_.data(), 0, metric_bytes);
 }
-
 template <class X>
 void basic_sharded_trainer<X>::connect_shard(ir::program& p) {
  for (int i = 0; i < variables_.size() && i < p.view().variables.size() - static_cast<int>(folded_.size()); ++i) {
@@ -20212,7 +19602,6 @@ void basic_sharded_trainer<X>::connect_shard(ir::program& p) {
   p.set_variable(i, v.metric_state() ? nothing : v.data().view_on(p.device()).data);
  }
 }
-
 template <class X>
 void basic_sharded_trainer<X>::make_device_values(ir::program& p) {
  if (p.device() == nullptr || device_zeros_) return;
@@ -20221,7 +19610,6 @@ void basic_sharded_trainer<X>::make_device_values(ir::program& p) {
  p.device()->upload(device_zeros_->data(), zeros_.data(), zeros_.size());
  on_device_.make(folded_, p);
 }
-
 template <class X>
 void basic_sharded_trainer<X>::feed_shard(ir::program& p, const shard_range& range, std::int64_t records) {
  buffer_view cut[column_match::most];
@@ -20231,13 +19619,11 @@ void basic_sharded_trainer<X>::feed_shard(ir::program& p, const shard_range& ran
   if (!p.view().inputs[i].scalar_parameter) p.set_input(i, cut[next++]);
  p.set_parameter(share_, static_cast<double>(range.count) / static_cast<double>(records));
 }
-
 template <class X>
 void basic_sharded_trainer<X>::add_rows(const ir::program& p) {
  for (int k = 0; k + 1 < p.view().outputs.size(); k += 2)
   rows_.add(static_cast<std::size_t>(k / 2), p.output(k), p.output(k + 1));
 }
-
 template <class X>
 void basic_sharded_trainer<X>::add_shards(ir::program& p, batch_columns columns) {
  find_folded(p.view());
@@ -20258,7 +19644,6 @@ void basic_sharded_trainer<X>::add_shards(ir::program& p, batch_columns columns)
   for (int s = first_shard(); s < first_shard() + own_shards(); ++s) add_shard(p, s, records);
  sum_over_ranks();
 }
-
 template <class X>
 void basic_sharded_trainer<X>::add_shard(ir::program& p, int shard, std::int64_t records) {
  const shard_range range(records, shard, shards_);
@@ -20276,7 +19661,6 @@ void basic_sharded_trainer<X>::add_shard(ir::program& p, int shard, std::int64_t
  add_rows(p);
  watched ? sums_.folded() : sums_.next();
 }
-
 template <class X>
 ir::program& basic_sharded_trainer<X>::program_of(std::size_t number, ir::program& first) {
  while (lanes_.size() <= number) lanes_.emplace_back();
@@ -20289,7 +19673,6 @@ ir::program& basic_sharded_trainer<X>::program_of(std::size_t number, ir::progra
  connect_shard(*mine.program);
  return *mine.program;
 }
-
 template <class X>
 void basic_sharded_trainer<X>::add_shards_in_turns(ir::program& p, std::int64_t records) {
  if (ranks_ != nullptr) over_ranks_->open(sums_);
@@ -20320,14 +19703,12 @@ void basic_sharded_trainer<X>::add_shards_in_turns(ir::program& p, std::int64_t 
  });
  for (; next < own_shards(); ++next) sums_.skip();
 }
-
 template <class X>
 std::size_t basic_sharded_trainer<X>::bytes_beside() const {
  std::size_t bytes = 0;
  for (const lane& each : lanes_) bytes += each.program ? each.program->arena_bytes() : 0;
  return bytes;
 }
-
 template <class X>
 void basic_sharded_trainer<X>::run_last(ir::program& p, const random_state& random) {
  over_ranks_->open(sums_);
@@ -20345,7 +19726,6 @@ void basic_sharded_trainer<X>::run_last(ir::program& p, const random_state& rand
   throw;
  }
 }
-
 template <class X>
 step_result basic_sharded_trainer<X>::measured() const {
  double values[2]{};
@@ -20354,7 +19734,6 @@ step_result basic_sharded_trainer<X>::measured() const {
   if (f.kind == ir::folded::measured) sums_.read(f.sum, &values[at++]);
  return {values[0], values[1]};
 }
-
 template <class X>
 const ir::program_view& basic_sharded_trainer<X>::awaiting(const ir::program_view& program) {
  if (ranks_ == nullptr) return program;
@@ -20382,7 +19761,6 @@ const ir::program_view& basic_sharded_trainer<X>::awaiting(const ir::program_vie
  for (int s = 0; s < program.steps.size(); ++s) awaited_.push_back(needed(update_order_->view(), s));
  return update_order_->view();
 }
-
 template <class X>
 void basic_sharded_trainer<X>::add_metrics() {
  for (const folded_value& f : folded_) {
@@ -20394,7 +19772,6 @@ void basic_sharded_trainer<X>::add_metrics() {
   for (std::int64_t i = 0; i < v.size(); ++i) to[i] += metric_[static_cast<std::size_t>(i)];
  }
 }
-
 template <class X>
 void basic_sharded_trainer<X>::feed_rows(ir::program& p) {
  std::size_t row = 0;
@@ -20404,7 +19781,6 @@ void basic_sharded_trainer<X>::feed_rows(ir::program& p) {
   ++row;
  }
 }
-
 template <class X>
 step_result basic_sharded_trainer<X>::update_with(ir::program& p) {
  set_frozen(p);
@@ -20441,7 +19817,7 @@ step_result basic_sharded_trainer<X>::update_with(ir::program& p) {
  return measured();
 }
 }
-// ---- tapegraph/nn/sharded/zero_redundancy.hpp ----
+// -- tapegraph/nn/sharded/zero_redundancy.hpp
 
 /// Optimizers whose state is shared out among ranks: the update of a slice of every variable.
 
@@ -20466,13 +19842,11 @@ inline constexpr bool keeps_slices<zero_redundancy<Optimizer>> = true;
 }
 
 namespace ir {
-
 namespace folded {
 inline constexpr std::string_view slice = "shard_slice"; ///< inputs: the rank's slice of a gradient
 inline constexpr std::string_view weight =
  "shard_weight"; ///< the same of the variable; and, behind all variables, its next value
 }
-
 class graph_slice_slots {
 public:
  constexpr graph_slice_slots(trace& t, const gradient_entry& of, const graph_node& w, int* next)
@@ -20481,7 +19855,6 @@ public:
   w_(w),
   next_(next),
   of_(of.variable) {}
-
  constexpr graph_node state(const graph_node&, std::string_view name) const {
   const int before = t_->variables.size();
   const graph_node made = whole_.state({t_, t_->variables[of_].node}, name);
@@ -20504,14 +19877,12 @@ public:
   *next_ = made.id();
  }
  constexpr bool matches(std::string_view pattern) const { return whole_.matches(pattern); }
-
 private:
  trace* t_;
  graph_slots whole_;
  graph_node w_;
  int *next_, of_;
 };
-
 template <class Model, class Spec, class Loss, class Optimizer>
 struct slice_update_trace {
  using previous = gradient_trace<Model, Spec, Loss, tapegraph::detail::scales_loss<Optimizer>()>;
@@ -20544,12 +19915,10 @@ struct slice_update_trace {
   require_elementwise(t, slices, first);
   for (const slice& s : slices) add_result(t, s);
  }
-
 private:
  struct slice {
   int variable = 0, weight = 0, next = 0;
  };
-
  static constexpr void each(trace& t, list<slice>& slices, const auto& f) {
   for (const gradient_entry& g : t.gradients) {
    t.scope = t.variables[g.variable].scope;
@@ -20573,7 +19942,6 @@ private:
    slices.push_back({g.variable, w.id(), next});
   }
  }
-
  static constexpr const slice* found_in(const trace& t, const list<slice>& slices, int at) {
   const entry& e = t.nodes[at];
   for (int i = 0; i < e.rank; ++i) {
@@ -20597,7 +19965,6 @@ private:
       &in, 1);
   }
  }
-
  static constexpr void add_result(trace& t, const slice& s) {
   const int number = t.variables.size();
   const entry like = t.nodes[s.weight];
@@ -20613,19 +19980,16 @@ private:
 }
 
 namespace detail {
-
 template <class = void>
 class basic_eager_shards : public shard_owner<basic_trainer<>> {
 protected:
  using shard_owner<basic_trainer<>>::shard_owner;
-
  struct differentiated_shard {
   const step_result& measured;
   const std::vector<any_tensor>& gradients;
   std::size_t dense;
  };
  using metric_guard = basic_trainer<>::metric_state_guard;
-
  void add_shard(eager_context& context, const differentiated_shard& found, double share, int skipped) {
   std::vector<const any_tensor*> values, states;
   metrics_.clear();
@@ -20715,7 +20079,6 @@ protected:
   sum_over_ranks();
   wait_for_ranks();
  }
-
 private:
  template <class T>
  static void write_share(T* to, const any_tensor& from, T share) {
@@ -20733,7 +20096,6 @@ private:
   if (v.bytes() > 0) std::memcpy(value.write(), v.data, v.bytes());
   return value;
  }
-
  std::vector<variable*> metrics_, states_;
  int first_gradient_ = 2;
  bool placed_ = false, begun_ = false;
@@ -20821,18 +20183,16 @@ private:
  std::vector<eager_context> contexts_;
 };
 }
-// ---- tapegraph/nn/sharded/graph_model.hpp ----
+// -- tapegraph/nn/sharded/graph_model.hpp
 
-// ---- tapegraph/nn/sharded/sliced_trainer.hpp ----
+// -- tapegraph/nn/sharded/sliced_trainer.hpp
 
 /// A step whose update is shared out among ranks: each rank updates its own slices of the buckets of gradients.
 
 namespace tapegraph::detail {
-
 template <class = void>
 class basic_sliced_trainer : public basic_sharded_trainer<> {
  using base = basic_sharded_trainer<>;
-
 public:
  std::size_t optimizer_state_bytes() const {
   std::size_t bytes = 0;
@@ -20840,7 +20200,6 @@ public:
    if (v.optimizer_state()) bytes += v.data().outline_view().bytes();
   return bytes;
  }
-
 protected:
  explicit basic_sliced_trainer(const sharded& how) : base(how) {
   refuse_devices("and zero_redundancy updates slices in the CPU's memory");
@@ -20848,7 +20207,6 @@ protected:
  }
  basic_sliced_trainer(basic_sliced_trainer&&) = default;
  basic_sliced_trainer& operator=(basic_sliced_trainer&&) = default;
-
  void leave_slices(bool alone) {
   if (over_ranks_) over_ranks_->leave_slices(alone);
  }
@@ -20862,7 +20220,6 @@ protected:
   return *update_;
  }
  step_result update_with(ir::program& p);
-
 private:
  struct run {
   std::int64_t first, count;
@@ -20875,7 +20232,6 @@ private:
   any_tensor weight, gradient, next;
  };
  static void gather_in(model_base& m) { static_cast<basic_sliced_trainer&>(m).gather_state(); }
-
  bool moves(const sliced_variable& s) const { return !variables_.at(s.variable).frozen(); }
  static any_tensor slice_like(const variable& v, std::int64_t count) {
   shape dims{count};
@@ -20910,11 +20266,9 @@ private:
  void cut_state();
  void gather_state();
  void connect_slices(ir::program& p);
-
  std::vector<sliced_variable> slices_;
  bool planned_ = false, cut_ = false;
 };
-
 template <class X>
 void basic_sliced_trainer<X>::find_runs(sliced_variable& s) const {
  const variable& v = variables_.at(s.variable);
@@ -20937,7 +20291,6 @@ void basic_sliced_trainer<X>::find_runs(sliced_variable& s) const {
  }
  std::sort(s.runs.begin(), s.runs.end(), [](const run& a, const run& b) { return a.first < b.first; });
 }
-
 template <class X>
 void basic_sliced_trainer<X>::plan(const ir::program_view& view) {
  if (planned_) return;
@@ -20962,7 +20315,6 @@ void basic_sliced_trainer<X>::plan(const ir::program_view& view) {
  }
  planned_ = true;
 }
-
 template <class X>
 void basic_sliced_trainer<X>::cut_state() {
  if (cut_) return;
@@ -20976,7 +20328,6 @@ void basic_sliced_trainer<X>::cut_state() {
   }
  cut_ = true;
 }
-
 template <class X>
 void basic_sliced_trainer<X>::gather_state() {
  if (!cut_) return;
@@ -20999,7 +20350,6 @@ void basic_sliced_trainer<X>::gather_state() {
  }
  cut_ = false;
 }
-
 template <class X>
 void basic_sliced_trainer<X>::connect_slices(ir::program& p) {
  connect_step(p);
@@ -21032,7 +20382,6 @@ void basic_sliced_trainer<X>::connect_slices(ir::program& p) {
  for (int i = variables_.size(); i < p.view().variables.size(); ++i)
   p.set_variable(i, slices_[static_cast<std::size_t>(i - variables_.size())].next.write_on(p.device()).data);
 }
-
 template <class X>
 step_result basic_sliced_trainer<X>::update_with(ir::program& p) {
  wait_for_ranks();
@@ -21056,12 +20405,11 @@ step_result basic_sliced_trainer<X>::update_with(ir::program& p) {
  return measured();
 }
 }
-// ---- tapegraph/nn/sharded/summed_gradients.hpp ----
+// -- tapegraph/nn/sharded/summed_gradients.hpp
 
 /// What model.gradients gives of a model in shards.
 
 namespace tapegraph::detail {
-
 template <class X>
 gradient_list basic_sharded_trainer<X>::summed_gradients(const ir::program& p) {
  wait_for_ranks();
@@ -21237,35 +20585,26 @@ template <class Mode, auto Model, class Spec, class Loss, class Optimizer, class
   detail::model_mistake<Mode, detail::model_constant<Model>, Spec, measured<Loss, Metrics...>, Optimizer>());
 }
 }
-// ---- tapegraph/io.hpp ----
+// -- tapegraph/io.hpp
 
 /// All of files, and of what shows what a run does. What needs a library of somebody else comes in where its header is found; who uses
 /// it links that library (in CMake tapegraph::zlib, tapegraph::hdf5; tapegraph::proto is headers alone).
 ///
 /// Define TG_NO_THIRD_PARTY to leave out what needs libraries.
 
-// ---- tapegraph/interop.hpp ----
+// -- tapegraph/interop.hpp
 
 /// Memory of other libraries as tensors, and tensors as theirs, without copies: in C++ by the functions that their types have, between
 /// languages by DLPack.
 
-// ---- tapegraph/eager/borrow.hpp ----
-
-/// Memory of other libraries as tensors, and tensors as theirs, without copies. Nothing of theirs is included: std::span and other
-/// contiguous ranges, mdspan and Kokkos views, matrices, maps and tensors of Eigen, xtensor's containers and cv::Mat are known by
-/// their functions.
-
+// -- tapegraph/eager/borrow.hpp
 namespace tapegraph {
-
-/// Elements somewhere: element (i, j, ...) stands at data[i * strides[0] + j * strides[1] + ...]. Has the functions of std::mdspan.
 template <class T>
 struct strided_memory {
  using element_type = T;
-
  T* data = nullptr;
  int axes = 0;
- std::int64_t extents[max_rank]{}, strides[max_rank]{}; ///< strides in elements
-
+ std::int64_t extents[max_rank]{}, strides[max_rank]{};
  T* data_handle() const { return data; }
  int rank() const { return axes; }
  std::int64_t extent(int axis) const { return extents[axis]; }
@@ -21277,14 +20616,12 @@ struct strided_memory {
   ((at += static_cast<std::int64_t>(index) * strides[axis++]), ...);
   return data[at];
  }
-
  tapegraph::shape shape() const { return {axes, extents}; }
  std::int64_t size() const {
   std::int64_t count = 1;
   for (int i = 0; i < axes; ++i) count *= extents[i];
   return count;
  }
- /// Whether the elements stand one behind the other, the last axis first.
  bool is_row_major() const {
   std::int64_t expected = 1;
   for (int i = axes - 1; i >= 0; --i) {
@@ -21293,7 +20630,6 @@ struct strided_memory {
   }
   return true;
  }
- /// The same elements with the axes in the other order.
  strided_memory transposed() const {
   strided_memory t{data, axes};
   for (int i = 0; i < axes; ++i) {
@@ -21303,9 +20639,7 @@ struct strided_memory {
   return t;
  }
 };
-
 namespace detail {
-
 inline void check_axes(std::int64_t axes) {
  if (axes > max_rank)
   throw shape_error("borrow: memory of " + std::to_string(axes) + " axes, tensors have at most " +
@@ -21321,7 +20655,6 @@ strided_memory<T> strided_by(T* data, std::int64_t axes, const Extent& extent, c
  }
  return m;
 }
-
 template <class X>
 concept mdspan_like = requires(X& x) {
  x.data_handle();
@@ -21370,16 +20703,13 @@ concept mat_like = requires(X& x) {
 };
 template <class X>
 concept contiguous_values = std::ranges::contiguous_range<X> && std::ranges::sized_range<X>;
-
 template <class X>
 concept looks_at = mdspan_like<X> || std::ranges::borrowed_range<X>;
-
 constexpr dtype dtype_of_depth(int depth) {
  constexpr dtype known[] = {dtype::u8, dtype::i8, dtype::u16, dtype::i16,
        dtype::i32, dtype::f32, dtype::f64, dtype::f16};
  return depth >= 0 && depth < 8 ? known[depth] : dtype::boolean;
 }
-
 template <class T, class X>
 strided_memory<T> memory_of_mat(X& x) {
  if (dtype_of_depth(x.depth()) != dtype_of<T>)
@@ -21401,9 +20731,6 @@ strided_memory<T> memory_of_mat(X& x) {
  return m;
 }
 }
-
-/// Where the elements of something of another library stand. For a matrix of OpenCV, [rows, cols, channels], the element type is
-/// named: `memory_of<std::uint8_t>(mat)`.
 template <class T = void, class X>
 auto memory_of(X& x) {
  if constexpr (detail::mdspan_like<X>) {
@@ -21454,9 +20781,7 @@ auto memory_of(X& x) {
    std::ranges::data(x), 1, [&](int) { return std::ranges::size(x); }, [](int) { return 1; });
  }
 }
-
 namespace detail {
-
 template <class T>
 tensor<std::remove_const_t<T>> tensor_over(const strided_memory<T>& m, std::shared_ptr<const void> owner,
           bool read_only) {
@@ -21474,7 +20799,6 @@ tensor<std::remove_const_t<T>> tensor_over(const strided_memory<T>& m, std::shar
  return tensor<element>(
   any_tensor::over(dtype_of<element>, m.shape(), const_cast<element*>(m.data), std::move(owner), read_only));
 }
-
 template <class T>
 void copy_strided(const strided_memory<T>& m, int axis, const T* from, std::remove_const_t<T>*& to) {
  if (axis == m.axes) {
@@ -21483,17 +20807,12 @@ void copy_strided(const strided_memory<T>& m, int axis, const T* from, std::remo
  }
  for (std::int64_t i = 0; i < m.extents[axis]; ++i) copy_strided(m, axis + 1, from + i * m.strides[axis], to);
 }
-
 template <class X>
 constexpr void refuse_temporary() {
  static_assert(std::is_lvalue_reference_v<X> || looks_at<std::remove_cvref_t<X>>,
     "borrow: a temporary that owns its elements; give it a name, or adopt() it");
 }
 }
-
-/// A tensor over elements of somebody else, row by row, without copying them. They must stay where they are, and as they are, while the
-/// tensor or anything that shares its buffer lives; `owner`, if there is one, is held so long. Writing to the tensor copies them first.
-/// Throws shape_error for a negative extent, argument_error for an address that is not aligned.
 template <class T>
 tensor<std::remove_const_t<T>> borrow(T* elements, const shape& dims, std::shared_ptr<const void> owner = {}) {
  strided_memory<T> m{elements, dims.rank()};
@@ -21505,15 +20824,12 @@ tensor<std::remove_const_t<T>> borrow(T* elements, const shape& dims, std::share
  }
  return detail::tensor_over(m, std::move(owner), true);
 }
-/// The same of something of another library that knows its shape: `borrow(matrix)`. Of a matrix of OpenCV the type is named:
-/// `borrow<std::uint8_t>(image)`. Throws shape_error where the elements do not stand row by row, as Eigen's do by default.
 template <class T = void, class X>
  requires(!std::is_pointer_v<std::remove_cvref_t<X>>)
 auto borrow(X&& x, std::shared_ptr<const void> owner = {}) {
  detail::refuse_temporary<X>();
  return detail::tensor_over(memory_of<T>(x), std::move(owner), true);
 }
-/// The same, but what is written to the tensor is written there, unless another tensor shares its buffer.
 template <class T = void, class X>
  requires(!std::is_pointer_v<std::remove_cvref_t<X>>)
 auto borrow_mutable(X&& x, std::shared_ptr<const void> owner = {}) {
@@ -21522,14 +20838,11 @@ auto borrow_mutable(X&& x, std::shared_ptr<const void> owner = {}) {
  static_assert(!std::is_const_v<typename decltype(m)::element_type>, "borrow_mutable: the elements are constant");
  return detail::tensor_over(m, std::move(owner), false);
 }
-/// What stands column by column, as a tensor whose axes are in the other order: Eigen's matrix [rows, cols] as [cols, rows].
 template <class X>
 auto borrow_transposed(X&& x, std::shared_ptr<const void> owner = {}) {
  detail::refuse_temporary<X>();
  return detail::tensor_over(memory_of(x).transposed(), std::move(owner), true);
 }
-/// A tensor that takes over a container with its elements: `adopt(std::move(vector), {2, 3})`. It may be written to. Throws
-/// shape_error where the shape has another number of elements.
 template <detail::contiguous_values X>
  requires(!std::is_reference_v<X>)
 auto adopt(X&& x, const shape& dims) {
@@ -21545,7 +20858,6 @@ auto adopt(X&& x, const shape& dims) {
  }
  return detail::tensor_over(m, kept, std::is_const_v<element>);
 }
-/// The same with the shape that it has.
 template <class X>
  requires(!std::is_reference_v<X>)
 auto adopt(X&& x) {
@@ -21553,7 +20865,6 @@ auto adopt(X&& x) {
  const auto m = memory_of(*kept);
  return detail::tensor_over(m, kept, std::is_const_v<typename decltype(m)::element_type>);
 }
-/// A copy of elements that may stand in any order, also column by column.
 template <class T = void, class X>
 auto copy_of(X&& x) {
  const auto m = memory_of<T>(x);
@@ -21566,8 +20877,6 @@ auto copy_of(X&& x) {
   detail::copy_strided<typename decltype(m)::element_type>(m, 0, m.data, to);
  return result;
 }
-
-/// A tensor's elements, to be read, with the functions of std::mdspan. Good as of tensor::data.
 template <class T>
 strided_memory<const T> view_of(const tensor<T>& t) {
  strided_memory<const T> m{t.data(), t.rank()};
@@ -21578,8 +20887,6 @@ strided_memory<const T> view_of(const tensor<T>& t) {
  }
  return m;
 }
-/// The same as a type that is made of a pointer and extents: `view_as<std::mdspan<const float, std::dextents<int, 2>>>(t)`. Of elements
-/// that are not constant, the tensor is written to, with the errors of mutable_data. Throws shape_error for another rank.
 template <class View, class Tensor>
 View view_as(Tensor& t) {
  constexpr auto axes = static_cast<std::size_t>(View::rank());
@@ -21594,7 +20901,7 @@ View view_as(Tensor& t) {
 }
 }
 
-// ---- tapegraph/io/dlpack.hpp ----
+// -- tapegraph/io/dlpack.hpp
 
 /// DLPack: arrays handed between libraries and languages without copies (NumPy, PyTorch, JAX, CuPy, ...). The structures of its ABI
 /// 1.x, and those of before, are spelled here; https://dmlc.github.io/dlpack/latest/c_api.html
@@ -21643,7 +20950,6 @@ inline constexpr std::uint64_t read_only_flag = 1, copied_flag = 2;
 }
 
 namespace detail {
-
 constexpr dlpack::data_type dlpack_type_of(dtype type) {
  std::uint8_t code = 2;
  switch (type) {
@@ -21671,14 +20977,12 @@ dtype dtype_of_dlpack(dlpack::data_type given) {
      std::to_string(given.bits) + " bits and " + std::to_string(given.lanes) +
      " lanes are none of a tensor's");
 }
-
 template <class Managed>
 struct dlpack_export {
  Managed managed{};
  any_tensor kept;
  std::int64_t extents[max_rank + 1]{}, strides[max_rank + 1]{};
 };
-
 template <class Managed>
 Managed* export_dlpack(const any_tensor& kept, void* data) {
  auto whole = std::make_unique<dlpack_export<Managed>>();
@@ -21728,7 +21032,6 @@ enum class dlpack_copies {
 };
 
 namespace detail {
-
 inline void gather_bytes(const dlpack::array& a, int axis, const std::byte* from, std::size_t size, std::byte*& to) {
  if (axis == a.ndim) {
   std::memcpy(to, from, size);
@@ -21738,7 +21041,6 @@ inline void gather_bytes(const dlpack::array& a, int axis, const std::byte* from
  for (std::int64_t i = 0; i < a.shape[axis]; ++i)
   gather_bytes(a, axis + 1, from + i * a.strides[axis] * static_cast<std::int64_t>(size), size, to);
 }
-
 template <class = void>
 any_tensor import_dlpack(const dlpack::array& a, std::shared_ptr<const void> owner, bool read_only,
       dlpack_copies copies) {
@@ -21806,9 +21108,9 @@ any_tensor from_dlpack(dlpack::managed_tensor* given, dlpack_copies copies = dlp
 }
 }
 
-// ---- tapegraph/io/confusion_chart.hpp ----
+// -- tapegraph/io/confusion_chart.hpp
 
-// ---- tapegraph/io/svg_chart.hpp ----
+// -- tapegraph/io/svg_chart.hpp
 
 /// Charts as standalone SVG: lines or grouped bars, several series, no scripts.
 
@@ -21853,24 +21155,19 @@ inline std::string xml_text(std::string_view text) {
 }
 
 namespace detail {
-
 inline constexpr std::array<const char*, 7> chart_colours{"#0072B2", "#D55E00", "#009E73", "#CC79A7",
               "#E69F00", "#56B4E9", "#555555"};
-
 inline std::string decimal(double value, const char* format = "%.6g") {
  char text[40];
  std::snprintf(text, sizeof text, format, value);
  return text;
 }
 inline std::string place(double pixels) { return decimal(pixels, "%.2f"); }
-
 struct chart_axis {
  double low, high;
  std::vector<double> ticks;
-
  double part(double value) const { return (value - low) / (high - low); }
 };
-
 inline chart_axis linear_axis(double low, double high, double least_step = 0) {
  if (!(low < high)) {
   const double room = low == 0 ? 1 : std::abs(low) * 0.5;
@@ -21888,7 +21185,6 @@ inline chart_axis linear_axis(double low, double high, double least_step = 0) {
  for (double k = first; k <= last; ++k) axis.ticks.push_back(k * step);
  return axis;
 }
-
 inline chart_axis log2_axis(double low, double high) {
  double first = std::floor(std::log2(low)), last = std::ceil(std::log2(high));
  if (first == last) first -= 1, last += 1;
@@ -21897,21 +21193,16 @@ inline chart_axis log2_axis(double low, double high) {
  for (double k = first; k <= last; k += step) axis.ticks.push_back(k);
  return axis;
 }
-
 inline std::string svg_text(double x, double y, const char* attributes, std::string_view text) {
  return "<text x=\"" + place(x) + "\" y=\"" + place(y) + "\" " + attributes + ">" + xml_text(text) + "</text>\n";
 }
-
 struct chart_frame {
  double left, right, top, bottom;
  chart_axis x, y;
-
  double at_x(double value) const { return left + x.part(value) * (right - left); }
  double at_y(double value) const { return bottom - y.part(value) * (bottom - top); }
 };
-
 inline const std::vector<double>& chart_x(const chart& c, const chart_series& s) { return s.x.empty() ? c.x : s.x; }
-
 inline void check_chart(const chart& c) {
  const std::string operation = "svg_chart '" + c.title + "': ";
  if (c.series.empty()) throw argument_error(operation + "no series");
@@ -21930,7 +21221,6 @@ inline void check_chart(const chart& c) {
     throw argument_error(operation + "series '" + s.name + "' has a point at x = " + decimal(x));
  }
 }
-
 inline chart_frame frame_of(const chart& c) {
  double low = HUGE_VAL, high = -HUGE_VAL, left = HUGE_VAL, right = -HUGE_VAL;
  for (const auto& s : c.series) {
@@ -21950,7 +21240,6 @@ inline chart_frame frame_of(const chart& c) {
  if (!bars) frame.x = c.log2_x ? log2_axis(left, right) : linear_axis(left, right, c.whole_x ? 1 : 0);
  return frame;
 }
-
 inline std::string svg_axes(const chart& c, const chart_frame& f) {
  std::string out = "<g stroke=\"#dddddd\" stroke-width=\"1\">\n";
  const auto line = [&](double x1, double y1, double x2, double y2) {
@@ -21979,7 +21268,6 @@ inline std::string svg_axes(const chart& c, const chart_frame& f) {
  out += svg_text(c.width / 2.0, 26, "text-anchor=\"middle\" font-size=\"16\" font-weight=\"bold\"", c.title);
  return out;
 }
-
 inline std::string svg_lines(const chart& c, const chart_frame& f) {
  std::string out;
  for (std::size_t s = 0; s < c.series.size(); ++s) {
@@ -22005,7 +21293,6 @@ inline std::string svg_lines(const chart& c, const chart_frame& f) {
  }
  return out;
 }
-
 inline std::string svg_bars(const chart& c, const chart_frame& f) {
  std::string out;
  const double group = (f.right - f.left) / static_cast<double>(std::max<std::size_t>(c.categories.size(), 1));
@@ -22028,7 +21315,6 @@ inline std::string svg_bars(const chart& c, const chart_frame& f) {
       c.categories[g]);
  return out;
 }
-
 inline std::string svg_legend(const chart& c, const chart_frame& f) {
  std::string out;
  double x = f.left;
@@ -22099,7 +21385,6 @@ tensor<double> confusion_counts(const std::vector<L>& labels, const std::vector<
 }
 
 namespace detail {
-
 inline std::string confusion_colour(double share) {
  const double depth = std::sqrt(share);
  const auto mix = [&](int dark) { return static_cast<int>(255 + (dark - 255) * depth + 0.5); };
@@ -22208,9 +21493,9 @@ void write_confusion_svg(const files::path& path, const tensor<T>& matrix, const
  out.commit();
 }
 }
-// ---- tapegraph/io/csv.hpp ----
+// -- tapegraph/io/csv.hpp
 
-// ---- tapegraph/io/csv_field.hpp ----
+// -- tapegraph/io/csv_field.hpp
 
 /// Fields of comma-separated values as RFC 4180 has them.
 
@@ -22282,13 +21567,13 @@ private:
  std::ofstream out_;
 };
 }
-// ---- tapegraph/io/eager_picture.hpp ----
+// -- tapegraph/io/eager_picture.hpp
 
-// ---- tapegraph/io/graph_picture.hpp ----
+// -- tapegraph/io/graph_picture.hpp
 
-// ---- tapegraph/io/graph_boxes.hpp ----
+// -- tapegraph/io/graph_boxes.hpp
 
-// ---- tapegraph/io/graph_nodes.hpp ----
+// -- tapegraph/io/graph_nodes.hpp
 
 /// A compiled program as a list of named nodes: what pictures of graphs are made from.
 
@@ -22319,7 +21604,6 @@ struct graph_item {
 };
 
 namespace detail {
-
 template <class = void>
 std::vector<graph_part> graph_parts(const ir::program_view& view) {
  const auto count = static_cast<std::size_t>(view.nodes.size());
@@ -22347,7 +21631,6 @@ std::vector<graph_part> graph_parts(const ir::program_view& view) {
  }
  return part;
 }
-
 inline std::string graph_name(std::string_view text) {
  std::string name;
  for (const char c : text) {
@@ -22462,9 +21745,7 @@ std::vector<std::string> graph_call_names(const ir::program_view& view) {
 /// A graph folded into boxes, a scope each, and where they stand in layers: what io/graph_picture.hpp draws.
 
 namespace tapegraph::io::detail {
-
 enum class box_kind { scope, input, output, bend };
-
 struct graph_box {
  box_kind kind = box_kind::scope;
  std::string name;
@@ -22485,14 +21766,12 @@ struct graph_boxes {
  std::vector<graph_edge> edges;
  int scopes = 0;
 };
-
 inline std::string item_shape(const graph_item& item) {
  std::string text = std::string(name_of(item.type)) + " [";
  for (std::size_t i = 0; i < item.shape.size(); ++i)
   text += (i > 0 ? ", " : "") + (item.shape[i] < 0 ? std::string("?") : std::to_string(item.shape[i]));
  return text + "]";
 }
-
 inline std::string folded_scope(std::string_view scope, int depth) {
  std::size_t end = 0;
  for (int i = 0; i < depth && end < scope.size(); ++i) {
@@ -22501,7 +21780,6 @@ inline std::string folded_scope(std::string_view scope, int depth) {
  }
  return std::string(scope.substr(0, end));
 }
-
 template <class = void>
 graph_boxes fold_graph(const std::vector<graph_item>& items, int depth) {
  graph_boxes g;
@@ -22573,7 +21851,6 @@ graph_boxes fold_graph(const std::vector<graph_item>& items, int depth) {
  g.scopes = static_cast<int>(g.boxes.size());
  return g;
 }
-
 template <class = void>
 void set_layers(graph_boxes& g) {
  for (int box = 0; box < g.scopes; ++box)
@@ -22603,7 +21880,6 @@ void set_layers(graph_boxes& g) {
   }
  }
 }
-
 template <class = void>
 void set_places(graph_boxes& g, double gap, double between) {
  std::vector<std::vector<int>> layers, above(g.boxes.size()), below(g.boxes.size());
@@ -22676,14 +21952,12 @@ struct graph_picture {
 };
 
 namespace detail {
-
 inline const char* box_fill(box_kind kind) {
  return kind == box_kind::input ? "#E8F1FA" : kind == box_kind::output ? "#FBEBDD" : "#F5F5F5";
 }
 inline const char* box_stroke(box_kind kind) {
  return kind == box_kind::input ? "#0072B2" : kind == box_kind::output ? "#D55E00" : "#777777";
 }
-
 template <class = void>
 std::string edge_path(const graph_boxes& g, const graph_edge& e) {
  const auto& from = g.boxes[static_cast<std::size_t>(e.from)];
@@ -22794,7 +22068,6 @@ void write_graph_svg(const files::path& path, const Model& model, const graph_pi
 namespace tapegraph {
 
 namespace ir {
-
 template <class Builder>
 const program_view& drawn_program() {
  using reduced = compile_stage<detail::reduced<compile_stage<detail::simplified<traced_stage<Builder>>>>>;
@@ -22839,7 +22112,7 @@ std::string graph_svg(const compiled_model<eager, Model, Spec, Loss, Optimizer>&
 }
 }
 }
-// ---- tapegraph/io/history_chart.hpp ----
+// -- tapegraph/io/history_chart.hpp
 
 /// What fit returned as pictures: learning curves.
 
@@ -22903,7 +22176,7 @@ void write_history_svg(const files::path& path, const history& h, int columns = 
  out.commit();
 }
 }
-// ---- tapegraph/io/pickle.hpp ----
+// -- tapegraph/io/pickle.hpp
 
 /// Python's pickles of plain data, protocols 2 to 5, read by a machine that runs nothing: what a pickle would call becomes a node that
 /// names it, and only names that the caller knows are let in. Opcodes: pickletools.py of CPython.
@@ -22945,13 +22218,11 @@ struct pickle_value {
 using pickle_rule = bool (*)(std::string_view name);
 
 namespace detail {
-
 template <class = void>
 class pickle_machine {
 public:
  pickle_machine(std::span<const std::byte> file, pickle_rule allowed, const std::string& what)
   : file_(file), allowed_(allowed), what_(what) {}
-
  pickle_value run() {
   if (file_.size() < 2 || take() != 0x80) fail("no pickle of protocol 2 or later");
   const unsigned protocol = take();
@@ -22968,7 +22239,6 @@ public:
   result_.root = stack_.back();
   return std::move(result_);
  }
-
 private:
  void perform(unsigned opcode) {
   switch (opcode) {
@@ -23057,7 +22327,6 @@ private:
   default: fail("opcode " + std::to_string(opcode) + " is not read; plain data need none but a few");
   }
  }
-
  [[noreturn]] void fail(const std::string& why) const {
   throw data_error(what_ + ", byte " + std::to_string(opcode_at_) + " of the pickle: " + why);
  }
@@ -23105,7 +22374,6 @@ private:
   }
   add(pickle_kind::global).text = std::move(name);
  }
-
  const pickle_node& node(std::uint32_t which) const { return result_.nodes[which]; }
  void push(std::uint32_t which) { stack_.push_back(which); }
  pickle_node& add(pickle_kind kind) {
@@ -23162,7 +22430,6 @@ private:
   if (place >= memo_.size() || memo_[place] == none) fail("nothing is in memory place " + std::to_string(place));
   push(memo_[place]);
  }
-
  static constexpr std::uint32_t none = ~std::uint32_t{0};
  std::span<const std::byte> file_;
  pickle_rule allowed_;
@@ -23183,7 +22450,7 @@ pickle_value read_pickle(std::span<const std::byte> file, pickle_rule allowed, c
 }
 #ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_RECORD_FRAMING_HPP
 #define TAPEGRAPH_INLINED_TAPEGRAPH_IO_RECORD_FRAMING_HPP
-// ---- tapegraph/io/record_framing.hpp ----
+// -- tapegraph/io/record_framing.hpp
 
 /// Records as TFRecord and TensorBoard's event files hold them, one behind another, numbers little endian:
 ///
@@ -23206,7 +22473,6 @@ struct record_place {
 };
 
 namespace detail {
-
 inline void store_little(char* at, std::uint64_t value, std::size_t bytes) {
  for (std::size_t k = 0; k < bytes; ++k) at[k] = static_cast<char>(value >> (8 * k));
 }
@@ -23314,7 +22580,7 @@ private:
 };
 }
 #endif
-// ---- tapegraph/io/training_page.hpp ----
+// -- tapegraph/io/training_page.hpp
 
 /// A run as one HTML page that needs nothing else: no scripts, no other files.
 
@@ -23329,7 +22595,6 @@ struct training_page_text {
 };
 
 namespace detail {
-
 template <class = void>
 std::string history_table(const history& h) {
  const std::vector<std::string> names = h.names();
@@ -23399,7 +22664,7 @@ std::string training_page_html(const history& h, const training_page_text& text)
  return out + "</body>\n</html>\n";
 }
 }
-// ---- tapegraph/io/weights_memory.hpp ----
+// -- tapegraph/io/weights_memory.hpp
 
 /// Weights without files: in memory, and as C++ source for programs that have no file system.
 
@@ -23427,7 +22692,6 @@ struct weights_buffer {
 }
 
 namespace detail {
-
 template <>
 struct weight_file<io::weights_bytes> {
  template <class Model>
@@ -23467,7 +22731,6 @@ struct weights_source_options {
 };
 
 namespace detail {
-
 template <class = void>
 bool is_identifier(std::string_view name) {
  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
@@ -23475,7 +22738,6 @@ bool is_identifier(std::string_view name) {
   if (!letter(c) && (c < '0' || c > '9')) return false;
  return !name.empty() && letter(name[0]);
 }
-
 template <class = void>
 std::string source_of_bytes(std::span<const std::byte> bytes, const weights_source_options& options) {
  const std::string size = std::to_string(bytes.size());
@@ -23538,7 +22800,7 @@ void write_weights_source(const files::path& path, const Model& model, const wei
 }
 }
 }
-// ---- tapegraph/nn/callbacks/checkpoints.hpp ----
+// -- tapegraph/nn/callbacks/checkpoints.hpp
 
 /// A run of fit as checkpoints of a folder, written while it goes on.
 
@@ -23596,12 +22858,11 @@ struct basic_keep_checkpoints {
 };
 using keep_checkpoints = basic_keep_checkpoints<>;
 }
-// ---- tapegraph/nn/callbacks/saving.hpp ----
+// -- tapegraph/nn/callbacks/saving.hpp
 
-// ---- tapegraph/nn/callbacks/file_pattern.hpp ----
+// -- tapegraph/nn/callbacks/file_pattern.hpp
 
 namespace tapegraph::detail {
-
 template <class = void>
 std::string file_name_of(std::string_view pattern, const training_state& s) {
  const std::string_view all = pattern;
@@ -23758,7 +23019,7 @@ struct stop_on_interrupt {
  }
 };
 
-// ---- tapegraph/nn/callbacks/training_page.hpp ----
+// -- tapegraph/nn/callbacks/training_page.hpp
 
 /// Learning curves in one HTML page, written anew as each epoch ends, whole; a browser that shows it reads it again by itself while
 /// training goes on. No server, no scripts.
@@ -23855,9 +23116,9 @@ void training_page::write(const training_state& s, const history& h, bool runnin
  out.commit();
 }
 }
-// ---- tapegraph/nn/estimator.hpp ----
+// -- tapegraph/nn/estimator.hpp
 
-// ---- tapegraph/nn/estimator/checkpoints.hpp ----
+// -- tapegraph/nn/estimator/checkpoints.hpp
 
 /// A folder of checkpoints: model-<step>.safetensors, of which the newest few are kept, best-<step>.safetensors, and best.txt, the
 /// value for which that was kept.
@@ -23874,12 +23135,10 @@ struct checkpoint_options {
 };
 
 namespace detail {
-
 template <class = void>
 class checkpoint_folder {
 public:
  checkpoint_folder(files::path folder, checkpoint_options options);
-
  const files::path& path() const { return folder_; }
  const checkpoint_options& options() const { return options_; }
  files::path newest() const;
@@ -23887,7 +23146,6 @@ public:
  std::vector<std::int64_t> steps(std::string_view prefix = "model-") const {
   return io::detail::numbered_entries(folder_, prefix, ".safetensors");
  }
-
  bool due(std::int64_t step) const {
   return (options_.every_steps > 0 && step - last_step_ >= options_.every_steps) ||
    (options_.every_seconds > 0 && steady_seconds() - last_time_ >= options_.every_seconds);
@@ -23912,7 +23170,6 @@ public:
    if (old != step) remove(file_of("best-", old));
   return true;
  }
-
 private:
  files::path file_of(const char* prefix, std::int64_t step) const {
   return folder_ / (prefix + std::to_string(step) + ".safetensors");
@@ -23926,7 +23183,6 @@ private:
   return io::detail::improves(value, has_best_, best_, options_.best_is_highest || options_.best == "accuracy");
  }
  void write_best(double value);
-
  files::path folder_;
  checkpoint_options options_;
  std::int64_t last_step_ = 0;
@@ -23934,7 +23190,6 @@ private:
  bool has_best_ = false;
  double best_ = 0;
 };
-
 template <class X>
 checkpoint_folder<X>::checkpoint_folder(files::path folder, checkpoint_options options)
  : folder_(std::move(folder)), options_(std::move(options)) {
@@ -23953,19 +23208,16 @@ checkpoint_folder<X>::checkpoint_folder(files::path folder, checkpoint_options o
  if (end.ec != std::errc{}) throw data_error(io::detail::quoted(known) + ": holds no number");
  has_best_ = true;
 }
-
 template <class X>
 files::path checkpoint_folder<X>::newest() const {
  const auto known = steps();
  return known.empty() ? files::path{} : file_of("model-", known.back());
 }
-
 template <class X>
 files::path checkpoint_folder<X>::best() const {
  const auto known = steps("best-");
  return known.empty() ? files::path{} : file_of("best-", known.back());
 }
-
 template <class X>
 void checkpoint_folder<X>::write_best(double value) {
  char text[64];
@@ -24119,15 +23371,15 @@ auto train_and_evaluate(estimator<Model>& e, const train_spec<TrainFn>& train, c
  }
 }
 }
-// ---- tapegraph/profile.hpp ----
+// -- tapegraph/profile.hpp
 
 /// tg::profile, and what shows its result.
 
-// ---- tapegraph/profile/chrome_trace.hpp ----
+// -- tapegraph/profile/chrome_trace.hpp
 
-// ---- tapegraph/profile/result.hpp ----
+// -- tapegraph/profile/result.hpp
 
-// ---- tapegraph/profile/counters.hpp ----
+// -- tapegraph/profile/counters.hpp
 
 #if defined(__linux__) && __has_include(<linux/perf_event.h>)
 #include <linux/perf_event.h>
@@ -24244,7 +23496,7 @@ private:
 };
 using counters = basic_counters<>;
 }
-// ---- tapegraph/profile/peaks.hpp ----
+// -- tapegraph/profile/peaks.hpp
 
 /// What the machine can do at best: fused multiply-adds from registers, and a triad over memory.
 
@@ -24254,9 +23506,7 @@ namespace tapegraph::profiling {
 using clock_function = double (*)();
 
 namespace detail {
-
 inline constexpr int chains = 12;
-
 template <int Bytes, int... I>
 TG_INLINE void multiply_add_chains(float* result, std::int64_t rounds, std::integer_sequence<int, I...>) {
 #if defined(__clang__)
@@ -24271,7 +23521,6 @@ TG_INLINE void multiply_add_chains(float* result, std::int64_t rounds, std::inte
  ((sum += c[I]), ...);
  result[2] = sum[0];
 }
-
 #define TG_PROFILE_CHAINS(name, bytes, ...) \
  __VA_ARGS__ inline void name(float* result, std::int64_t rounds) { \
   multiply_add_chains<bytes>(result, rounds, std::make_integer_sequence<int, chains>{}); \
@@ -24282,7 +23531,6 @@ TG_PROFILE_CHAINS(chains_avx2, 32, __attribute__((target("avx2,fma"))))
 TG_PROFILE_CHAINS(chains_avx512, 64, __attribute__((target("avx512f,avx2,fma"))))
 #endif
 #undef TG_PROFILE_CHAINS
-
 inline int run_chains(float* result, std::int64_t rounds) {
 #if defined(__x86_64__)
  switch (cpu::active_instruction_set()) {
@@ -24605,9 +23853,9 @@ std::string profile_result::chrome_trace() const {
  return events.json();
 }
 }
-// ---- tapegraph/profile/profile.hpp ----
+// -- tapegraph/profile/profile.hpp
 
-// ---- tapegraph/profile/kept_state.hpp ----
+// -- tapegraph/profile/kept_state.hpp
 
 /// A model's state in memory, so that a profile of training leaves it as it was.
 
@@ -24624,7 +23872,6 @@ struct kept_state {
 }
 
 namespace detail {
-
 template <>
 struct weight_file<profiling::kept_state> {
  template <class Model>
@@ -24648,9 +23895,9 @@ struct weight_file<profiling::kept_state> {
 };
 }
 }
-// ---- tapegraph/profile/recorder.hpp ----
+// -- tapegraph/profile/recorder.hpp
 
-// ---- tapegraph/profile/call_facts.hpp ----
+// -- tapegraph/profile/call_facts.hpp
 
 /// What a kernel call is called, where it belongs, and what it costs.
 
@@ -24855,7 +24102,7 @@ private:
  bool before_;
 };
 }
-// ---- tapegraph/profile/ranges.hpp ----
+// -- tapegraph/profile/ranges.hpp
 
 #define TG_HAS_NVTX 0
 
@@ -25233,7 +24480,7 @@ profile_result profile_prediction(const Model& model, const X& x, const profile_
  return profile_prediction(model, options, x);
 }
 }
-// ---- tapegraph/profile/table.hpp ----
+// -- tapegraph/profile/table.hpp
 
 /// A profile as text and as comma-separated values.
 
@@ -25375,9 +24622,9 @@ std::string profile_result::csv() const {
 
 #if !defined(TG_NO_THIRD_PARTY)
 #if __has_include(<protozero/pbf_writer.hpp>)
-// ---- tapegraph/io/graph_def.hpp ----
+// -- tapegraph/io/graph_def.hpp
 
-// ---- tapegraph/io/tensorboard/wire.hpp ----
+// -- tapegraph/io/tensorboard/wire.hpp
 
 #if !__has_include(<protozero/pbf_writer.hpp>)
 #error "tapegraph/io/tensorboard: needs protozero (Debian: libprotozero-dev; CMake: tapegraph::proto)"
@@ -25394,21 +24641,16 @@ std::string profile_result::csv() const {
 /// Messages of TensorBoard's protocol (event.proto, summary.proto, tensor.proto), field by field. Numbers stand in the names' order there.
 
 namespace tapegraph::io::detail::wire {
-
 using writer = protozero::pbf_writer;
-
 inline void text(writer& to, protozero::pbf_tag_type tag, std::string_view value) {
  to.add_bytes(tag, value.data(), value.size());
 }
-
 enum data_type : std::int32_t { dt_float = 1, dt_double = 2, dt_string = 7 };
 enum data_class : std::int32_t { class_scalar = 1, class_tensor = 2, class_blobs = 3 };
-
 inline void event_head(writer& event, double wall_time, std::int64_t step) {
  event.add_double(1, wall_time);
  if (step != 0) event.add_int64(2, step);
 }
-
 template <class = void>
 void metadata(writer& value, std::string_view plugin, data_class kind, std::string_view content = {}) {
  writer m(value, 9);
@@ -25419,7 +24661,6 @@ void metadata(writer& value, std::string_view plugin, data_class kind, std::stri
  }
  if (kind != 0) m.add_enum(4, kind);
 }
-
 template <class = void>
 void shape(writer& to, protozero::pbf_tag_type tag, std::span<const std::int64_t> extents) {
  if (extents.empty()) return text(to, tag, {});
@@ -25429,7 +24670,6 @@ void shape(writer& to, protozero::pbf_tag_type tag, std::span<const std::int64_t
   dim.add_int64(1, extent);
  }
 }
-
 template <class Fill>
 void summary_event(std::string& buffer, double wall_time, std::int64_t step, std::string_view tag, const Fill& fill) {
  writer event(buffer);
@@ -25439,7 +24679,6 @@ void summary_event(std::string& buffer, double wall_time, std::int64_t step, std
  text(value, 1, tag);
  fill(value);
 }
-
 template <class = void>
 void scalar_event(std::string& buffer, double wall_time, std::int64_t step, std::string_view tag, float number) {
  summary_event(buffer, wall_time, step, tag, [&](writer& value) {
@@ -25455,7 +24694,6 @@ void scalar_event(std::string& buffer, double wall_time, std::int64_t step, std:
   metadata(value, "scalars", class_scalar);
  });
 }
-
 template <class = void>
 void strings_event(std::string& buffer, double wall_time, std::int64_t step, std::string_view tag,
     std::span<const std::string_view> strings, std::string_view plugin, data_class kind) {
@@ -25484,7 +24722,6 @@ void strings_event(std::string& buffer, double wall_time, std::int64_t step, std
 namespace tapegraph::io {
 
 namespace detail {
-
 constexpr std::int32_t tensorflow_type(dtype type) {
  switch (type) {
  case dtype::f32: return 1;
@@ -25521,10 +24758,8 @@ constexpr const char* tensorflow_type_name(dtype type) {
  }
  return "DT_INVALID";
 }
-
 inline constexpr const char* graph_device = "/device:CPU:0";
 inline constexpr std::int32_t graph_producer = 22;
-
 template <class = void>
 std::string graph_def_bytes(const std::vector<graph_item>& items) {
  std::string bytes;
@@ -25561,7 +24796,6 @@ std::string graph_def_bytes(const std::vector<graph_item>& items) {
  versions.commit();
  return bytes;
 }
-
 template <class = void>
 std::string graph_def_text(const std::vector<graph_item>& items) {
  std::string text;
@@ -25633,15 +24867,15 @@ void write_graph_def(const files::path& path, const Model& model, const explain_
  write_graph_def(path, model.training_view(), options);
 }
 }
-// ---- tapegraph/io/onnx.hpp ----
+// -- tapegraph/io/onnx.hpp
 
-// ---- tapegraph/io/onnx/file.hpp ----
+// -- tapegraph/io/onnx/file.hpp
 
-// ---- tapegraph/io/onnx/graph.hpp ----
+// -- tapegraph/io/onnx/graph.hpp
 
-// ---- tapegraph/io/onnx/weight.hpp ----
+// -- tapegraph/io/onnx/weight.hpp
 
-// ---- tapegraph/io/onnx/wire.hpp ----
+// -- tapegraph/io/onnx/wire.hpp
 
 #if !__has_include(<protozero/pbf_writer.hpp>)
 #error "tapegraph/io/onnx.hpp: needs protozero (Debian: libprotozero-dev; CMake: tapegraph::proto)"
@@ -26267,9 +25501,7 @@ struct onnx_options {
 };
 
 namespace detail {
-
 inline constexpr std::uint64_t external_alignment = 4096, smallest_external = 1024;
-
 template <class = void>
 std::string tensor_head(const onnx::weight& w, const std::string& location, std::uint64_t at) {
  std::string head;
@@ -26289,7 +25521,6 @@ std::string tensor_head(const onnx::weight& w, const std::string& location, std:
  }
  return head;
 }
-
 template <class G>
 std::vector<onnx::dimension> dimensions_of(const G& g, int node) {
  std::vector<onnx::dimension> all;
@@ -26306,7 +25537,6 @@ std::vector<onnx::dimension> dimensions_of(const G& g, int node) {
  }
  return all;
 }
-
 template <class G>
 std::string graph_head(const G& g, const std::string& name) {
  std::string head;
@@ -26321,13 +25551,11 @@ std::string graph_head(const G& g, const std::string& name) {
  }
  return head;
 }
-
 template <class = void>
 std::string version_text() {
  return std::to_string(TAPEGRAPH_VERSION_MAJOR) + "." + std::to_string(TAPEGRAPH_VERSION_MINOR) + "." +
   std::to_string(TAPEGRAPH_VERSION_PATCH);
 }
-
 template <class G>
 void write_onnx(const files::path& path, const G& g, const onnx_options& options) {
  std::uint64_t total = 0;
@@ -26336,7 +25564,6 @@ void write_onnx(const files::path& path, const G& g, const onnx_options& options
  files::path beside = path;
  beside += ".data";
  const std::string location = beside.filename().string();
-
  std::vector<std::string> heads;
  std::vector<std::uint64_t> places;
  std::uint64_t end = 0, length = 0;
@@ -26353,7 +25580,6 @@ void write_onnx(const files::path& path, const G& g, const onnx_options& options
   if (external) end += w.bytes();
   heads.push_back(std::move(tensor));
  }
-
  if (apart) {
   atomic_file data(beside);
   std::uint64_t at = 0;
@@ -26365,7 +25591,6 @@ void write_onnx(const files::path& path, const G& g, const onnx_options& options
   }
   data.commit();
  }
-
  std::string front, back;
  protozero::pbf_writer before(front);
  before.add_int64(1, onnx::ir_version);
@@ -26397,15 +25622,15 @@ void write_onnx(const files::path& path, const G& g, const onnx_options& options
 }
 }
 }
-// ---- tapegraph/io/onnx/rules.hpp ----
+// -- tapegraph/io/onnx/rules.hpp
 
-// ---- tapegraph/io/onnx/patterns.hpp ----
+// -- tapegraph/io/onnx/patterns.hpp
 
-// ---- tapegraph/io/onnx/reduction.hpp ----
+// -- tapegraph/io/onnx/reduction.hpp
 
-// ---- tapegraph/io/onnx/call.hpp ----
+// -- tapegraph/io/onnx/call.hpp
 
-// ---- tapegraph/io/onnx/extents.hpp ----
+// -- tapegraph/io/onnx/extents.hpp
 
 /// Run-time extents as values of the graph, and shapes made of them.
 
@@ -26527,7 +25752,6 @@ template <class Op>
 struct rule {};
 
 namespace detail {
-
 template <class G>
 std::string beside(G& g, int node, int wide, const order& axes) {
  const int rank = g.rank(node);
@@ -26551,7 +25775,6 @@ std::string beside(G& g, int node, int wide, const order& axes) {
  }
  return g.unsqueeze(g.plain(node), missing);
 }
-
 template <class G, class F>
 void write_elementwise(G& g, int node, const F& f) {
  const int wide = g.rank(node), count = g.at(node).arguments;
@@ -26584,13 +25807,11 @@ void write_elementwise(G& g, int node, const F& f) {
  result.name = f(c);
  g.define(node, std::move(result));
 }
-
 template <class C>
 struct elementwise_rule {
  std::string_view name, onnx;
  std::string (*write)(C&) = nullptr;
 };
-
 template <class C>
 std::string times(C& c, const std::string& a, const std::string& b) {
  return c.emit("Mul", {a, b});
@@ -26687,7 +25908,6 @@ template <class C>
 std::string indicator(C& c) {
  return c.whole().cast(c.emit("Equal", c.operands()), c.result_type());
 }
-
 template <class C>
 inline constexpr elementwise_rule<C> elementwise_rules[] = {
  {"add", "Add"},
@@ -26793,7 +26013,6 @@ inline constexpr elementwise_rule<C> elementwise_rules[] = {
  {"full_like", "", &filled_like<C>},
  {"indicator", "", &indicator<C>},
 };
-
 template <class Rules>
 constexpr int rule_named(const Rules& rules, std::string_view name) {
  int index = 0;
@@ -26809,7 +26028,6 @@ constexpr int rule_named(const Rules& rules, std::string_view name) {
 /// Reductions and matrix products.
 
 namespace tapegraph::onnx::detail {
-
 inline order after_reduction(const order& axes, int rank, std::int64_t mask, bool keepdims) {
  if (keepdims || axes.empty()) return axes;
  order left;
@@ -26822,7 +26040,6 @@ inline order after_reduction(const order& axes, int rank, std::int64_t mask, boo
  (void)rank;
  return left;
 }
-
 template <class G>
 void write_reduced(G& g, int node, int reduction, std::string_view op) {
  const auto a = g.template attributes_of<sum_op>(reduction);
@@ -26853,7 +26070,6 @@ void write_reduced(G& g, int node, int reduction, std::string_view op) {
  }
  g.define(node, logical ? g.cast(y, dtype::boolean) : y, left);
 }
-
 template <class G>
 bool is_mean(G& g, int node, int& sum) {
  if (!g.is(node, "divide") || !g.is(g.t.argument(node, 0), "sum")) return false;
@@ -26870,7 +26086,6 @@ bool is_mean(G& g, int node, int& sum) {
  if (g.is(by, "extent")) return g.t.words_of(by)[0] == count;
  return g.number(by, number) && !is_symbolic(count) && number == static_cast<double>(count);
 }
-
 template <class G>
 void write_arg_reduce(G& g, int node) {
  const auto a = g.template attributes_of<arg_reduce_op>(node);
@@ -26888,7 +26103,6 @@ void write_cumulative_sum(G& g, int node) {
    g.emit("CumSum", {x.name, axis}, attributes().set("exclusive", a.exclusive).set("reverse", a.reverse)),
    x.axes);
 }
-
 template <fixed_string Name, class G>
 void write_softmax(G& g, int node) {
  const int from = g.t.argument(node, 0);
@@ -26896,7 +26110,6 @@ void write_softmax(G& g, int node) {
  const int axis = G::position(x.axes, static_cast<int>(g.template attributes_of<softmax_op>(node).axis));
  g.define(node, g.emit(Name.view(), {x.name}, attributes().set("axis", axis)), x.axes);
 }
-
 template <class G>
 std::string reordered_rows(G& g, const placed& x, int factor) {
  strided_view v;
@@ -26913,7 +26126,6 @@ std::string reordered_rows(G& g, const placed& x, int factor) {
  moved.strides.push_back(column);
  return g.initializer(moved, v.dims);
 }
-
 template <class G>
 void write_product(G& g, int node, int product, int bias) {
  const auto t = g.template attributes_of<matmul_op>(product);
@@ -26957,7 +26169,6 @@ void write_product(G& g, int node, int product, int bias) {
 /// Layers that a trace has as several operations and ONNX as one: batch and layer normalization.
 
 namespace tapegraph::onnx::detail {
-
 template <class G, class Match>
 bool is_pair(G& g, int node, std::string_view op, const Match& match, int& first, int& second) {
  if (!g.is(node, op)) return false;
@@ -26967,7 +26178,6 @@ bool is_pair(G& g, int node, std::string_view op, const Match& match, int& first
  }
  return false;
 }
-
 template <class G>
 bool is_factor(G& g, int node, int& spread, int& gamma, double& epsilon) {
  strided_view v;
@@ -26982,7 +26192,6 @@ bool is_factor(G& g, int node, int& spread, int& gamma, double& epsilon) {
  const auto number = [&](int n) { return g.number(n, epsilon); };
  return is_pair(g, g.t.argument(inverse, 0), "add", number, other, spread);
 }
-
 struct normalization {
  int x = -1, centre = -1, spread = -1, gamma = -1, beta = -1;
  double epsilon = 0;
@@ -27001,7 +26210,6 @@ bool is_normalization(G& g, int node, normalization& n) {
  n.centre = g.t.argument(other, 1);
  return is_factor(g, factor, n.spread, n.gamma, n.epsilon);
 }
-
 template <class G>
 std::string filled(G& g, double value, dtype type, const std::vector<std::int64_t>& dims) {
  std::string bytes;
@@ -27013,7 +26221,6 @@ std::string filled(G& g, double value, dtype type, const std::vector<std::int64_
       : bytes.append(reinterpret_cast<const char*>(&narrow), 4);
  return g.constants(std::move(bytes), type, dims);
 }
-
 template <class G>
 bool write_batch_normalization(G& g, int node) {
  normalization n;
@@ -27036,7 +26243,6 @@ bool write_batch_normalization(G& g, int node) {
    axes);
  return true;
 }
-
 template <class G>
 bool write_layer_normalization(G& g, int node) {
  normalization n;
@@ -27069,16 +26275,15 @@ bool write_layer_normalization(G& g, int node) {
  return true;
 }
 }
-// ---- tapegraph/io/onnx/recurrent.hpp ----
+// -- tapegraph/io/onnx/recurrent.hpp
 
-// ---- tapegraph/io/onnx/movement.hpp ----
+// -- tapegraph/io/onnx/movement.hpp
 
 #include <limits>
 
 /// Other shapes, other orders, and parts of tensors.
 
 namespace tapegraph::onnx::detail {
-
 template <class G>
 void write_transpose(G& g, int node) {
  const auto a = g.template attributes_of<transpose_op>(node);
@@ -27094,7 +26299,6 @@ void write_transpose(G& g, int node) {
    if (a.permutation[i] == axis) axes.push_back(i);
  g.define(node, x.name, axes);
 }
-
 inline bool ones_apart(const std::vector<std::int64_t>& from, const std::vector<std::int64_t>& to,
      std::vector<int>& source) {
  std::size_t i = 0;
@@ -27109,7 +26313,6 @@ inline bool ones_apart(const std::vector<std::int64_t>& from, const std::vector<
  while (i < from.size() && from[i] == 1) ++i;
  return i == from.size();
 }
-
 template <class G>
 void write_reshape(G& g, int node) {
  const int from = g.t.argument(node, 0);
@@ -27158,12 +26361,10 @@ void write_reshape(G& g, int node) {
  }
  g.define(node, g.reshape(g.plain(from), source, target));
 }
-
 template <class G>
 void write_broadcast(G& g, int node) {
  g.define(node, g.emit("Expand", {g.plain(g.t.argument(node, 0)), g.shape_tensor(g.dims(node))}));
 }
-
 template <class G>
 void write_concat(G& g, int node) {
  const auto axis = static_cast<int>(g.template attributes_of<concat_op>(node).axis);
@@ -27175,7 +26376,6 @@ void write_concat(G& g, int node) {
  for (int k = 0; k < g.at(node).arguments; ++k) parts.push_back(g.in_order(g.t.argument(node, k), axes));
  g.define(node, g.emit("Concat", parts, attributes().set("axis", G::position(axes, axis))), axes);
 }
-
 template <class G>
 int reversed_axis(G& g, int node) {
  if (!g.is(node, "slice") || !g.t.same_shape(node, g.t.argument(node, 0))) return -1;
@@ -27188,7 +26388,6 @@ int reversed_axis(G& g, int node) {
  }
  return axis;
 }
-
 template <class G>
 void write_slice(G& g, int node) {
  const auto a = g.template attributes_of<slice_op>(node);
@@ -27259,7 +26458,6 @@ void write_slice(G& g, int node) {
  }
  g.define(node, g.emit("Slice", {x.name, g.integers(starts), stops, g.integers(axes), g.integers(steps)}), x.axes);
 }
-
 template <class G>
 void write_pad(G& g, int node) {
  const auto a = g.template attributes_of<pad_op>(node);
@@ -27277,7 +26475,6 @@ void write_pad(G& g, int node) {
  }
  g.define(node, g.emit("Pad", {x.name, g.integers(amounts), g.constant(a.fill, g.at(node).type)}), x.axes);
 }
-
 template <class G>
 void write_index_map(G& g, int node) {
  const auto a = g.template attributes_of<index_map_op>(node);
@@ -27299,7 +26496,6 @@ void write_index_map(G& g, int node) {
  }
  g.define(node, y, x.axes);
 }
-
 template <class G>
 void write_gather(G& g, int node) {
  const auto a = g.template attributes_of<gather_op>(node);
@@ -27320,7 +26516,6 @@ void write_take_along(G& g, int node) {
  g.define(node, g.emit("GatherElements", {g.plain(g.t.argument(node, 0)), g.plain(g.t.argument(node, 1))},
       attributes().set("axis", g.template attributes_of<take_along_op>(node).axis)));
 }
-
 template <class G>
 std::string zeros_for(G& g, int node, const order& axes) {
  std::vector<std::int64_t> dims;
@@ -27361,7 +26556,6 @@ void write_put_along(G& g, int node) {
     g.plain(g.t.argument(node, 0))},
    attributes().set("axis", g.template attributes_of<put_along_op>(node).axis).set("reduction", "add")));
 }
-
 template <class G>
 void write_one_hot(G& g, int node) {
  const auto a = g.template attributes_of<one_hot_op<float>>(node);
@@ -27372,7 +26566,6 @@ void write_one_hot(G& g, int node) {
       g.emit("Concat", {off, on}, attributes().set("axis", 0))},
       attributes().set("axis", a.axis)));
 }
-
 template <class G>
 void write_arange(G& g, int node) {
  const auto a = g.template attributes_of<arange_op<float>>(node);
@@ -27391,7 +26584,6 @@ void write_arange(G& g, int node) {
  if (a.begin != 0) y = g.emit("Add", {y, g.constant(a.begin, type)});
  g.define(node, g.reshape(y, {count}, dims));
 }
-
 template <class G>
 void write_argsort(G& g, int node) {
  const auto a = g.template attributes_of<argsort_op>(node);
@@ -27406,7 +26598,6 @@ void write_argsort(G& g, int node) {
 /// LSTM, GRU and RNN. Theirs read [time, batch, features], want the kernels transposed, and know nothing of masks but lengths.
 
 namespace tapegraph::onnx::detail {
-
 struct recurrence {
  std::string_view cell; ///< "lstm", "gru" or "simple_rnn"
  int gates = 1, states = 1;
@@ -27416,7 +26607,6 @@ struct recurrence {
  bool backwards = false;
  bool fits = false;
 };
-
 template <class G>
 recurrence read_recurrence(G& g, int node) {
  recurrence r;
@@ -27440,7 +26630,6 @@ recurrence read_recurrence(G& g, int node) {
  }
  if (next < count && !floating()) r.mask = g.t.argument(node, next++);
  r.fits = next == count && words[2] != 2 && (r.states == 1 || (r.hidden < 0) == (r.state < 0));
-
  int product = r.projected;
  if (g.is(product, "add")) {
   for (int k = 0; k < 2; ++k)
@@ -27463,19 +26652,16 @@ recurrence read_recurrence(G& g, int node) {
  }
  return r;
 }
-
 inline std::vector<int> gate_order(const recurrence& r) {
  if (r.gates == 4) return {0, 3, 1, 2};
  if (r.gates == 3) return {0, 1, 2};
  return {0};
 }
-
 template <class G>
 std::string recurrent_kernel(G& g, const recurrence& r, const strided_view& v) {
  const std::int64_t in = v.dims[0], units = v.dims[1] / r.gates;
  return g.initializer(v.reshaped({in, r.gates, units}).permuted({1, 2, 0}), {1, r.gates * units, in}, gate_order(r));
 }
-
 template <class G>
 std::string identity_kernel(G& g, const recurrence& r, std::int64_t units, dtype type) {
  const std::int64_t wide = r.gates * units;
@@ -27490,7 +26676,6 @@ std::string identity_kernel(G& g, const recurrence& r, std::int64_t units, dtype
  }
  return g.constants(std::move(bytes), type, {1, wide, wide});
 }
-
 template <class G>
 std::string recurrent_bias(G& g, const recurrence& r, std::int64_t units, dtype type) {
  if (r.bias < 0 && r.candidate_bias < 0) return {};
@@ -27516,14 +26701,12 @@ std::string recurrent_bias(G& g, const recurrence& r, std::int64_t units, dtype 
  }
  return g.unsqueeze(g.emit("Concat", parts, attributes().set("axis", 0)), {0});
 }
-
 template <class G>
 bool is_prefix(G& g, int mask) {
  if (!g.is(mask, "less") || !g.is(g.t.argument(mask, 0), "arange")) return false;
  const int lengths = g.t.argument(mask, 1);
  return g.rank(lengths) == 2 && g.extent_of(lengths, 1) == 1;
 }
-
 template <class G>
 std::string steps_in_front(G& g, const std::string& x, const std::string& counted, std::int64_t time) {
  const std::string length = g.extent_tensor(time);
@@ -27532,7 +26715,6 @@ std::string steps_in_front(G& g, const std::string& x, const std::string& counte
  const std::string top = g.emit("TopK", {keys, length}, attributes().set("axis", 1), 2);
  return g.emit("GatherND", {x, g.unsqueeze(g.output_of(top, 1), {2})}, attributes().set("batch_dims", 1));
 }
-
 template <class G>
 void write_recurrent(G& g, int node) {
  const recurrence r = read_recurrence(g, node);
@@ -27546,7 +26728,6 @@ void write_recurrent(G& g, int node) {
  const int input = r.input >= 0 ? r.input : r.projected;
  const order time_first{1, 0, 2};
  const bool masked = r.mask >= 0, sorted = masked && !g.prefix_masks && !is_prefix(g, r.mask);
-
  std::string x, counted, lengths, hidden, state;
  if (masked) {
   counted = g.cast(g.plain(r.mask), dtype::i64);
@@ -27565,7 +26746,6 @@ void write_recurrent(G& g, int node) {
          hidden,
          state};
  while (operands.back().empty()) operands.pop_back();
-
  attributes settings;
  settings.set("hidden_size", units);
  if (r.backwards) settings.set("direction", "reverse");
@@ -27588,7 +26768,6 @@ void write_recurrent(G& g, int node) {
   return r.with_cell ? g.emit("Concat", {rows, g.output_of(y, 2)}, attributes().set("axis", 0)) : rows;
  };
  if (!r.every) return g.define(node, with_cell(last), time_first);
-
  const std::string steps = g.squeeze(y, {1});
  if (masked) {
   std::string before = hidden;
@@ -27609,12 +26788,11 @@ void write_recurrent(G& g, int node) {
  g.define(node, with_cell(turned), time_first);
 }
 }
-// ---- tapegraph/io/onnx/window.hpp ----
+// -- tapegraph/io/onnx/window.hpp
 
 /// Convolutions and pooling: channels in front, as ONNX has them.
 
 namespace tapegraph::onnx::detail {
-
 template <class G>
 bool window_settings(G& g, attributes& settings, const window_attributes& a, int from, int node,
      const std::vector<std::int64_t>& taps, bool dilations) {
@@ -27654,13 +26832,11 @@ bool window_settings(G& g, attributes& settings, const window_attributes& a, int
  }
  return true;
 }
-
 inline order kernel_order(int rank) {
  order axes{rank - 1, rank - 2};
  for (int i = 0; i + 2 < rank; ++i) axes.push_back(i);
  return axes;
 }
-
 template <class G>
 void write_convolution(G& g, int node, int convolution, int bias) {
  const auto a = g.template attributes_of<convolution_op>(convolution);
@@ -27675,7 +26851,6 @@ void write_convolution(G& g, int node, int convolution, int bias) {
  if (bias >= 0) operands.push_back(g.plain(bias));
  g.define(node, g.emit("Conv", operands, settings), axes);
 }
-
 template <class G>
 void write_transposed_convolution(G& g, int node) {
  const auto a = g.template attributes_of<convolution_op>(node);
@@ -27710,11 +26885,9 @@ void write_transposed_convolution(G& g, int node) {
  g.define(node, g.emit("ConvTranspose", {g.in_order(from, axes), g.in_order(kernel, kernel_order(rank))}, settings),
    axes);
 }
-
 inline std::vector<std::int64_t> taps_of(const window_attributes& a, int spatial) {
  return spatial == 1 ? std::vector<std::int64_t>{a.window[1]} : std::vector<std::int64_t>{a.window[0], a.window[1]};
 }
-
 template <class G>
 void write_dilated_mean(G& g, int node, const window_attributes& a, attributes settings,
       const std::vector<std::int64_t>& taps) {
@@ -27743,7 +26916,6 @@ void write_dilated_mean(G& g, int node, const window_attributes& a, attributes s
  }
  g.define(node, y, axes);
 }
-
 template <class G>
 void write_pool(G& g, int node) {
  const bool lp = g.is(node, "lp_pool"), maximum = g.is(node, "max_pool");
@@ -27779,7 +26951,6 @@ void write_pool(G& g, int node) {
 namespace tapegraph::onnx {
 
 namespace detail {
-
 template <class G>
 void write_extent(G& g, int node) {
  const std::int64_t extent = g.t.words_of(node)[0];
@@ -27799,13 +26970,11 @@ template <class G>
 void write_sum_or_mean(G& g, int node) {
  write_reduced(g, node, node, "ReduceSum");
 }
-
 template <class G>
 struct node_rule {
  std::string_view name;
  void (*write)(G&, int node);
 };
-
 template <class G>
 inline constexpr node_rule<G> node_rules[] = {
  {"input",
@@ -27863,7 +27032,6 @@ inline constexpr node_rule<G> node_rules[] = {
  {"simple_rnn_result", &write_recurrent<G>},
  {"simple_rnn_states", nullptr},
 };
-
 template <class G>
 bool write_pattern(G& g, int node) {
  if (g.is(node, "add") || g.is(node, "multiply")) {
@@ -27918,12 +27086,10 @@ void basic_graph<X>::write(int node) {
 namespace tapegraph::onnx {
 
 namespace detail {
-
 template <class Op>
 concept has_rule = requires(call& c) {
  rule<Op>::write(c, typename Op::attributes{});
 };
-
 template <class Stage>
 constexpr auto unknown_nodes() {
  constexpr int count = Stage::value.used.nodes;
@@ -27947,7 +27113,6 @@ constexpr auto unknown_nodes() {
  }();
  return all;
 }
-
 template <class Op>
 void write_by_rule(graph& g, int node) {
  const auto settings = attributes_from_words<Op>(g.t.words_of(node));
@@ -27960,10 +27125,8 @@ void write_by_rule(graph& g, int node) {
   g.define(node, rule<Op>::write(c, settings));
  }
 }
-
 template <class Stage, int K>
 using unknown_operation = ir::operation_type<Stage::value.nodes[unknown_nodes<Stage>().at[K]].op>;
-
 template <class Stage>
 constexpr bool all_have_rules() {
  return []<int... K>(std::integer_sequence<int, K...>) { return (has_rule<unknown_operation<Stage, K>> && ...); }
@@ -27981,7 +27144,6 @@ std::vector<user_rule> rules_of() {
  (std::make_integer_sequence<int, unknown_nodes<Stage>().size>{});
  return all;
 }
-
 template <class Model>
 struct prediction_of;
 template <class Mode, class Model, class Spec, class Loss, class Optimizer>
@@ -27992,7 +27154,6 @@ template <class Model, class Spec, class Elements>
 struct prediction_of<model_instance<Model, Spec, Elements>> {
  using stage = ir::traced_stage<ir::prediction_trace<Model, Spec>>;
 };
-
 template <class G>
 void fill(G& g, ir::trace& t) {
  for (const ir::input_entry& input : t.inputs) g.add_input(std::string(input.name));
@@ -28033,9 +27194,9 @@ void export_onnx(const Model& model, const files::path& path, const onnx_options
  detail::write_onnx(path, g, options);
 }
 }
-// ---- tapegraph/io/tensorboard.hpp ----
+// -- tapegraph/io/tensorboard.hpp
 
-// ---- tapegraph/io/tensorboard/event_file.hpp ----
+// -- tapegraph/io/tensorboard/event_file.hpp
 
 #include <atomic>
 #include <cerrno>
@@ -28069,15 +27230,12 @@ struct event_options {
 };
 
 namespace detail {
-
 inline double wall_seconds() {
  std::timespec now{};
  ::clock_gettime(CLOCK_REALTIME, &now);
  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
-
 inline bool is_event_file(std::string_view name) { return name.find("tfevents") != name.npos; }
-
 template <class = void>
 class basic_event_file {
 public:
@@ -28109,11 +27267,9 @@ public:
   }
   close();
  }
-
  const files::path& path() const { return path_; }
  void replace_descriptor(int file) { ::close(std::exchange(file_, file)); }
  double now() const { return options_.clock != nullptr ? options_.clock() : wall_seconds(); }
-
  template <class Write>
  void add(const Write& write) {
   if (!options_.writes) return;
@@ -28159,10 +27315,8 @@ public:
    buffer_.reserve(options_.buffer_bytes + slack);
   }
  }
-
 private:
  static constexpr std::size_t slack = 4096;
-
  static void refuse_events(const files::path& folder) {
   std::error_code failure;
   for (files::directory_iterator at(folder, failure), end; !failure && at != end; at.increment(failure))
@@ -28191,7 +27345,6 @@ private:
   if (file_ >= 0) ::close(std::exchange(file_, -1));
   if (folder_ >= 0) ::close(std::exchange(folder_, -1));
  }
-
  event_options options_;
  files::path path_;
  std::string buffer_;
@@ -28202,7 +27355,7 @@ private:
 };
 }
 }
-// ---- tapegraph/io/tensorboard/histogram.hpp ----
+// -- tapegraph/io/tensorboard/histogram.hpp
 
 #include <algorithm>
 #include <cmath>
@@ -28223,7 +27376,6 @@ struct histogram_bucket {
 };
 
 namespace detail {
-
 template <class F>
 void visit_elements(const any_tensor& t, const F& f) {
  const void* const data = t.read();
@@ -28289,7 +27441,6 @@ std::vector<histogram_bucket> histogram_buckets(const any_tensor& values, int co
 }
 
 namespace detail::wire {
-
 template <class = void>
 void histogram_event(std::string& buffer, double wall_time, std::int64_t step, std::string_view tag,
      std::span<const histogram_bucket> buckets) {
@@ -28313,7 +27464,7 @@ void histogram_event(std::string& buffer, double wall_time, std::int64_t step, s
 }
 }
 }
-// ---- tapegraph/io/tensorboard/hyperparameters.hpp ----
+// -- tapegraph/io/tensorboard/hyperparameters.hpp
 
 #include <span>
 #include <string>
@@ -28352,7 +27503,6 @@ struct hyperparameter_metric {
 };
 
 namespace detail::wire {
-
 template <class = void>
 std::string experiment(std::span<const hyperparameter> values, std::span<const hyperparameter_metric> metrics) {
  std::string content;
@@ -28372,7 +27522,6 @@ std::string experiment(std::span<const hyperparameter> values, std::span<const h
  e.commit();
  return content;
 }
-
 template <class = void>
 std::string session_start(std::span<const hyperparameter> values, std::string_view group, double seconds) {
  std::string content;
@@ -28394,7 +27543,6 @@ std::string session_start(std::span<const hyperparameter> values, std::string_vi
  start.commit();
  return content;
 }
-
 template <class = void>
 std::string session_end(bool success, double seconds) {
  std::string content;
@@ -28405,7 +27553,6 @@ std::string session_end(bool success, double seconds) {
  end.commit();
  return content;
 }
-
 template <class = void>
 void hyperparameters_event(std::string& buffer, double wall_time, std::string_view tag, std::string_view content) {
  summary_event(buffer, wall_time, 0, tag, [&](writer& value) {
@@ -28420,12 +27567,12 @@ void hyperparameters_event(std::string& buffer, double wall_time, std::string_vi
 }
 }
 }
-// ---- tapegraph/io/tensorboard/images.hpp ----
+// -- tapegraph/io/tensorboard/images.hpp
 
 #if __has_include(<zlib.h>)
 #ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_PNG_HPP
 #define TAPEGRAPH_INLINED_TAPEGRAPH_IO_PNG_HPP
-// ---- tapegraph/io/png.hpp ----
+// -- tapegraph/io/png.hpp
 
 #if !__has_include(<zlib.h>)
 #error "tapegraph/io/png.hpp: needs zlib (Debian: zlib1g-dev; CMake: tapegraph::zlib)"
@@ -28447,11 +27594,9 @@ void hyperparameters_event(std::string& buffer, double wall_time, std::string_vi
 namespace tapegraph::io {
 
 namespace detail {
-
 inline void append_big(std::string& out, std::uint32_t value) {
  for (int shift = 24; shift >= 0; shift -= 8) out.push_back(static_cast<char>(value >> shift));
 }
-
 inline void append_png_chunk(std::string& out, const char (&kind)[5], std::string_view data) {
  append_big(out, static_cast<std::uint32_t>(data.size()));
  const std::size_t begin = out.size();
@@ -28459,13 +27604,11 @@ inline void append_png_chunk(std::string& out, const char (&kind)[5], std::strin
  append_big(out, static_cast<std::uint32_t>(
       ::crc32_z(0, reinterpret_cast<const Bytef*>(out.data() + begin), out.size() - begin)));
 }
-
 inline int paeth(int left, int up, int corner) {
  const int to_left = std::abs(up - corner), to_up = std::abs(left - corner),
    to_corner = std::abs(left + up - 2 * corner);
  return to_left <= to_up && to_left <= to_corner ? left : to_up <= to_corner ? up : corner;
 }
-
 template <class = void>
 void append_png_row(std::vector<std::uint8_t>& out, std::span<const std::uint8_t> row, std::span<const std::uint8_t> up,
      std::size_t pixel, std::array<std::vector<std::uint8_t>, 5>& tried) {
@@ -28573,14 +27716,12 @@ std::string encode_png(std::span<const std::uint8_t> pixels, std::int64_t height
 /// Tensors as PNG files.
 
 namespace tapegraph::io::detail {
-
 template <class T>
 std::uint8_t pixel_of(T value) {
  if constexpr (std::is_same_v<T, std::uint8_t>) return value;
  const auto x = static_cast<double>(value);
  return x > 0 ? static_cast<std::uint8_t>(std::min(x, 1.0) * 255 + 0.5) : std::uint8_t{0};
 }
-
 template <class = void>
 std::vector<std::uint8_t> pixels_of(const any_tensor& t) {
  if (t.type() != dtype::u8 && !is_floating(t.type()))
@@ -28594,7 +27735,6 @@ std::vector<std::uint8_t> pixels_of(const any_tensor& t) {
  });
  return pixels;
 }
-
 template <class X = void>
 struct basic_encoded_images {
  basic_encoded_images(const any_tensor& t, int most) {
@@ -28624,12 +27764,11 @@ struct basic_encoded_images {
  }
  basic_encoded_images(const basic_encoded_images&) = delete;
  basic_encoded_images& operator=(const basic_encoded_images&) = delete;
-
  std::vector<std::string> texts;
  std::vector<std::string_view> strings;
 };
 }
-// ---- tapegraph/io/tensorboard/node_times.hpp ----
+// -- tapegraph/io/tensorboard/node_times.hpp
 
 #include <algorithm>
 #include <cstdint>
@@ -28651,7 +27790,6 @@ struct node_time {
 };
 
 namespace detail::wire {
-
 template <class = void>
 void node_times_event(std::string& buffer, double wall_time, std::int64_t step, std::string_view tag,
      std::span<const node_time> times) {
@@ -28814,7 +27952,7 @@ private:
 };
 using event_writer = basic_event_writer<>;
 }
-// ---- tapegraph/io/tensorboard/event_reader.hpp ----
+// -- tapegraph/io/tensorboard/event_reader.hpp
 
 #if !__has_include(<protozero/pbf_reader.hpp>)
 #error "tapegraph/io/tensorboard: needs protozero (Debian: libprotozero-dev; CMake: tapegraph::proto)"
@@ -28853,10 +27991,8 @@ struct read_events_options {
 };
 
 namespace detail {
-
 using wire_type = protozero::pbf_wire_type;
 constexpr std::uint32_t field(std::uint32_t number, wire_type type) { return protozero::tag_and_type(number, type); }
-
 template <class = void>
 bool scalar_in_tensor(protozero::pbf_reader tensor, double& value) {
  std::int32_t type = 0;
@@ -28899,11 +28035,9 @@ bool scalar_in_tensor(protozero::pbf_reader tensor, double& value) {
   return listed && (type == 1 || type == 2);
  return true;
 }
-
 struct scalar_collection {
  std::vector<scalar_series> series;
  std::map<std::string, std::size_t, std::less<>> places;
-
  std::vector<scalar_point>& points_of(std::string_view tag) {
   auto at = places.find(tag);
   if (at == places.end()) {
@@ -28913,7 +28047,6 @@ struct scalar_collection {
   return series[at->second].points;
  }
 };
-
 template <class = void>
 void add_scalars(protozero::pbf_reader event, scalar_collection& to) {
  scalar_point point;
@@ -28950,7 +28083,6 @@ void add_scalars(protozero::pbf_reader event, scalar_collection& to) {
   }
  }
 }
-
 template <class = void>
 void read_event_file(const files::path& path, const read_events_options& options, scalar_collection& to) {
  const std::vector<std::uint8_t> bytes = read_file(path);
@@ -28993,7 +28125,7 @@ std::vector<scalar_series> read_scalars(const files::path& path, const read_even
  return std::move(all.series);
 }
 }
-// ---- tapegraph/nn/callbacks/tensorboard.hpp ----
+// -- tapegraph/nn/callbacks/tensorboard.hpp
 
 #include <cstdint>
 #include <memory>
@@ -29152,7 +28284,7 @@ void tensorboard::end(training_state& s) {
  }
 }
 }
-// ---- tapegraph/profile/tensorboard.hpp ----
+// -- tapegraph/profile/tensorboard.hpp
 
 #include <cstddef>
 #include <cstdint>
@@ -29184,15 +28316,15 @@ std::vector<io::node_time> node_times(const profile_result& result, const ir::pr
 }
 #endif
 #if __has_include(<hdf5.h>) && __has_include(<zlib.h>)
-// ---- tapegraph/io/keras.hpp ----
+// -- tapegraph/io/keras.hpp
 
 #ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_FOREIGN_WEIGHTS_HPP
 #define TAPEGRAPH_INLINED_TAPEGRAPH_IO_FOREIGN_WEIGHTS_HPP
-// ---- tapegraph/io/foreign_weights.hpp ----
+// -- tapegraph/io/foreign_weights.hpp
 
 #ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_FOREIGN_VALUES_HPP
 #define TAPEGRAPH_INLINED_TAPEGRAPH_IO_FOREIGN_VALUES_HPP
-// ---- tapegraph/io/foreign_values.hpp ----
+// -- tapegraph/io/foreign_values.hpp
 
 #include <cstddef>
 #include <cstdint>
@@ -29204,7 +28336,6 @@ std::vector<io::node_time> node_times(const profile_result& result, const ir::pr
 /// Arrays in other orders and types, for weights of other libraries.
 
 namespace tapegraph::io::detail {
-
 inline double floating_element(const host_array& a, std::size_t i) {
  const std::byte* const at = a.bytes.data() + i * size_of(a.type);
  const auto as = [at]<class T>(T value) {
@@ -29218,7 +28349,6 @@ inline double floating_element(const host_array& a, std::size_t i) {
  default: return static_cast<double>(as(0.0f));
  }
 }
-
 template <class = void>
 bool convert_floats(host_array& a, dtype to) {
  if (a.type == to) return true;
@@ -29239,12 +28369,10 @@ bool convert_floats(host_array& a, dtype to) {
  a.type = to;
  return true;
 }
-
 inline host_array reshaped(host_array a, std::vector<std::int64_t> shape) {
  a.shape = std::move(shape);
  return a;
 }
-
 template <class = void>
 host_array permuted(const host_array& a, const std::vector<std::size_t>& order) {
  const auto strides = strides_of(std::span(a.shape));
@@ -29257,7 +28385,6 @@ host_array permuted(const host_array& a, const std::vector<std::size_t>& order) 
  copy_strided(result.bytes.data(), a.bytes.data(), shape, steps, size_of(a.type));
  return result;
 }
-
 template <class = void>
 host_array rows_of(const host_array& a, std::int64_t begin, std::int64_t count) {
  host_array part{a.type, a.shape, {}};
@@ -29267,7 +28394,6 @@ host_array rows_of(const host_array& a, std::int64_t begin, std::int64_t count) 
  part.bytes.assign(from, from + static_cast<std::ptrdiff_t>(row * static_cast<std::size_t>(count)));
  return part;
 }
-
 template <class = void>
 host_array sum_of(const host_array& a, const host_array& b) {
  const bool wide = a.type == dtype::f64 || b.type == dtype::f64;
@@ -29326,7 +28452,6 @@ struct foreign_report : load_report {
 };
 
 namespace detail {
-
 enum class layer_kind {
  dense,
  dense_or_embedding,
@@ -29338,7 +28463,6 @@ enum class layer_kind {
  other,
  unknown
 };
-
 struct foreign_tensor {
  std::string name, role;
  host_array array;
@@ -29348,36 +28472,30 @@ struct foreign_layer {
  layer_kind kind = layer_kind::unknown;
  std::vector<foreign_tensor> tensors{};
  std::vector<std::int64_t> flattened{};
-
  const foreign_tensor* find(std::string_view role) const {
   for (const foreign_tensor& t : tensors)
    if (t.role == role) return &t;
   return nullptr;
  }
 };
-
 struct model_layer {
  std::string scope;
  layer_kind kind = layer_kind::other;
  std::vector<variable*> variables{};
-
  const variable* find(std::string_view name) const {
   for (const variable* v : variables)
    if (std::string_view(v->path()).substr(v->path().rfind('/') + 1) == name) return v;
   return nullptr;
  }
 };
-
 struct foreign_value {
  host_array array;
  std::vector<std::string> names;
  std::string objection;
 };
-
 inline std::vector<std::int64_t> extents_of_variable(const variable& v) {
  return {v.shape().data(), v.shape().data() + v.shape().rank()};
 }
-
 inline layer_kind kind_of(const model_layer& layer) {
  if (layer.find("recurrent_kernel") != nullptr) return layer_kind::recurrent;
  if (layer.find("moving_mean") != nullptr) return layer_kind::batch_normalization;
@@ -29392,7 +28510,6 @@ inline layer_kind kind_of(const model_layer& layer) {
  const bool attention = last == "query" || last == "key" || last == "value" || last == "attention_output";
  return kernel->shape().rank() <= 2 || attention ? layer_kind::dense : layer_kind::convolution;
 }
-
 inline std::string_view part_of_layer(std::string_view path) {
  const std::size_t end = path.find_last_of("/.");
  const std::string_view last = path.substr(end == path.npos ? 0 : end + 1);
@@ -29408,7 +28525,6 @@ inline bool same_part(const model_layer& ours, std::string_view theirs) {
  const bool attention = kernel != nullptr && kernel->shape().rank() == 3 && !part.empty();
  return !attention || part == part_of_layer(theirs);
 }
-
 template <class = void>
 std::vector<model_layer> layers_of_model(variable_list& variables, const std::string& only) {
  std::vector<model_layer> layers;
@@ -29427,15 +28543,12 @@ std::vector<model_layer> layers_of_model(variable_list& variables, const std::st
  for (model_layer& layer : layers) layer.kind = kind_of(layer);
  return layers;
 }
-
 template <class Dialect>
 class layer_matcher {
 public:
  layer_matcher(const std::vector<model_layer>& ours, const std::vector<foreign_layer>& theirs)
   : ours_(ours), theirs_(theirs), partner_(ours.size(), none), taken_(theirs.size()) {}
-
  static constexpr std::size_t none = ~std::size_t{0};
-
  bool match(const std::string& module, const std::string& scope) {
   std::vector<std::size_t> our, their;
   for (std::size_t i = 0; i < ours_.size(); ++i)
@@ -29461,7 +28574,6 @@ public:
   return true;
  }
  std::size_t partner_of(std::size_t ours) const { return partner_[ours]; }
-
 private:
  static bool inside(const std::string& path, const std::string& scope, char separator) {
   return scope.empty() || path == scope || (path.starts_with(scope) && path[scope.size()] == separator);
@@ -29483,13 +28595,11 @@ private:
    if (used.count(t.name) == 0) return false;
   return true;
  }
-
  const std::vector<model_layer>& ours_;
  const std::vector<foreign_layer>& theirs_;
  std::vector<std::size_t> partner_;
  std::vector<bool> taken_;
 };
-
 template <class = void>
 void refuse_foreign(const foreign_report& report, const std::string& file) {
  std::string text;
@@ -29504,7 +28614,6 @@ void refuse_foreign(const foreign_report& report, const std::string& file) {
  if (!report.mismatched.empty()) throw shape_error(file + ": does not fit the model: " + text);
  throw data_error(file + ": does not fit the model: " + text);
 }
-
 template <class Dialect>
 foreign_report load_foreign(variable_list& variables, std::vector<foreign_layer> theirs, const std::string& file,
        const foreign_options& options) {
@@ -29527,7 +28636,6 @@ foreign_report load_foreign(variable_list& variables, std::vector<foreign_layer>
         "', or they are taken; the file has " + known);
   }
  matcher.match("", "");
-
  foreign_report report;
  std::set<std::string> used;
  std::vector<std::pair<variable*, host_array>> values;
@@ -29572,7 +28680,7 @@ foreign_report load_foreign(variable_list& variables, std::vector<foreign_layer>
 }
 }
 #endif
-// ---- tapegraph/io/hdf5_file.hpp ----
+// -- tapegraph/io/hdf5_file.hpp
 
 #if !__has_include(<hdf5.h>)
 #error "tapegraph/io/hdf5_file.hpp: needs HDF5 (Debian: libhdf5-dev; CMake: tapegraph::hdf5)"
@@ -29592,7 +28700,6 @@ foreign_report load_foreign(variable_list& variables, std::vector<foreign_layer>
 namespace tapegraph::io {
 
 namespace detail {
-
 class hdf5_id {
 public:
  hdf5_id() = default;
@@ -29608,12 +28715,10 @@ public:
  }
  explicit operator bool() const { return id_ >= 0; }
  hid_t get() const { return id_; }
-
 private:
  hid_t id_ = -1;
  herr_t (*close_)(hid_t) = nullptr;
 };
-
 class hdf5_silence {
 public:
  hdf5_silence() {
@@ -29623,7 +28728,6 @@ public:
  hdf5_silence(const hdf5_silence&) = delete;
  hdf5_silence& operator=(const hdf5_silence&) = delete;
  ~hdf5_silence() { H5Eset_auto2(H5E_DEFAULT, function_, data_); }
-
 private:
  H5E_auto2_t function_ = nullptr;
  void* data_ = nullptr;
@@ -29796,11 +28900,11 @@ using hdf5_file = basic_hdf5_file<>;
 }
 #ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_ZIP_HPP
 #define TAPEGRAPH_INLINED_TAPEGRAPH_IO_ZIP_HPP
-// ---- tapegraph/io/zip.hpp ----
+// -- tapegraph/io/zip.hpp
 
 #ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_INFLATE_HPP
 #define TAPEGRAPH_INLINED_TAPEGRAPH_IO_INFLATE_HPP
-// ---- tapegraph/io/inflate.hpp ----
+// -- tapegraph/io/inflate.hpp
 
 #if !__has_include(<zlib.h>)
 #error "tapegraph/io/inflate.hpp: needs zlib (Debian: zlib1g-dev; CMake: tapegraph::zlib)"
@@ -29821,15 +28925,12 @@ namespace tapegraph::io {
 enum class deflate_frame { raw, zlib, gzip };
 
 namespace detail {
-
 constexpr int window_bits(deflate_frame frame) {
  return frame == deflate_frame::raw ? -15 : frame == deflate_frame::zlib ? 15 : 15 + 16;
 }
-
 constexpr std::uint64_t most_inflated(std::uint64_t compressed) {
  return compressed > (std::uint64_t{1} << 50) ? ~std::uint64_t{0} : compressed * 1032 + 1032;
 }
-
 class inflater {
 public:
  inflater(deflate_frame frame, const std::string& what) : what_(what) {
@@ -29838,7 +28939,6 @@ public:
  inflater(const inflater&) = delete;
  inflater& operator=(const inflater&) = delete;
  ~inflater() { inflateEnd(&stream_); }
-
  void feed(const std::byte* data, std::size_t bytes) {
   stream_.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(data));
   stream_.avail_in = static_cast<uInt>(bytes);
@@ -29861,7 +28961,6 @@ public:
        (stream_.msg != nullptr ? stream_.msg : "zlib says " + std::to_string(code)));
   return part - stream_.avail_out;
  }
-
 private:
  const std::string& what_;
  z_stream stream_{};
@@ -29952,7 +29051,7 @@ inline std::uint32_t crc32_of(std::span<const std::byte> data) {
 #endif
 #ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_ZIP_DIRECTORY_HPP
 #define TAPEGRAPH_INLINED_TAPEGRAPH_IO_ZIP_DIRECTORY_HPP
-// ---- tapegraph/io/zip_directory.hpp ----
+// -- tapegraph/io/zip_directory.hpp
 
 #include <algorithm>
 #include <array>
@@ -29982,24 +29081,20 @@ struct zip_member {
 };
 
 namespace detail {
-
 template <class Number>
 Number little_endian(const std::byte* at) {
  Number value = 0;
  for (std::size_t i = sizeof(Number); i-- > 0;) value = static_cast<Number>(value << 8 | static_cast<Number>(at[i]));
  return value;
 }
-
 constexpr std::uint32_t zip_local_mark = 0x04034B50, zip_central_mark = 0x02014B50, zip_end_mark = 0x06054B50,
       zip64_end_mark = 0x06064B50, zip64_locator_mark = 0x07064B50;
 constexpr std::uint32_t saturated = 0xFFFFFFFFu; // "see the 64-bit field"
-
 inline std::string shown_name(std::string_view name) {
  std::string text;
  for (const char c : name.substr(0, 80)) text += static_cast<unsigned char>(c) < 0x20 || c == 0x7F ? '?' : c;
  return "'" + text + (name.size() > 80 ? "...'" : "'");
 }
-
 inline std::string objection_to_name(std::string_view name) {
  if (name.empty()) return "is empty";
  if (utf8_prefix(name) != name.size()) return "is not UTF-8";
@@ -30014,11 +29109,9 @@ inline std::string objection_to_name(std::string_view name) {
  }
  return {};
 }
-
 struct zip_directory_place {
  std::uint64_t offset = 0, bytes = 0, members = 0;
 };
-
 template <class Read>
 zip_directory_place find_zip_directory(const Read& read, std::uint64_t file_bytes, const std::string& file) {
  constexpr std::uint64_t end_bytes = 22, locator_bytes = 20;
@@ -30058,7 +29151,6 @@ zip_directory_place find_zip_directory(const Read& read, std::uint64_t file_byte
       std::to_string(place.bytes) + " bytes");
  return place;
 }
-
 inline void read_zip64_field(std::span<const std::byte> extra, zip_member& member, const std::string& what) {
  const std::array<std::uint64_t*, 3> fields{&member.size, &member.compressed, &member.offset};
  if (std::none_of(fields.begin(), fields.end(), [](const auto* field) { return *field == saturated; })) return;
@@ -30080,7 +29172,6 @@ inline void read_zip64_field(std::span<const std::byte> extra, zip_member& membe
  }
  throw data_error(what + ": its ZIP64 field is missing");
 }
-
 template <class = void>
 std::vector<zip_member> parse_zip_directory(std::span<const std::byte> directory, const zip_directory_place& place,
            const std::string& file) {
@@ -30125,7 +29216,6 @@ std::vector<zip_member> parse_zip_directory(std::span<const std::byte> directory
  if (at != directory.size())
   throw data_error(file + ": " + std::to_string(directory.size() - at) +
       " bytes behind the last directory entry");
-
  std::sort(order.begin(), order.end());
  for (std::size_t i = 0; i < order.size(); ++i) {
   zip_member& member = members[order[i].second];
@@ -30361,7 +29451,6 @@ using zip_writer = basic_zip_writer<>;
 namespace tapegraph::io {
 
 namespace detail {
-
 struct keras_dialect {
  static constexpr char separator = '/';
  static bool same_name(const std::string& scope, const std::string& path) { return scope == path; }
@@ -30380,7 +29469,6 @@ struct keras_dialect {
   return {};
  }
 };
-
 inline bool keras_before(const std::string& left, const std::string& right) {
  const auto rank = [](const std::string& name) { return name.starts_with("backward") ? "forward~" + name : name; };
  const std::string a = rank(left), b = rank(right);
@@ -30401,7 +29489,6 @@ inline bool keras_before(const std::string& left, const std::string& right) {
  }
  return a.size() - i < b.size() - j;
 }
-
 inline layer_kind keras_kind(std::string_view name) {
  constexpr std::pair<std::string_view, layer_kind> known[] = {
   {"dense", layer_kind::dense},
@@ -30418,7 +29505,6 @@ inline layer_kind keras_kind(std::string_view name) {
   if (name.starts_with(beginning)) return kind;
  return layer_kind::unknown;
 }
-
 template <class = void>
 void walk_keras(const hdf5_file& file, const std::string& group, const std::string& path,
     std::vector<foreign_layer>& layers, int depth) {
@@ -30451,7 +29537,6 @@ void walk_keras(const hdf5_file& file, const std::string& group, const std::stri
     depth + 1);
  }
 }
-
 template <class = void>
 std::vector<foreign_layer> layers_of_legacy_keras(const hdf5_file& file, const std::string& root) {
  std::vector<foreign_layer> layers;
@@ -30483,7 +29568,6 @@ std::vector<foreign_layer> layers_of_legacy_keras(const hdf5_file& file, const s
  }
  return layers;
 }
-
 template <class = void>
 std::vector<foreign_layer> layers_of_hdf5(const hdf5_file& file) {
  if (file.kind_of("/model_weights") == hdf5_file::kind::group)
@@ -30493,7 +29577,6 @@ std::vector<foreign_layer> layers_of_hdf5(const hdf5_file& file) {
  walk_keras<>(file, "/", "", layers, 0);
  return layers;
 }
-
 template <class = void>
 std::vector<foreign_layer> layers_of_keras(const files::path& path) {
  const std::string what = quoted(path);
@@ -30533,7 +29616,7 @@ foreign_report load_keras(Model& model, const files::path& path, const foreign_o
 #if __has_include(<zlib.h>)
 #ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_INFLATE_HPP
 #define TAPEGRAPH_INLINED_TAPEGRAPH_IO_INFLATE_HPP
-// ---- tapegraph/io/inflate.hpp ----
+// -- tapegraph/io/inflate.hpp
 
 #if !__has_include(<zlib.h>)
 #error "tapegraph/io/inflate.hpp: needs zlib (Debian: zlib1g-dev; CMake: tapegraph::zlib)"
@@ -30554,15 +29637,12 @@ namespace tapegraph::io {
 enum class deflate_frame { raw, zlib, gzip };
 
 namespace detail {
-
 constexpr int window_bits(deflate_frame frame) {
  return frame == deflate_frame::raw ? -15 : frame == deflate_frame::zlib ? 15 : 15 + 16;
 }
-
 constexpr std::uint64_t most_inflated(std::uint64_t compressed) {
  return compressed > (std::uint64_t{1} << 50) ? ~std::uint64_t{0} : compressed * 1032 + 1032;
 }
-
 class inflater {
 public:
  inflater(deflate_frame frame, const std::string& what) : what_(what) {
@@ -30571,7 +29651,6 @@ public:
  inflater(const inflater&) = delete;
  inflater& operator=(const inflater&) = delete;
  ~inflater() { inflateEnd(&stream_); }
-
  void feed(const std::byte* data, std::size_t bytes) {
   stream_.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(data));
   stream_.avail_in = static_cast<uInt>(bytes);
@@ -30594,7 +29673,6 @@ public:
        (stream_.msg != nullptr ? stream_.msg : "zlib says " + std::to_string(code)));
   return part - stream_.avail_out;
  }
-
 private:
  const std::string& what_;
  z_stream stream_{};
@@ -30685,15 +29763,15 @@ inline std::uint32_t crc32_of(std::span<const std::byte> data) {
 #endif
 #ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_NPZ_HPP
 #define TAPEGRAPH_INLINED_TAPEGRAPH_IO_NPZ_HPP
-// ---- tapegraph/io/npz.hpp ----
+// -- tapegraph/io/npz.hpp
 
 #ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_ZIP_HPP
 #define TAPEGRAPH_INLINED_TAPEGRAPH_IO_ZIP_HPP
-// ---- tapegraph/io/zip.hpp ----
+// -- tapegraph/io/zip.hpp
 
 #ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_ZIP_DIRECTORY_HPP
 #define TAPEGRAPH_INLINED_TAPEGRAPH_IO_ZIP_DIRECTORY_HPP
-// ---- tapegraph/io/zip_directory.hpp ----
+// -- tapegraph/io/zip_directory.hpp
 
 #include <algorithm>
 #include <array>
@@ -30723,24 +29801,20 @@ struct zip_member {
 };
 
 namespace detail {
-
 template <class Number>
 Number little_endian(const std::byte* at) {
  Number value = 0;
  for (std::size_t i = sizeof(Number); i-- > 0;) value = static_cast<Number>(value << 8 | static_cast<Number>(at[i]));
  return value;
 }
-
 constexpr std::uint32_t zip_local_mark = 0x04034B50, zip_central_mark = 0x02014B50, zip_end_mark = 0x06054B50,
       zip64_end_mark = 0x06064B50, zip64_locator_mark = 0x07064B50;
 constexpr std::uint32_t saturated = 0xFFFFFFFFu; // "see the 64-bit field"
-
 inline std::string shown_name(std::string_view name) {
  std::string text;
  for (const char c : name.substr(0, 80)) text += static_cast<unsigned char>(c) < 0x20 || c == 0x7F ? '?' : c;
  return "'" + text + (name.size() > 80 ? "...'" : "'");
 }
-
 inline std::string objection_to_name(std::string_view name) {
  if (name.empty()) return "is empty";
  if (utf8_prefix(name) != name.size()) return "is not UTF-8";
@@ -30755,11 +29829,9 @@ inline std::string objection_to_name(std::string_view name) {
  }
  return {};
 }
-
 struct zip_directory_place {
  std::uint64_t offset = 0, bytes = 0, members = 0;
 };
-
 template <class Read>
 zip_directory_place find_zip_directory(const Read& read, std::uint64_t file_bytes, const std::string& file) {
  constexpr std::uint64_t end_bytes = 22, locator_bytes = 20;
@@ -30799,7 +29871,6 @@ zip_directory_place find_zip_directory(const Read& read, std::uint64_t file_byte
       std::to_string(place.bytes) + " bytes");
  return place;
 }
-
 inline void read_zip64_field(std::span<const std::byte> extra, zip_member& member, const std::string& what) {
  const std::array<std::uint64_t*, 3> fields{&member.size, &member.compressed, &member.offset};
  if (std::none_of(fields.begin(), fields.end(), [](const auto* field) { return *field == saturated; })) return;
@@ -30821,7 +29892,6 @@ inline void read_zip64_field(std::span<const std::byte> extra, zip_member& membe
  }
  throw data_error(what + ": its ZIP64 field is missing");
 }
-
 template <class = void>
 std::vector<zip_member> parse_zip_directory(std::span<const std::byte> directory, const zip_directory_place& place,
            const std::string& file) {
@@ -30866,7 +29936,6 @@ std::vector<zip_member> parse_zip_directory(std::span<const std::byte> directory
  if (at != directory.size())
   throw data_error(file + ": " + std::to_string(directory.size() - at) +
       " bytes behind the last directory entry");
-
  std::sort(order.begin(), order.end());
  for (std::size_t i = 0; i < order.size(); ++i) {
   zip_member& member = members[order[i].second];
@@ -31193,7 +30262,7 @@ void write_npz(const files::path& path, const std::map<std::string, any_tensor>&
 #endif
 #ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_PNG_HPP
 #define TAPEGRAPH_INLINED_TAPEGRAPH_IO_PNG_HPP
-// ---- tapegraph/io/png.hpp ----
+// -- tapegraph/io/png.hpp
 
 #if !__has_include(<zlib.h>)
 #error "tapegraph/io/png.hpp: needs zlib (Debian: zlib1g-dev; CMake: tapegraph::zlib)"
@@ -31215,11 +30284,9 @@ void write_npz(const files::path& path, const std::map<std::string, any_tensor>&
 namespace tapegraph::io {
 
 namespace detail {
-
 inline void append_big(std::string& out, std::uint32_t value) {
  for (int shift = 24; shift >= 0; shift -= 8) out.push_back(static_cast<char>(value >> shift));
 }
-
 inline void append_png_chunk(std::string& out, const char (&kind)[5], std::string_view data) {
  append_big(out, static_cast<std::uint32_t>(data.size()));
  const std::size_t begin = out.size();
@@ -31227,13 +30294,11 @@ inline void append_png_chunk(std::string& out, const char (&kind)[5], std::strin
  append_big(out, static_cast<std::uint32_t>(
       ::crc32_z(0, reinterpret_cast<const Bytef*>(out.data() + begin), out.size() - begin)));
 }
-
 inline int paeth(int left, int up, int corner) {
  const int to_left = std::abs(up - corner), to_up = std::abs(left - corner),
    to_corner = std::abs(left + up - 2 * corner);
  return to_left <= to_up && to_left <= to_corner ? left : to_up <= to_corner ? up : corner;
 }
-
 template <class = void>
 void append_png_row(std::vector<std::uint8_t>& out, std::span<const std::uint8_t> row, std::span<const std::uint8_t> up,
      std::size_t pixel, std::array<std::vector<std::uint8_t>, 5>& tried) {
@@ -31329,7 +30394,7 @@ std::string encode_png(std::span<const std::uint8_t> pixels, std::int64_t height
 }
 }
 #endif
-// ---- tapegraph/io/pytorch.hpp ----
+// -- tapegraph/io/pytorch.hpp
 
 #include <algorithm>
 #include <array>
@@ -31360,7 +30425,6 @@ struct pytorch_file {
 };
 
 namespace detail {
-
 inline bool pytorch_type(std::string_view storage, dtype& type) {
  constexpr std::pair<std::string_view, dtype> known[] = {
   {"torch.FloatStorage", dtype::f32},     {"torch.DoubleStorage", dtype::f64}, {"torch.HalfStorage", dtype::f16},
@@ -31374,7 +30438,6 @@ inline bool pytorch_type(std::string_view storage, dtype& type) {
   }
  return false;
 }
-
 inline bool pytorch_name(std::string_view name) {
  dtype ignored{};
  constexpr std::string_view known[] = {"collections.OrderedDict",
@@ -31392,19 +30455,16 @@ inline bool pytorch_name(std::string_view name) {
  return name.starts_with("torch.") &&
   std::find(std::begin(types), std::end(types), name.substr(6)) != std::end(types);
 }
-
 struct pytorch_view {
  std::string name, key;
  dtype type = dtype::f32;
  std::vector<std::int64_t> shape{}, strides{};
  std::int64_t offset = 0, stored = 0;
 };
-
 template <class = void>
 class pytorch_walk {
 public:
  pytorch_walk(const pickle_value& all, const std::string& what) : all_(all), what_(what) {}
-
  void visit(std::uint32_t which, const std::string& name, int depth = 0) {
   constexpr int deepest = 64;
   constexpr std::size_t longest = 1000;
@@ -31433,10 +30493,8 @@ public:
   default: return;
   }
  }
-
  std::vector<pytorch_view> views;
  std::map<std::string, std::string> settings;
-
 private:
  [[noreturn]] void fail(const std::string& name, const std::string& why) const {
   throw data_error(what_ + ", tensor " + shown_name(name) + ": " + why);
@@ -31486,12 +30544,10 @@ private:
   if (view.shape.size() != view.strides.size()) fail(name, "a shape and strides of different lengths");
   views.push_back(std::move(view));
  }
-
  const pickle_value& all_;
  const std::string& what_;
  std::size_t visits_ = 0;
 };
-
 template <class = void>
 void check_pytorch_view(const pytorch_view& view, std::int64_t& size, const std::string& what) {
  const std::string which = what + ", tensor " + shown_name(view.name);
@@ -31512,14 +30568,12 @@ void check_pytorch_view(const pytorch_view& view, std::int64_t& size, const std:
   throw data_error(which + ": shows the " + std::to_string(view.stored) + " elements of its storage " +
       std::to_string(size) + " times in all; save x.contiguous()");
 }
-
 [[noreturn]] inline void refuse_pytorch(const zip_reader& archive, const std::string& stem) {
  if (archive.find(stem + "constants.pkl") != nullptr)
   throw data_error(archive.name() +
       ": a program of torch.jit.save, not tensors; save model.state_dict() by torch.save");
  throw data_error(archive.name() + ": a zip archive, but no file of torch.save: there is no data.pkl");
 }
-
 template <class = void>
 void check_pytorch_kind(const files::path& path) {
  const std::string what = quoted(path);
@@ -31627,15 +30681,15 @@ std::vector<named_array> read_pytorch(const files::path& path) {
  return read_pytorch_file(path).tensors;
 }
 }
-// ---- tapegraph/io/pytorch_weights.hpp ----
+// -- tapegraph/io/pytorch_weights.hpp
 
 #ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_FOREIGN_WEIGHTS_HPP
 #define TAPEGRAPH_INLINED_TAPEGRAPH_IO_FOREIGN_WEIGHTS_HPP
-// ---- tapegraph/io/foreign_weights.hpp ----
+// -- tapegraph/io/foreign_weights.hpp
 
 #ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_FOREIGN_VALUES_HPP
 #define TAPEGRAPH_INLINED_TAPEGRAPH_IO_FOREIGN_VALUES_HPP
-// ---- tapegraph/io/foreign_values.hpp ----
+// -- tapegraph/io/foreign_values.hpp
 
 #include <cstddef>
 #include <cstdint>
@@ -31647,7 +30701,6 @@ std::vector<named_array> read_pytorch(const files::path& path) {
 /// Arrays in other orders and types, for weights of other libraries.
 
 namespace tapegraph::io::detail {
-
 inline double floating_element(const host_array& a, std::size_t i) {
  const std::byte* const at = a.bytes.data() + i * size_of(a.type);
  const auto as = [at]<class T>(T value) {
@@ -31661,7 +30714,6 @@ inline double floating_element(const host_array& a, std::size_t i) {
  default: return static_cast<double>(as(0.0f));
  }
 }
-
 template <class = void>
 bool convert_floats(host_array& a, dtype to) {
  if (a.type == to) return true;
@@ -31682,12 +30734,10 @@ bool convert_floats(host_array& a, dtype to) {
  a.type = to;
  return true;
 }
-
 inline host_array reshaped(host_array a, std::vector<std::int64_t> shape) {
  a.shape = std::move(shape);
  return a;
 }
-
 template <class = void>
 host_array permuted(const host_array& a, const std::vector<std::size_t>& order) {
  const auto strides = strides_of(std::span(a.shape));
@@ -31700,7 +30750,6 @@ host_array permuted(const host_array& a, const std::vector<std::size_t>& order) 
  copy_strided(result.bytes.data(), a.bytes.data(), shape, steps, size_of(a.type));
  return result;
 }
-
 template <class = void>
 host_array rows_of(const host_array& a, std::int64_t begin, std::int64_t count) {
  host_array part{a.type, a.shape, {}};
@@ -31710,7 +30759,6 @@ host_array rows_of(const host_array& a, std::int64_t begin, std::int64_t count) 
  part.bytes.assign(from, from + static_cast<std::ptrdiff_t>(row * static_cast<std::size_t>(count)));
  return part;
 }
-
 template <class = void>
 host_array sum_of(const host_array& a, const host_array& b) {
  const bool wide = a.type == dtype::f64 || b.type == dtype::f64;
@@ -31769,7 +30817,6 @@ struct foreign_report : load_report {
 };
 
 namespace detail {
-
 enum class layer_kind {
  dense,
  dense_or_embedding,
@@ -31781,7 +30828,6 @@ enum class layer_kind {
  other,
  unknown
 };
-
 struct foreign_tensor {
  std::string name, role;
  host_array array;
@@ -31791,36 +30837,30 @@ struct foreign_layer {
  layer_kind kind = layer_kind::unknown;
  std::vector<foreign_tensor> tensors{};
  std::vector<std::int64_t> flattened{};
-
  const foreign_tensor* find(std::string_view role) const {
   for (const foreign_tensor& t : tensors)
    if (t.role == role) return &t;
   return nullptr;
  }
 };
-
 struct model_layer {
  std::string scope;
  layer_kind kind = layer_kind::other;
  std::vector<variable*> variables{};
-
  const variable* find(std::string_view name) const {
   for (const variable* v : variables)
    if (std::string_view(v->path()).substr(v->path().rfind('/') + 1) == name) return v;
   return nullptr;
  }
 };
-
 struct foreign_value {
  host_array array;
  std::vector<std::string> names;
  std::string objection;
 };
-
 inline std::vector<std::int64_t> extents_of_variable(const variable& v) {
  return {v.shape().data(), v.shape().data() + v.shape().rank()};
 }
-
 inline layer_kind kind_of(const model_layer& layer) {
  if (layer.find("recurrent_kernel") != nullptr) return layer_kind::recurrent;
  if (layer.find("moving_mean") != nullptr) return layer_kind::batch_normalization;
@@ -31835,7 +30875,6 @@ inline layer_kind kind_of(const model_layer& layer) {
  const bool attention = last == "query" || last == "key" || last == "value" || last == "attention_output";
  return kernel->shape().rank() <= 2 || attention ? layer_kind::dense : layer_kind::convolution;
 }
-
 inline std::string_view part_of_layer(std::string_view path) {
  const std::size_t end = path.find_last_of("/.");
  const std::string_view last = path.substr(end == path.npos ? 0 : end + 1);
@@ -31851,7 +30890,6 @@ inline bool same_part(const model_layer& ours, std::string_view theirs) {
  const bool attention = kernel != nullptr && kernel->shape().rank() == 3 && !part.empty();
  return !attention || part == part_of_layer(theirs);
 }
-
 template <class = void>
 std::vector<model_layer> layers_of_model(variable_list& variables, const std::string& only) {
  std::vector<model_layer> layers;
@@ -31870,15 +30908,12 @@ std::vector<model_layer> layers_of_model(variable_list& variables, const std::st
  for (model_layer& layer : layers) layer.kind = kind_of(layer);
  return layers;
 }
-
 template <class Dialect>
 class layer_matcher {
 public:
  layer_matcher(const std::vector<model_layer>& ours, const std::vector<foreign_layer>& theirs)
   : ours_(ours), theirs_(theirs), partner_(ours.size(), none), taken_(theirs.size()) {}
-
  static constexpr std::size_t none = ~std::size_t{0};
-
  bool match(const std::string& module, const std::string& scope) {
   std::vector<std::size_t> our, their;
   for (std::size_t i = 0; i < ours_.size(); ++i)
@@ -31904,7 +30939,6 @@ public:
   return true;
  }
  std::size_t partner_of(std::size_t ours) const { return partner_[ours]; }
-
 private:
  static bool inside(const std::string& path, const std::string& scope, char separator) {
   return scope.empty() || path == scope || (path.starts_with(scope) && path[scope.size()] == separator);
@@ -31926,13 +30960,11 @@ private:
    if (used.count(t.name) == 0) return false;
   return true;
  }
-
  const std::vector<model_layer>& ours_;
  const std::vector<foreign_layer>& theirs_;
  std::vector<std::size_t> partner_;
  std::vector<bool> taken_;
 };
-
 template <class = void>
 void refuse_foreign(const foreign_report& report, const std::string& file) {
  std::string text;
@@ -31947,7 +30979,6 @@ void refuse_foreign(const foreign_report& report, const std::string& file) {
  if (!report.mismatched.empty()) throw shape_error(file + ": does not fit the model: " + text);
  throw data_error(file + ": does not fit the model: " + text);
 }
-
 template <class Dialect>
 foreign_report load_foreign(variable_list& variables, std::vector<foreign_layer> theirs, const std::string& file,
        const foreign_options& options) {
@@ -31970,7 +31001,6 @@ foreign_report load_foreign(variable_list& variables, std::vector<foreign_layer>
         "', or they are taken; the file has " + known);
   }
  matcher.match("", "");
-
  foreign_report report;
  std::set<std::string> used;
  std::vector<std::pair<variable*, host_array>> values;
@@ -32027,10 +31057,8 @@ foreign_report load_foreign(variable_list& variables, std::vector<foreign_layer>
 namespace tapegraph::io {
 
 namespace detail {
-
 struct pytorch_dialect {
  static constexpr char separator = '.';
-
  static bool same_name(const std::string& scope, const std::string& path) {
   if (path.ends_with("out_proj"))
    return scope == path.substr(0, path.size() - 8) + "attention_output" || scope == path;
@@ -32039,7 +31067,6 @@ struct pytorch_dialect {
  static bool alike(const model_layer&, const foreign_layer&) {
   return true;
  }
-
  static std::vector<model_layer> split(std::vector<model_layer> layers) {
   std::vector<model_layer> result;
   for (model_layer& layer : layers) {
@@ -32055,7 +31082,6 @@ struct pytorch_dialect {
   }
   return result;
  }
-
  static foreign_value value_for(const variable& v, const model_layer& ours, const foreign_layer& theirs) {
   const std::string_view name = std::string_view(v.path()).substr(v.path().rfind('/') + 1);
   if (ours.kind == layer_kind::recurrent) return recurrent(v, name, ours, theirs);
@@ -32073,7 +31099,6 @@ struct pytorch_dialect {
    value.array.shape = wanted;
   return value;
  }
-
 private:
  static host_array kernel(const host_array& w, const std::vector<std::int64_t>& wanted, const foreign_layer& layer) {
   const std::size_t rank = w.shape.size();
@@ -32111,7 +31136,6 @@ private:
    turned.shape = wanted;
   return turned;
  }
-
  static host_array gates_in_order(const host_array& w, std::int64_t gates) {
   if (gates != 3 || w.shape.empty() || w.shape[0] % 3 != 0) return w;
   const std::int64_t units = w.shape[0] / 3;
@@ -32150,7 +31174,6 @@ private:
   return value;
  }
 };
-
 struct pytorch_name_parts {
  std::string module, role, part;
 };
@@ -32166,7 +31189,6 @@ inline pytorch_name_parts parts_of_pytorch_name(const std::string& name) {
   }
  return parts;
 }
-
 inline layer_kind kind_of(const foreign_layer& layer) {
  if (layer.find("weight_ih") != nullptr) return layer_kind::recurrent;
  if (layer.find("running_mean") != nullptr) return layer_kind::batch_normalization;
@@ -32180,7 +31202,6 @@ inline layer_kind kind_of(const foreign_layer& layer) {
   return layer_kind::normalization;
  return bias != nullptr ? layer_kind::dense : layer_kind::dense_or_embedding;
 }
-
 template <class = void>
 std::vector<foreign_layer> layers_of_pytorch(std::vector<named_array> tensors, const std::string& prefix,
            const std::string& file) {
@@ -32240,13 +31261,13 @@ foreign_report load_pytorch(Model& model, const files::path& path, const foreign
 #endif
 #endif
 #if defined(TG_MPI)
-// ---- tapegraph/mpi.hpp ----
+// -- tapegraph/mpi.hpp
 
 /// Processes of MPI (Open MPI or MPICH) as ranks. CMake: find_package(tapegraph COMPONENTS mpi) and link tapegraph::mpi.
 
-// ---- tapegraph/distributed/mpi_exchange.hpp ----
+// -- tapegraph/distributed/mpi_exchange.hpp
 
-// ---- tapegraph/distributed/mpi_library.hpp ----
+// -- tapegraph/distributed/mpi_library.hpp
 
 #ifndef OMPI_SKIP_MPICXX
 #define OMPI_SKIP_MPICXX 1
