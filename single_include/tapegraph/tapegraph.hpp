@@ -10661,8 +10661,7 @@ constexpr bool is_worth_keeping(trace& t, int slice) {
 template <class = void>
 constexpr void view_slices(trace& t) {
  static_assert(operation_binding<slice_view_op>::bound);
- if constexpr (runtime::has_backend) return;
- for (int i = 0; i < t.nodes.size(); ++i)
+ for (int i = 0; !runtime::has_backend && i < t.nodes.size(); ++i)
   if (t.is(i, descriptor_of<slice_op>) && detail::in_one_piece(t, i) && detail::is_worth_keeping(t, i))
    t.nodes[i].op = &descriptor_of<slice_view_op>;
 }
@@ -10746,9 +10745,10 @@ struct pad_joiner {
 template <class = void>
 constexpr void join_pads(trace& t) {
  static_assert(operation_binding<placed_sum_op>::bound);
- if constexpr (runtime::has_backend) return;
- detail::pad_joiner<> joiner(t);
- for (int i = t.nodes.size(); i-- > 0;) joiner.join(i);
+ if constexpr (!runtime::has_backend) {
+  detail::pad_joiner<> joiner(t);
+  for (int i = t.nodes.size(); i-- > 0;) joiner.join(i);
+ }
 }
 
 // -- tapegraph/graph/passes/snapshot_variables.hpp
@@ -16595,7 +16595,7 @@ struct rows {
  const T* in[most_operands];
  std::int64_t begin[most_operands], width[most_operands];
  void cut() {
-  std::int64_t border[2 * most_operands + 2];
+  std::int64_t border[2 * most_operands + 2]{};
   int count = 0;
   const auto insert = [&](std::int64_t value) {
    int i = count++;
@@ -19318,6 +19318,7 @@ struct kernel<sum_over_shards_op, T> {
 };
 }
 }
+#ifndef TG_CUDA
 // -- tapegraph/runtime/several_reductions.hpp
 // -- tapegraph/cpu/sum_columns.hpp
 namespace tapegraph::cpu {
@@ -19504,6 +19505,7 @@ struct several_kernel<region<Slots, results<Registers...>, Instructions...>, Red
  }
 };
 }
+#endif
 namespace tapegraph::ir {
 static_assert(most_region_slots <= cpu::most_slots && most_region_results <= cpu::most_results &&
    most_sums <= cpu::most_reduced);
@@ -19518,11 +19520,13 @@ struct kernels_of_region<region<Slots, Results, Instructions...>> {
  static constexpr runtime::kernel_pair reduction() {
   return runtime::reduction_kernel_for<Op, decoded, T>();
  }
+#ifndef TG_CUDA
  template <int Reduced, class T>
  static constexpr runtime::kernel_pair sums() {
   using kernel = runtime::several_kernel<decoded, Reduced, T>;
   return {{&kernel::run, &kernel::workspace}, {}};
  }
+#endif
 };
 template <class Stage, int K>
 constexpr runtime::kernel_pair kernel_at() {
@@ -19537,9 +19541,11 @@ constexpr runtime::kernel_pair kernel_at() {
   using kernels = kernels_of_region<typename decoded_region<Stage, k.first_word>::type>;
   if constexpr (k.kind == static_cast<int>(kernel_kind::region)) {
    return kernels::map();
+#ifndef TG_CUDA
   } else if constexpr (k.kind == static_cast<int>(kernel_kind::sums)) {
    return kernels::template sums<reductions_of(k, Stage::value.kernel_words.begin()),
           element_t<static_cast<dtype>(k.type)>>();
+#endif
   } else {
    using op = operation_type<Stage::value.ops[k.op]>;
    return kernels::template reduction<op, element_t<static_cast<dtype>(k.type)>>();

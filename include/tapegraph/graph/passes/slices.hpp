@@ -45,8 +45,7 @@ constexpr bool is_worth_keeping(trace& t, int slice) {
 template <class = void>
 constexpr void view_slices(trace& t) {
     static_assert(operation_binding<slice_view_op>::bound);
-    if constexpr (runtime::has_backend) return;
-    for (int i = 0; i < t.nodes.size(); ++i)
+    for (int i = 0; !runtime::has_backend && i < t.nodes.size(); ++i)
         if (t.is(i, descriptor_of<slice_op>) && detail::in_one_piece(t, i) && detail::is_worth_keeping(t, i))
             t.nodes[i].op = &descriptor_of<slice_view_op>;
 }
@@ -146,9 +145,10 @@ struct pad_joiner {
 template <class = void>
 constexpr void join_pads(trace& t) {
     static_assert(operation_binding<placed_sum_op>::bound);
-    if constexpr (runtime::has_backend) return;
-    detail::pad_joiner<> joiner(t);
-    for (int i = t.nodes.size(); i-- > 0;) joiner.join(i);
+    if constexpr (!runtime::has_backend) {
+        detail::pad_joiner<> joiner(t);
+        for (int i = t.nodes.size(); i-- > 0;) joiner.join(i);
+    }
 }
 
 } // namespace tapegraph::ir

@@ -34,7 +34,7 @@ struct rows {
     std::int64_t begin[most_operands], width[most_operands];
 
     void cut() {
-        std::int64_t border[2 * most_operands + 2];
+        std::int64_t border[2 * most_operands + 2]{};
         int count = 0;
         const auto insert = [&](std::int64_t value) { // they come nearly in order
             int i = count++;
