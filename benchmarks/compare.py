@@ -70,6 +70,11 @@ def arguments():
     return a
 
 
+def stored_command(words):
+    """What was asked for, without where files lie: paths are this machine's own."""
+    return re.sub(r"(^| )--(out|work|resume|compiler)[ =]\S+", "", " ".join(words)).strip()
+
+
 class Comparison:
     def __init__(self, options):
         self.o = options
@@ -81,7 +86,7 @@ class Comparison:
         self.stored = {
             "date": f"{now:%Y-%m-%d %H:%M} UTC", "machine": environment.machine(options.compiler), "peers": {},
             "options": {"threads": options.threads, "quick": options.quick, "turn": options.turn, "rounds": options.rounds,
-                        "processor_time": options.threads == 1, "command": " ".join(sys.argv[1:])},
+                        "processor_time": options.threads == 1, "command": stored_command(sys.argv[1:])},
             "load": {"before": os.getloadavg()}, "rows": {}, "left_out": {}}
         if options.resume:
             self.stored = json.loads(options.resume.read_text(encoding="utf-8")) | {"left_out": {}}
