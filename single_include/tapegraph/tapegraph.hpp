@@ -20432,8 +20432,8 @@ public:
   return v;
  }
  bool place_output(int index, void* to) {
-  const int node = view_->outputs[index].node, id = root(node);
-  if (runs_on_ != nullptr || placement_.offset(id) < 0 || given_[id] != nullptr || shows_part(*view_, node))
+  const int shown = view_->outputs[index].node, id = root(shown);
+  if (runs_on_ != nullptr || placement_.offset(id) < 0 || given_[id] != nullptr || shows_part(*view_, shown))
    return false;
   given_[id] = to;
   return pointers_changed_ = true;
@@ -21017,9 +21017,9 @@ private:
   std::int64_t at = -1;
   for (int k = step.inputs; k < step.inputs + step.outputs; ++k) {
    const std::int64_t found = first_not_finite(operands_[step.first_value + k]);
-   const int node = fused ? view_->values[step.first_value + k] : step.node;
-   if (found < 0 || (culprit >= 0 && culprit <= node)) continue;
-   culprit = node, result = k, at = found;
+   const int written = fused ? view_->values[step.first_value + k] : step.node;
+   if (found < 0 || (culprit >= 0 && culprit <= written)) continue;
+   culprit = written, result = k, at = found;
   }
   if (culprit < 0) return;
   const buffer_view& v = operands_[step.first_value + result];

@@ -125,8 +125,8 @@ public:
     /// Has kernels write output `index` to memory of the caller's instead of the arena, until recall_outputs(). False where it is no
     /// buffer of the arena or part of one, another output has that buffer, or it is on a device. Extents must be bound.
     bool place_output(int index, void* to) {
-        const int node = view_->outputs[index].node, id = root(node);
-        if (runs_on_ != nullptr || placement_.offset(id) < 0 || given_[id] != nullptr || shows_part(*view_, node))
+        const int shown = view_->outputs[index].node, id = root(shown);
+        if (runs_on_ != nullptr || placement_.offset(id) < 0 || given_[id] != nullptr || shows_part(*view_, shown))
             return false;
         given_[id] = to;
         return pointers_changed_ = true;
