@@ -17900,6 +17900,22 @@ struct kernel<lp_pool_op, T> {
 // -- tapegraph/ops/product/blas.hpp
 
 // -- tapegraph/cpu/gemm.hpp
+// -- tapegraph/cpu/caches.hpp
+#if __has_include(<unistd.h>)
+#include <unistd.h>
+#endif
+namespace tapegraph::cpu {
+inline std::int64_t l2_bytes() {
+ static const std::int64_t bytes = [] {
+  std::int64_t told = 0;
+#if defined(_SC_LEVEL2_CACHE_SIZE)
+  told = sysconf(_SC_LEVEL2_CACHE_SIZE);
+#endif
+  return told > 0 ? told : std::int64_t{1} << 20;
+ }();
+ return bytes;
+}
+}
 // -- tapegraph/cpu/gemm_vector.hpp
 namespace tapegraph::cpu::detail {
 template <class T>
@@ -18089,8 +18105,10 @@ struct gemm_plan {
   packed_b = g.packed_b != nullptr;
   b_stays = !packed_b && !g.transpose_b && g.m <= 256 && g.ldb * bytes <= 2048;
   shared_b = g.m > 96 && !b_stays;
-  pack_a = g.transpose_a ? g.n > 96 && g.lda * bytes > 1024 : g.lda * bytes % 4096 == 0 && g.n > 32;
-  rows_first = (shared_b || packed_b) && block_n * block_k * bytes <= 512 * 1024;
+  const bool scattered = g.n > 96 && g.lda * bytes > 1024,
+    many = g.n >= 128 && block_k >= 128 && g.lda * bytes >= 512;
+  pack_a = g.transpose_a ? scattered || many : g.lda * bytes % 4096 == 0 && g.n > 32;
+  rows_first = (shared_b || packed_b) && block_n * block_k * bytes <= l2_bytes() / 2;
  }
  std::int64_t a_elements() const { return pack_a ? (block_m + tile_kernels<float>::most_rows) * block_k : 0; }
  std::int64_t b_elements(int threads) const {
@@ -18202,7 +18220,7 @@ struct gemm_block {
    return;
   }
   const std::int64_t tile_bytes = kernels.rows * k * static_cast<std::int64_t>(sizeof(T));
-  std::int64_t groups = divide_up(tiles(), std::max<std::int64_t>(1, 400 * 1024 / tile_bytes));
+  std::int64_t groups = divide_up(tiles(), std::max<std::int64_t>(1, l2_bytes() * 2 / 5 / tile_bytes));
   if (plan.rows_first) groups = std::min(tiles(), std::max<std::int64_t>(groups, 8 * thread_count()));
   const std::int64_t panel_groups =
    std::clamp<std::int64_t>(divide_up(8 * thread_count(), groups), 1, panels);

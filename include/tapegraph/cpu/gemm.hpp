@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/component.hpp>
+#include <tapegraph/cpu/caches.hpp>
 #include <tapegraph/cpu/gemm_kernel.hpp>
 #include <tapegraph/cpu/gemm_vector.hpp>
 #include <tapegraph/cpu/parallel.hpp>
@@ -81,9 +82,12 @@ struct gemm_plan {
         b_stays = !packed_b && !g.transpose_b && g.m <= 256 && g.ldb * bytes <= 2048;
         shared_b = g.m > 96 && !b_stays;
         // Rows of a are read where they lie unless a stride of pages would make them share a few cache sets, or unless
-        // they are scattered and read often. A narrow product reads each number once; copying would cost as much.
-        pack_a = g.transpose_a ? g.n > 96 && g.lda * bytes > 1024 : g.lda * bytes % 4096 == 0 && g.n > 32;
-        rows_first = (shared_b || packed_b) && block_n * block_k * bytes <= 512 * 1024;
+        // they are scattered and read often. A narrow product reads each number once; copying would cost as much. Columns of a
+        // matrix of a few hundred bytes a row are scattered enough where there are many rows: 128 of 512 bytes fill L1's sets.
+        const bool scattered = g.n > 96 && g.lda * bytes > 1024,
+                   many = g.n >= 128 && block_k >= 128 && g.lda * bytes >= 512;
+        pack_a = g.transpose_a ? scattered || many : g.lda * bytes % 4096 == 0 && g.n > 32;
+        rows_first = (shared_b || packed_b) && block_n * block_k * bytes <= l2_bytes() / 2;
     }
     std::int64_t a_elements() const { return pack_a ? (block_m + tile_kernels<float>::most_rows) * block_k : 0; }
     std::int64_t b_elements(int threads) const {
@@ -207,7 +211,7 @@ struct gemm_block {
         }
         // A task is as many tiles as keep their part of a in L2 while the panels pass by, times some panels.
         const std::int64_t tile_bytes = kernels.rows * k * static_cast<std::int64_t>(sizeof(T));
-        std::int64_t groups = divide_up(tiles(), std::max<std::int64_t>(1, 400 * 1024 / tile_bytes));
+        std::int64_t groups = divide_up(tiles(), std::max<std::int64_t>(1, l2_bytes() * 2 / 5 / tile_bytes));
         if (plan.rows_first) groups = std::min(tiles(), std::max<std::int64_t>(groups, 8 * thread_count()));
         const std::int64_t panel_groups =
             std::clamp<std::int64_t>(divide_up(8 * thread_count(), groups), 1, panels);

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+
+#if __has_include(<unistd.h>)
+#include <unistd.h>
+#endif
+
+/// How much a core keeps near it. Only the order in which kernels walk over memory follows from it, never the order of a sum: bits are the
+/// same on every processor of one instruction set.
+
+namespace tapegraph::cpu {
+
+/// Bytes of a core's L2; 1 MiB where the system does not tell.
+inline std::int64_t l2_bytes() {
+    static const std::int64_t bytes = [] {
+        std::int64_t told = 0;
+#if defined(_SC_LEVEL2_CACHE_SIZE)
+        told = sysconf(_SC_LEVEL2_CACHE_SIZE);
+#endif
+        return told > 0 ? told : std::int64_t{1} << 20;
+    }();
+    return bytes;
+}
+
+} // namespace tapegraph::cpu
