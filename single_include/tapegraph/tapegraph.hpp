@@ -17911,7 +17911,8 @@ inline std::int64_t l2_bytes() {
 #if defined(_SC_LEVEL2_CACHE_SIZE)
   told = sysconf(_SC_LEVEL2_CACHE_SIZE);
 #endif
-  return told > 0 ? told : std::int64_t{1} << 20;
+  constexpr std::int64_t most = std::int64_t{1} << 20;
+  return told > 0 && told < most ? told : most;
  }();
  return bytes;
 }
@@ -18093,6 +18094,7 @@ struct gemm_plan {
  bool shared_b;
  bool b_stays;
  bool pack_a;
+ bool part_of_lines;
  bool packed_b;
  bool rows_first;
  static constexpr std::int64_t most_k(std::int64_t n, std::int64_t k) { return k > 4096 && n <= 512 ? 256 : 1024; }
@@ -18105,12 +18107,15 @@ struct gemm_plan {
   packed_b = g.packed_b != nullptr;
   b_stays = !packed_b && !g.transpose_b && g.m <= 256 && g.ldb * bytes <= 2048;
   shared_b = g.m > 96 && !b_stays;
-  const bool scattered = g.n > 96 && g.lda * bytes > 1024,
-    many = g.n >= 128 && block_k >= 128 && g.lda * bytes >= 512;
-  pack_a = g.transpose_a ? scattered || many : g.lda * bytes % 4096 == 0 && g.n > 32;
+  const bool scattered = g.n > 96 && g.lda * bytes > 1024;
+  part_of_lines = g.transpose_a && g.n >= 128 && block_k >= 128 && g.lda * bytes >= 512;
+  pack_a = g.transpose_a ? scattered || (part_of_lines && active_tile_kernels<T>().rows * bytes < 32)
+       : g.lda * bytes % 4096 == 0 && g.n > 32;
   rows_first = (shared_b || packed_b) && block_n * block_k * bytes <= l2_bytes() / 2;
  }
- std::int64_t a_elements() const { return pack_a ? (block_m + tile_kernels<float>::most_rows) * block_k : 0; }
+ std::int64_t a_elements() const {
+  return pack_a || part_of_lines ? (block_m + tile_kernels<float>::most_rows) * block_k : 0;
+ }
  std::int64_t b_elements(int threads) const {
   if (packed_b) return 0;
   return shared_b ? block_n * block_k : threads * 32 * block_k;
@@ -18222,8 +18227,7 @@ struct gemm_block {
   const std::int64_t tile_bytes = kernels.rows * k * static_cast<std::int64_t>(sizeof(T));
   std::int64_t groups = divide_up(tiles(), std::max<std::int64_t>(1, l2_bytes() * 2 / 5 / tile_bytes));
   if (plan.rows_first) groups = std::min(tiles(), std::max<std::int64_t>(groups, 8 * thread_count()));
-  const std::int64_t panel_groups =
-   std::clamp<std::int64_t>(divide_up(8 * thread_count(), groups), 1, panels);
+  const std::int64_t panel_groups = std::clamp<std::int64_t>(divide_up(8 * thread_count(), groups), 1, panels);
   for_tasks(groups * panel_groups, parallel, [&](std::int64_t task, int) {
    const std::int64_t first_tile = tiles() * (task / panel_groups) / groups,
        last_tile = tiles() * (task / panel_groups + 1) / groups;

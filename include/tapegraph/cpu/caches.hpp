@@ -1,5 +1,7 @@
 #pragma once
 
+#include <tapegraph/core/config.hpp>
+
 #include <cstdint>
 
 #if __has_include(<unistd.h>)
@@ -11,14 +13,15 @@
 
 namespace tapegraph::cpu {
 
-/// Bytes of a core's L2; 1 MiB where the system does not tell.
+/// Bytes of a core's L2, of which kernels use 1 MiB at most; as much where the system does not tell.
 inline std::int64_t l2_bytes() {
     static const std::int64_t bytes = [] {
         std::int64_t told = 0;
 #if defined(_SC_LEVEL2_CACHE_SIZE)
         told = sysconf(_SC_LEVEL2_CACHE_SIZE);
 #endif
-        return told > 0 ? told : std::int64_t{1} << 20;
+        constexpr std::int64_t most = std::int64_t{1} << 20;
+        return told > 0 && told < most ? told : most;
     }();
     return bytes;
 }

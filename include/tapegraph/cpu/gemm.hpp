@@ -62,8 +62,9 @@ struct gemm_plan {
     bool shared_b; // b is packed once for all threads; otherwise each thread packs the panels it uses
     bool b_stays;  // whole panels of b are read where they lie
     bool pack_a;
-    bool packed_b;   // by the caller
-    bool rows_first; // a tile meets all panels, which stay in L2, before the next one does
+    bool part_of_lines; // a is packed where tiles have few rows
+    bool packed_b;      // by the caller
+    bool rows_first;    // a tile meets all panels, which stay in L2, before the next one does
 
     /// Of k, what is added up in registers: 1,024, or 256 of a long sum for few columns (the gradient by a layer's weights over many
     /// rows), so that a piece of both factors comes in from memory just once and stays in L2 until all of the result has met it.
@@ -82,14 +83,18 @@ struct gemm_plan {
         b_stays = !packed_b && !g.transpose_b && g.m <= 256 && g.ldb * bytes <= 2048;
         shared_b = g.m > 96 && !b_stays;
         // Rows of a are read where they lie unless a stride of pages would make them share a few cache sets, or unless
-        // they are scattered and read often. A narrow product reads each number once; copying would cost as much. Columns of a
-        // matrix of a few hundred bytes a row are scattered enough where there are many rows: 128 of 512 bytes fill L1's sets.
-        const bool scattered = g.n > 96 && g.lda * bytes > 1024,
-                   many = g.n >= 128 && block_k >= 128 && g.lda * bytes >= 512;
-        pack_a = g.transpose_a ? scattered || many : g.lda * bytes % 4096 == 0 && g.n > 32;
+        // they are scattered and read often. A narrow product reads each number once; copying would cost as much. Many rows of 512
+        // bytes share L1's sets as well: tiles that take less than half of a line at a time lose a tenth by that, others nothing.
+        const bool scattered = g.n > 96 && g.lda * bytes > 1024;
+        part_of_lines = g.transpose_a && g.n >= 128 && block_k >= 128 && g.lda * bytes >= 512;
+        pack_a = g.transpose_a ? scattered || (part_of_lines && active_tile_kernels<T>().rows * bytes < 32)
+                               : g.lda * bytes % 4096 == 0 && g.n > 32;
         rows_first = (shared_b || packed_b) && block_n * block_k * bytes <= l2_bytes() / 2;
     }
-    std::int64_t a_elements() const { return pack_a ? (block_m + tile_kernels<float>::most_rows) * block_k : 0; }
+    /// For any instruction set.
+    std::int64_t a_elements() const {
+        return pack_a || part_of_lines ? (block_m + tile_kernels<float>::most_rows) * block_k : 0;
+    }
     std::int64_t b_elements(int threads) const {
         if (packed_b) return 0;
         return shared_b ? block_n * block_k : threads * 32 * block_k;
@@ -213,8 +218,7 @@ struct gemm_block {
         const std::int64_t tile_bytes = kernels.rows * k * static_cast<std::int64_t>(sizeof(T));
         std::int64_t groups = divide_up(tiles(), std::max<std::int64_t>(1, l2_bytes() * 2 / 5 / tile_bytes));
         if (plan.rows_first) groups = std::min(tiles(), std::max<std::int64_t>(groups, 8 * thread_count()));
-        const std::int64_t panel_groups =
-            std::clamp<std::int64_t>(divide_up(8 * thread_count(), groups), 1, panels);
+        const std::int64_t panel_groups = std::clamp<std::int64_t>(divide_up(8 * thread_count(), groups), 1, panels);
         for_tasks(groups * panel_groups, parallel, [&](std::int64_t task, int) {
             const std::int64_t first_tile = tiles() * (task / panel_groups) / groups,
                                last_tile = tiles() * (task / panel_groups + 1) / groups;
