@@ -143,7 +143,18 @@ TEST_CASE("gemm: several blocks of rows, columns and k") {
         check<float>({13, 4150, 1030}, true, true, true, 0);
         check<double>({20, 50, 1500}, false, false, true, 0);
         check<float>({50, 20, 256}, false, false, false, 256);
+        check<float>({131, 137, 150}, true, false, false, 0); // columns of a are packed for tiles of few rows
     });
+}
+
+TEST_CASE("gemm: a workspace planned with one instruction set is enough for all") {
+    std::vector<std::size_t> bytes;
+    everywhere([&] {
+        cpu::gemm_arguments<float> g{};
+        g.m = 131, g.n = 137, g.k = 150, g.lda = 131, g.transpose_a = true, g.ldb = 137, g.ldc = 137;
+        bytes.push_back(cpu::gemm_workspace_bytes(g, 2));
+    });
+    for (const std::size_t b : bytes) CHECK(b == bytes.front());
 }
 
 TEST_CASE("gemm_batched: strides between products") {
