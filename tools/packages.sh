@@ -101,11 +101,11 @@ forget_moved_build() {
     fi
 }
 
-# Parallel compilations: one per core, but the largest programs take 2 GB each.
+# Parallel compilations: one per core, but the largest programs take 3 GB each.
 job_count() {
     local cores memory
     cores=$(nproc)
-    memory=$(awk '/^MemAvailable:/ { print int($2 / 2000000) }' /proc/meminfo 2>/dev/null || echo "$cores")
+    memory=$(awk '/^MemAvailable:/ { print int($2 / 3000000) }' /proc/meminfo 2>/dev/null || echo "$cores")
     if [ "${memory:-0}" -lt 1 ]; then memory=1; fi
     echo $((memory < cores ? memory : cores))
 }
