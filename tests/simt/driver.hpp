@@ -227,6 +227,7 @@ inline void release(void* at, stream s) {
     enqueue(s, [at] { imitation::instance().give(at); });
 }
 inline void trim(pool p, std::size_t keep) {
+    const std::lock_guard lock(imitation::instance().guard);
     imitation::instance().not_in_capture("a pool is trimmed");
     p->reserved = p->used > keep ? p->used : (p->reserved < keep ? p->reserved : keep);
 }
@@ -239,7 +240,10 @@ inline void release_plain(void* at) {
     i.finish_all();
     if (at != nullptr) i.give(at);
 }
-inline std::size_t free_memory() { return imitation::instance().memory - imitation::instance().taken; }
+inline std::size_t free_memory() {
+    const std::lock_guard lock(imitation::instance().guard);
+    return imitation::instance().memory - imitation::instance().taken;
+}
 
 /// From memory that the device cannot reach it has taken all when it returns, and to such memory it has written all.
 inline void copy(void* to, const void* from, std::size_t bytes, stream s) {

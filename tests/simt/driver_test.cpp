@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <csignal>
+#include <thread>
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -217,4 +218,18 @@ TEST_CASE("kernels that are launched early see what was before them when they ha
         !kernels::waits_for_predecessors<kernels::dependent<addition>, const int*>); // which may be read at once
     driver::release_plain(numbers);
     driver::destroy(stream);
+}
+
+TEST_CASE("a thread waits for the imitated device while another makes streams and destroys them") {
+    std::thread other([] {
+        for (int i = 0; i < 2000; ++i) {
+            driver::stream some[50];
+            for (driver::stream& s : some) s = driver::make_stream();
+            for (driver::stream s : some) driver::destroy(s);
+        }
+    });
+    for (int i = 0; i < 20000; ++i) driver::release_plain(driver::allocate_plain(64)); // waits for all streams
+    other.join();
+    CHECK(driver::imitation::instance().streams.empty());
+    CHECK(driver::imitation::instance().live.empty());
 }

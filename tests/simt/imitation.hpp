@@ -179,6 +179,7 @@ struct imitation {
         while (s != nullptr && !s->to_do.empty()) step(s);
     }
     void finish_all() {
+        const std::lock_guard lock(guard); // another thread may be making a stream
         for (stream_state* s : streams) finish(s);
     }
 
