@@ -17916,6 +17916,10 @@ inline std::int64_t l2_bytes() {
  }();
  return bytes;
 }
+inline std::int64_t groups_within_l2(std::int64_t parts, std::int64_t bytes_of_part) {
+ const std::int64_t together = std::max<std::int64_t>(1, l2_bytes() * 2 / 5 / bytes_of_part);
+ return (parts + together - 1) / together;
+}
 }
 // -- tapegraph/cpu/gemm_vector.hpp
 namespace tapegraph::cpu::detail {
@@ -18225,7 +18229,7 @@ struct gemm_block {
    return;
   }
   const std::int64_t tile_bytes = kernels.rows * k * static_cast<std::int64_t>(sizeof(T));
-  std::int64_t groups = divide_up(tiles(), std::max<std::int64_t>(1, l2_bytes() * 2 / 5 / tile_bytes));
+  std::int64_t groups = groups_within_l2(tiles(), tile_bytes);
   if (plan.rows_first) groups = std::min(tiles(), std::max<std::int64_t>(groups, 8 * thread_count()));
   const std::int64_t panel_groups = std::clamp<std::int64_t>(divide_up(8 * thread_count(), groups), 1, panels);
   for_tasks(groups * panel_groups, parallel, [&](std::int64_t task, int) {
@@ -18582,7 +18586,7 @@ struct storage_gemm_block {
    return;
   }
   const std::int64_t tile_bytes = kernels.rows * k * static_cast<std::int64_t>(sizeof(float));
-  const std::int64_t groups = divide_up(tiles(), std::max<std::int64_t>(1, 400 * 1024 / tile_bytes));
+  const std::int64_t groups = groups_within_l2(tiles(), tile_bytes);
   const std::int64_t shares = std::clamp<std::int64_t>(divide_up(8 * thread_count(), groups), 1, panels);
   for_tasks(groups * shares, parallel, [&](std::int64_t task, int) {
    const std::int64_t t0 = task / shares, p0 = task % shares;

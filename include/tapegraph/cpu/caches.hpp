@@ -2,6 +2,7 @@
 
 #include <tapegraph/core/config.hpp>
 
+#include <algorithm>
 #include <cstdint>
 
 #if __has_include(<unistd.h>)
@@ -24,6 +25,12 @@ inline std::int64_t l2_bytes() {
         return told > 0 && told < most ? told : most;
     }();
     return bytes;
+}
+
+/// Of `parts` of as many bytes each: how many groups they make, of which one stays in a core's L2 while other operands stream past it.
+inline std::int64_t groups_within_l2(std::int64_t parts, std::int64_t bytes_of_part) {
+    const std::int64_t together = std::max<std::int64_t>(1, l2_bytes() * 2 / 5 / bytes_of_part);
+    return (parts + together - 1) / together;
 }
 
 } // namespace tapegraph::cpu
