@@ -41997,7 +41997,7 @@ struct recurrent_workspace {
   const bool narrow = threads > 1 && worth_threads(s.template multiply_adds<Cell>()) && division.pays(1) &&
        s.units <= (threads - 1) * std::int64_t{8} * active_tile_kernels<T>().lanes;
   row_vectors = s.batch > 1 ? 0 : narrow ? 2 : 4;
-  share = std::max<std::int64_t>(recurrent_share, row_vectors == 0 ? lanes / 2 : row_vectors * lanes / 2);
+  share = std::max<std::int64_t>(recurrent_share, row_vectors == 0 ? lanes / 2 : 2 * row_vectors * active_tile_kernels<T>().lanes);
   group = std::max(share, recurrent_group);
   piece_rows = division.bytes <= cached_matrix ? recurrent_rows : recurrent_rows_of_large;
   panels = cut.take<T>(Cell::gates * recurrent_matrix<T>::elements(s.units, s.units));
@@ -42117,6 +42117,7 @@ void recurrent_forward(const recurrent_shape<T>& s, step_rows<const T> projected
     work.rows[b * h_row + n] =
      initial.h[b * initial.row + n] * (s.dropped != nullptr ? s.dropped[b * u + n] : T(1));
   meetings.all.wait(threads);
+  if (measures) meeting_time.measure(thread, threads);
   const auto phase_of_step = [&](const recurrence_part& some, auto which, std::int64_t t) {
    constexpr int phase = decltype(which)::value;
    T* const now = work.rows + t % 2 * s.batch * h_row;
@@ -42170,7 +42171,6 @@ void recurrent_forward(const recurrent_shape<T>& s, step_rows<const T> projected
    for (std::int64_t t = 0; t < s.time; ++t)
     detail::for_phases<Cell>([&](auto phase) { phase_of_step(some, phase, t); });
   });
-  if (measures) meeting_time.measure(thread, threads);
  });
 }
 template <class T>
@@ -42211,6 +42211,7 @@ void recurrent_backward(const recurrent_shape<T>& s, const recurrent_gradients<T
     if (carries) work.carried[b * u + n] = T(0);
    }
   meetings.all.wait(threads);
+  if (measures) meeting_time.measure(thread, threads);
   const auto phase_of_step = [&](const recurrence_part& some, auto which, std::int64_t t) {
    constexpr int phase = decltype(which)::value;
    const recurrent_matrix<T> matrix = work.transposed(s, phase);
@@ -42273,7 +42274,6 @@ void recurrent_backward(const recurrent_shape<T>& s, const recurrent_gradients<T
     detail::for_phases<Cell>([&](auto phase) { phase_of_step(some, phase, t); });
    if (g.dh0.data != nullptr) phase_of_step(some, std::integral_constant<int, 0>{}, -1);
   });
-  if (measures) meeting_time.measure(thread, threads);
  });
 }
 

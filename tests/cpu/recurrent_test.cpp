@@ -6,6 +6,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 namespace recurrent_test {
 
@@ -151,6 +153,45 @@ TEST_CASE("what a round trip between threads takes is measured by a team") {
     } else {
         CHECK(round_trip::seconds() == 123);
     }
+    round_trip::assume(1e-7);
+}
+
+TEST_CASE("the units of one row are shared by two threads that hear from each other quickly, on every instruction set") {
+    const support::settings_guard guard;
+    tg::set_thread_count(2);
+    tg::cpu::round_trip::assume(1e-9);
+    const auto before = tg::cpu::active_instruction_set();
+    tg::cpu::recurrent_shape<float> s{};
+    s.batch = 1, s.time = 40, s.units = 128;
+    for (const auto set :
+         {tg::cpu::instruction_set::baseline, tg::cpu::instruction_set::avx2, tg::cpu::instruction_set::avx512}) {
+        tg::cpu::set_instruction_set(set);
+        tg::cpu::detail::workspace_cutter cut(nullptr);
+        const tg::cpu::detail::recurrent_workspace<tg::cpu::lstm_cell, float> work(cut, s, false, 2);
+        CHECK(tg::cpu::recurrence_part(s.batch, s.units, work.share, work.division, 0, 2).members == 2);
+    }
+    tg::cpu::set_instruction_set(before);
+    tg::cpu::round_trip::assume(1e-7);
+}
+
+TEST_CASE("a recurrence whose units are not shared measures a round trip, too, or they would never be again") {
+    using tg::cpu::round_trip;
+    const support::settings_guard guard;
+    tg::set_thread_count(2);
+    int threads_of_team = 1;
+    tg::cpu::parallel_team(true, [&](int thread, int threads) {
+        if (thread == 0) threads_of_team = threads;
+    });
+    if (threads_of_team < 2) return;
+    const operands<tg::cpu::lstm_cell, float> x({1, 200, 128, false}); // one thread has some milliseconds of it, the other one nothing
+    double measured = 1;
+    for (int turn = 0; turn < 100 && measured >= 1e-4; ++turn) { // 1e-4: the other one did not run, as beside other programs
+        round_trip::assume(1);
+        std::this_thread::sleep_for(std::chrono::milliseconds(60)); // measured every 50 ms at most
+        x.run();
+        measured = round_trip::seconds();
+    }
+    CHECK(measured < 1e-4);
     round_trip::assume(1e-7);
 }
 
