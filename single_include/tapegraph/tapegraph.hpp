@@ -17916,9 +17916,8 @@ inline std::int64_t l2_bytes() {
  }();
  return bytes;
 }
-inline std::int64_t groups_within_l2(std::int64_t parts, std::int64_t bytes_of_part) {
- const std::int64_t together = std::max<std::int64_t>(1, l2_bytes() * 2 / 5 / bytes_of_part);
- return (parts + together - 1) / together;
+inline std::int64_t parts_within_l2(std::int64_t bytes_of_part) {
+ return std::max<std::int64_t>(1, l2_bytes() * 2 / 5 / bytes_of_part);
 }
 }
 // -- tapegraph/cpu/gemm_vector.hpp
@@ -18229,7 +18228,7 @@ struct gemm_block {
    return;
   }
   const std::int64_t tile_bytes = kernels.rows * k * static_cast<std::int64_t>(sizeof(T));
-  std::int64_t groups = groups_within_l2(tiles(), tile_bytes);
+  std::int64_t groups = divide_up(tiles(), parts_within_l2(tile_bytes));
   if (plan.rows_first) groups = std::min(tiles(), std::max<std::int64_t>(groups, 8 * thread_count()));
   const std::int64_t panel_groups = std::clamp<std::int64_t>(divide_up(8 * thread_count(), groups), 1, panels);
   for_tasks(groups * panel_groups, parallel, [&](std::int64_t task, int) {
@@ -18586,7 +18585,7 @@ struct storage_gemm_block {
    return;
   }
   const std::int64_t tile_bytes = kernels.rows * k * static_cast<std::int64_t>(sizeof(float));
-  const std::int64_t groups = groups_within_l2(tiles(), tile_bytes);
+  const std::int64_t groups = divide_up(tiles(), parts_within_l2(tile_bytes));
   const std::int64_t shares = std::clamp<std::int64_t>(divide_up(8 * thread_count(), groups), 1, panels);
   for_tasks(groups * shares, parallel, [&](std::int64_t task, int) {
    const std::int64_t t0 = task / shares, p0 = task % shares;
@@ -41997,7 +41996,8 @@ struct recurrent_workspace {
   const bool narrow = threads > 1 && worth_threads(s.template multiply_adds<Cell>()) && division.pays(1) &&
        s.units <= (threads - 1) * std::int64_t{8} * active_tile_kernels<T>().lanes;
   row_vectors = s.batch > 1 ? 0 : narrow ? 2 : 4;
-  share = std::max<std::int64_t>(recurrent_share, row_vectors == 0 ? lanes / 2 : 2 * row_vectors * active_tile_kernels<T>().lanes);
+  const std::int64_t panel = std::int64_t{2} * row_vectors * active_tile_kernels<T>().lanes;
+  share = std::max<std::int64_t>(recurrent_share, row_vectors == 0 ? lanes / 2 : panel);
   group = std::max(share, recurrent_group);
   piece_rows = division.bytes <= cached_matrix ? recurrent_rows : recurrent_rows_of_large;
   panels = cut.take<T>(Cell::gates * recurrent_matrix<T>::elements(s.units, s.units));

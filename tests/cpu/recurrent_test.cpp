@@ -183,7 +183,8 @@ TEST_CASE("a recurrence whose units are not shared measures a round trip, too, o
         if (thread == 0) threads_of_team = threads;
     });
     if (threads_of_team < 2) return;
-    const operands<tg::cpu::lstm_cell, float> x({1, 200, 128, false}); // one thread has some milliseconds of it, the other one nothing
+    // One thread has some milliseconds of it, the other one nothing.
+    const operands<tg::cpu::lstm_cell, float> x({1, 200, 128, false});
     double measured = 1;
     for (int turn = 0; turn < 100 && measured >= 1e-4; ++turn) { // 1e-4: the other one did not run, as beside other programs
         round_trip::assume(1);

@@ -27,10 +27,9 @@ inline std::int64_t l2_bytes() {
     return bytes;
 }
 
-/// Of `parts` of as many bytes each: how many groups they make, of which one stays in a core's L2 while other operands stream past it.
-inline std::int64_t groups_within_l2(std::int64_t parts, std::int64_t bytes_of_part) {
-    const std::int64_t together = std::max<std::int64_t>(1, l2_bytes() * 2 / 5 / bytes_of_part);
-    return (parts + together - 1) / together;
+/// How many parts of so many bytes stay in a core's L2 while other operands stream past them; one at least.
+inline std::int64_t parts_within_l2(std::int64_t bytes_of_part) {
+    return std::max<std::int64_t>(1, l2_bytes() * 2 / 5 / bytes_of_part);
 }
 
 } // namespace tapegraph::cpu

@@ -216,7 +216,7 @@ struct gemm_block {
         }
         // A task is as many tiles as keep their part of a in L2 while the panels pass by, times some panels.
         const std::int64_t tile_bytes = kernels.rows * k * static_cast<std::int64_t>(sizeof(T));
-        std::int64_t groups = groups_within_l2(tiles(), tile_bytes);
+        std::int64_t groups = divide_up(tiles(), parts_within_l2(tile_bytes));
         if (plan.rows_first) groups = std::min(tiles(), std::max<std::int64_t>(groups, 8 * thread_count()));
         const std::int64_t panel_groups = std::clamp<std::int64_t>(divide_up(8 * thread_count(), groups), 1, panels);
         for_tasks(groups * panel_groups, parallel, [&](std::int64_t task, int) {

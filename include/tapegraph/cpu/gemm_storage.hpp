@@ -117,7 +117,7 @@ struct storage_gemm_block {
         }
         // As many tiles as keep their part of a in L2 while the panels pass by, times some panels.
         const std::int64_t tile_bytes = kernels.rows * k * static_cast<std::int64_t>(sizeof(float));
-        const std::int64_t groups = groups_within_l2(tiles(), tile_bytes);
+        const std::int64_t groups = divide_up(tiles(), parts_within_l2(tile_bytes));
         const std::int64_t shares = std::clamp<std::int64_t>(divide_up(8 * thread_count(), groups), 1, panels);
         for_tasks(groups * shares, parallel, [&](std::int64_t task, int) {
             const std::int64_t t0 = task / shares, p0 = task % shares;

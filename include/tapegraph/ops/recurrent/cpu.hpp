@@ -82,7 +82,8 @@ struct recurrent_workspace {
         const bool narrow = threads > 1 && worth_threads(s.template multiply_adds<Cell>()) && division.pays(1) &&
                             s.units <= (threads - 1) * std::int64_t{8} * active_tile_kernels<T>().lanes;
         row_vectors = s.batch > 1 ? 0 : narrow ? 2 : 4;
-        share = std::max<std::int64_t>(recurrent_share, row_vectors == 0 ? lanes / 2 : 2 * row_vectors * active_tile_kernels<T>().lanes);
+        const std::int64_t panel = std::int64_t{2} * row_vectors * active_tile_kernels<T>().lanes; // of one row
+        share = std::max<std::int64_t>(recurrent_share, row_vectors == 0 ? lanes / 2 : panel);
         group = std::max(share, recurrent_group);
         piece_rows = division.bytes <= cached_matrix ? recurrent_rows : recurrent_rows_of_large;
         panels = cut.take<T>(Cell::gates * recurrent_matrix<T>::elements(s.units, s.units));
