@@ -4,7 +4,8 @@
 Errors: an include against the directions below, headers that include each other in a circle, a header whose first
 include is not the library's (so that core/config.hpp is read first), a library header that does not exist, one that
 all.hpp does not reach, an umbrella by concern that reaches what it is to be without, a header of others that the
-module's unit does not name, quotes instead of <>, no #pragma once, tabs, paths of one machine, notes of unfinished work.
+module's unit does not name, quotes instead of <>, no #pragma once, tabs, paths of one machine, notes of unfinished work,
+a static constexpr array without a bound.
 Warnings: files of more than 400 lines, heavy standard headers in folders that every program includes.
 """
 
@@ -78,6 +79,8 @@ SKIP = {".git", "build", "results", "single_include", "__pycache__", "third_part
 # Spelled in pieces, so that this file passes its own check.
 MACHINE_PATH = re.compile(r"(?<![\w.\-/}])/(?:" + "work" + "|" + "root" + r")\b(?!-)")
 UNFINISHED = re.compile(r"\b(?:" + "TO" + "DO|FIX" + "ME|X" + "XX" + r")\b")
+# Where it is a member of a template, clang knows its bound only after the class and lets no declaration in it read the array.
+NO_BOUND = re.compile(r"\bstatic constexpr [\w:<> ,]+\[\]")
 INCLUDE_LINE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
@@ -91,7 +94,7 @@ def library_files():
 def repository_files():
     for folder, folders, names in os.walk(ROOT):
         folders[:] = sorted(name for name in folders if name not in SKIP and not name.startswith("build-"))
-        yield from (pathlib.Path(folder) / name for name in sorted(names))
+        yield from (pathlib.Path(folder) / name for name in sorted(names) if name not in SKIP)
 
 
 def check_library(report):
@@ -207,6 +210,8 @@ def check_habits(report):
                 report(path, number, "path of one machine")
             if UNFINISHED.search(line):
                 report(path, number, "note of unfinished work")
+            if path.suffix in {".hpp", ".cuh"} and path.relative_to(ROOT).parts[0] in {"include", "cuda"} and NO_BOUND.search(line):
+                report(path, number, "static constexpr array without a bound, which clang lets no declaration of its class read")
 
 
 def main():

@@ -24,7 +24,7 @@ template <dtype... Slots, int... Results, class... Instructions, int Sums>
 struct sum_columns_body<region<slots<Slots...>, results<Results...>, Instructions...>, Sums> {
     using evaluator = machine::evaluator<region<slots<Slots...>, results<Results...>, Instructions...>>;
     static constexpr int count = sizeof...(Results);
-    static constexpr int registers[]{Results...};
+    static constexpr int registers[count]{Results...};
     template <int K>
     using word = typename evaluator::template word<registers[K]>;
     static constexpr std::int64_t lanes = 64 / static_cast<std::int64_t>(sizeof(word<0>));

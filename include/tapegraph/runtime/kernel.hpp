@@ -139,7 +139,7 @@ template <class Op, class Types>
 struct compiled_kernels;
 template <class Op, class... T>
 struct compiled_kernels<Op, element_types<T...>> {
-    static constexpr kernel_functions functions[] = {
+    static constexpr kernel_functions functions[sizeof...(T)] = {
         {&compiled_kernel<Op, T>::run, &compiled_kernel<Op, T>::workspace}...};
 };
 
@@ -187,7 +187,8 @@ struct region_kernel {
 template <class Slots, int First, int Second, int... Others, class... Instructions>
 struct region_kernel<region<Slots, results<First, Second, Others...>, Instructions...>> {
     static void run(const kernel_call& call) {
-        cpu::run_map(&cpu::evaluate_merged_tile<region<Slots, results<First, Second, Others...>, Instructions...>>, call);
+        cpu::run_map(&cpu::evaluate_merged_tile<region<Slots, results<First, Second, Others...>, Instructions...>>,
+                     call);
     }
 };
 

@@ -107,7 +107,7 @@ struct several_kernel;
 template <class Slots, int... Registers, class... Instructions, int Reduced, class T>
 struct several_kernel<region<Slots, results<Registers...>, Instructions...>, Reduced, T> {
     static constexpr several_results plan = plan_of_several<Reduced>(Slots{}, results<Registers...>{});
-    static constexpr int registers[]{Registers...};
+    static constexpr int registers[sizeof...(Registers)]{Registers...};
 
     // One result is what a kernel without sums evaluates, and so the same function.
     template <int... R>

@@ -104,8 +104,8 @@ struct region_access<region<slots<Slots...>, results<Results...>, Instructions..
     using outputs = lane_lists<V, std::make_integer_sequence<int, result_count>, word<Results>...>;
 
     /// Bytes to a multiple of which operands and results must lie to be read and written by vectors.
-    static constexpr std::size_t slot_alignment[]{sizeof(machine::word_t<Slots>) * V..., 1};
-    static constexpr std::size_t result_alignment[]{sizeof(word<Results>) * V..., 1};
+    static constexpr std::size_t slot_alignment[slot_count + 1]{sizeof(machine::word_t<Slots>) * V..., 1};
+    static constexpr std::size_t result_alignment[result_count + 1]{sizeof(word<Results>) * V..., 1};
 
     /// Elements [i, i + count) of every operand; the other lanes become zero.
     static __device__ __forceinline__ void read(const operands& in, std::int64_t i, int count, inputs& x) {

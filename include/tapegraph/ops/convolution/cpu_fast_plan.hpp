@@ -57,8 +57,8 @@ struct line_tiles {
             std::int64_t n;
             double logarithm;
         };
-        static constexpr size sizes[]{{24, 4.6}, {32, 5},  {48, 5.6},  {64, 6},
-                                      {96, 6.6}, {128, 7}, {192, 7.6}, {256, 8}};
+        static constexpr size sizes[8]{{24, 4.6}, {32, 5},  {48, 5.6},  {64, 6},
+                                       {96, 6.6}, {128, 7}, {192, 7.6}, {256, 8}};
         constexpr double product = 1.75, line = 4, filter = 5.8, filter_product = 1.5, typical_batch = 8, gain = 1.1;
         const auto in = static_cast<double>(g.in_channels * g.stride_width), out = static_cast<double>(g.out_channels);
         double best = std::numeric_limits<double>::infinity();
