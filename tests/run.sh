@@ -3,7 +3,7 @@
 #
 #   tests/run.sh [ctest arguments]        e.g. tests/run.sh -L unit, tests/run.sh -R compile_fail
 #
-# TAPEGRAPH_PRESET=asan (or debug, tsan, clang, native) takes another preset, TAPEGRAPH_CMAKE_ARGS adds to its
+# TAPEGRAPH_PRESET=asan (or debug, tsan, clang, oldest_clang, native) takes another preset, TAPEGRAPH_CMAKE_ARGS adds to its
 # configuration. The last line is the summary.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -20,6 +20,7 @@ phase_done() { echo "== $1: $((SECONDS - phase_start)) s"; phase_start=$SECONDS;
 ensure_packages g++ cmake ninja-build python3 doctest-dev nlohmann-json3-dev libstb-dev zlib1g-dev -- \
     ccache libbenchmark-dev libcli11-dev libturbojpeg0-dev libprotozero-dev libhdf5-dev \
     libopenmpi-dev openmpi-bin libmpich-dev mpich
+ensure_oldest_clang
 forget_moved_build "$build"
 phase_done "packages"
 

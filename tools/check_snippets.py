@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Compiles every ```cpp block of README.md, CONTRIBUTING.md and docs/, and compares what pages say is printed.
 
-    tools/check_snippets.py [--compiler g++] [--show] [--precompiled HEADER] [--component LIBRARY SETS] [PAGE.md ...]
-                            [-- more compiler arguments]
+    tools/check_snippets.py [--compiler g++] [--show] [--front-end] [--precompiled HEADER] [--component LIBRARY SETS]
+                            [PAGE.md ...] [-- more compiler arguments]
     tools/check_snippets.py --ran SOURCE PROGRAM PAGE.md     runs a program and compares what the page says of it
 
 A page is one compilation; errors name its lines. HEADER includes the umbrella header, and HEADER.gch beside it is read in its place by
@@ -251,7 +251,7 @@ def check_page(page, text, options, given):
         if (ROOT / source).is_file():
             check_excerpts(excerpts, source, (ROOT / source).read_text(encoding="utf-8").splitlines(), False, report)
     groups = groups_of(blocks, report)
-    run = any(b.output is not None for b in blocks)
+    run = not given.front_end and any(b.output is not None for b in blocks)
     if not blocks:
         return len(excerpts), errors
     source = program(groups, run)
@@ -310,6 +310,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--compiler", default="g++")
     parser.add_argument("--show", action="store_true", help="print the programs that pages become")
+    parser.add_argument("--front-end", action="store_true", help="compile pages that say what is printed, too, but do not run them")
     parser.add_argument("--precompiled", metavar="HEADER")
     parser.add_argument("--component", nargs=2, metavar=("LIBRARY", "SETS"))
     parser.add_argument("pages", nargs="*", type=pathlib.Path)

@@ -50,6 +50,9 @@ present() {
     esac
 }
 
+# True when clang++ of this version finds its header of OpenMP.
+clang_has_openmp() { "clang++-$1" -fopenmp -x c++ -fsyntax-only - <<<'#include <omp.h>' 2>/dev/null; }
+
 apt_get() {
     local sudo=()
     if [ "$(id -u)" -ne 0 ]; then sudo=(sudo); fi
@@ -78,17 +81,34 @@ ensure_packages() {
     fi
 }
 
+# The oldest clang of the claim that is here or in the archive, for the tests' label `compilers`. Nobody needs it, so nothing is removed for
+# it (libomp-*-dev exclude each other), and without it the tests say what they left out.
+ensure_oldest_clang() {
+    local version
+    command -v apt-cache >/dev/null 2>&1 || return 0
+    for version in 16 17 18 19 20 21 22; do
+        command -v "clang++-$version" >/dev/null 2>&1 && break
+        if [ "$apt_updated" = 0 ] && ! in_archive "clang-$version"; then update_lists; fi
+        in_archive "clang-$version" && break
+    done
+    if command -v "clang++-$version" >/dev/null 2>&1 && clang_has_openmp "$version"; then return 0; fi
+    install_packages --no-remove "clang-$version" "libomp-$version-dev" ||
+        install_packages --no-remove "clang-$version" || note "going on without clang"
+}
+in_archive() { [ -n "$(apt-cache madison "$1" 2>/dev/null)" ]; }
+
 apt_updated=0
+update_lists() {
+    apt_get -qq update || note "apt-get update failed; trying with the lists there are"
+    apt_updated=1
+}
 install_packages() {
     if ! command -v apt-get >/dev/null 2>&1; then
         note "missing, and there is no apt-get to install it: $*"
         return 1
     fi
     note "installing $*"
-    if [ "$apt_updated" = 0 ]; then
-        apt_get -qq update || note "apt-get update failed; trying with the lists there are"
-        apt_updated=1
-    fi
+    if [ "$apt_updated" = 0 ]; then update_lists; fi
     apt_get -qq install -y --no-install-recommends "$@"
 }
 

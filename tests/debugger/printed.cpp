@@ -26,8 +26,8 @@ int main() {
     const tg::tensor<tg::half> halves{0.1, -3};
     const tg::tensor<double> scalar(0.1), nothing;
     const tg::any_tensor outline = weights.outline();
-    const tg::shape dims{4, 5};
-    const tg::dtype type = tg::dtype::bf16;
+    [[maybe_unused]] const tg::shape dims{4, 5};
+    [[maybe_unused]] const tg::dtype type = tg::dtype::bf16;
     const tg::variable kernel("dense/kernel", weights, false, false);
     stop();
 }

@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+"""What a compiler's front end says of the library: the programs and blocks of README.md and the tutorial, and a test of each folder of
+tests/.
+
+    tests/compilers/front_ends.py [--programs | --all | --only REGEX | --file SOURCE] [--jobs N] [--include DIRECTORY ...]
+                                  [--record WHERE] COMPILER [ARGUMENT ...]
+
+Nothing is linked or run, but everything is instantiated and every model evaluated, which is where compilers differ. A warning is an error.
+Of a folder the smallest file is taken that brings something to compile (CHOSEN says where another one does), with --all every file. One
+that includes a header of others that this machine lacks gives way to the next, and of each is said what was left out. --programs is
+without the tests. --record writes into built.json that this compiler takes all that was asked, on the system named. Exits 1 where
+anything was refused, 77 where there is no such compiler.
+"""
+
+import argparse
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+TESTS = ROOT / "tests"
+PAGES = [ROOT / "README.md", ROOT / "docs" / "tutorial.md"]
+RECORD = pathlib.Path(__file__).resolve().parent / "built.json"
+# compile_fail is to be refused, the projects of consume are whole builds, and cute wants nvcc's half of CuTe.
+NOT_FOLDERS = {"compile_fail", "compilers", "consume", "cute"}
+SMALLEST = 1000  # bytes: what is shorter includes the test of another folder, or does nothing else
+CHOSEN = {"cuda": "cuda/widened_test.cpp", "nccl": "nccl/sums.cpp", "nn": "nn/initializers_test.cpp",
+          "ops": "ops/stored_elementwise_test.cpp", "profile": "profile/counters_test.cpp"}
+OPTIONS = ["-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+# What README.md tells users of large models to give; those of CMakeLists.txt.
+BUDGETS = {"clang": ["-fconstexpr-steps=50000000", "-fbracket-depth=1024"],
+           "g++": ["-fconstexpr-ops-limit=2000000000", "-fconstexpr-loop-limit=10000000"]}
+FOLDERS = ["include", "cuda", "tests", "examples"]
+# One instruction set where tests are compiled; README's program has all of them, as users' programs do.
+ONE_SET = "-DTG_INSTRUCTION_SETS=4"
+MISSING = re.compile(r"fatal error: '?([^'\s:]+)'?(?: file not found|: No such file)")
+
+
+class Compiler:
+    def __init__(self, command, includes):
+        def says(*arguments):
+            done = subprocess.run([*command, *arguments], input="", capture_output=True, text=True, check=False)
+            return done.returncode == 0, done.stdout
+
+        predefined = says("-x", "c++", "-E", "-dM", "-")[1]
+        value = dict(re.findall(r"^#define (\w+) (.*)$", predefined, re.MULTILINE))
+        self.name = "clang" if "__clang__" in value else "g++"
+        keys = ["__clang_major__", "__clang_minor__", "__clang_patchlevel__"] if self.name == "clang" else [
+            "__GNUC__", "__GNUC_MINOR__", "__GNUC_PATCHLEVEL__"]
+        self.version = ".".join(value.get(key, "?") for key in keys)
+        # libomp-*-dev of two versions cannot be installed beside each other in Debian.
+        self.openmp = "-fopenmp" if says("-fopenmp", "-x", "c++", "-fsyntax-only", "-include", "omp.h", "-")[0] else "-fopenmp-simd"
+        self.called = command
+        self.budgets = BUDGETS[self.name]
+        self.command = [*command, *OPTIONS, *self.budgets, self.openmp, *(f"-I{ROOT / folder}" for folder in FOLDERS),
+                        *(argument for folder in includes for argument in ("-isystem", folder))]
+
+
+def candidates():
+    """The files of each folder of tests/ that has some, the one to be taken first."""
+    found = {}
+    for folder in sorted(path for path in TESTS.iterdir() if path.is_dir() and path.name not in NOT_FOLDERS):
+        files = list(folder.rglob("*_test.cpp")) or list(folder.rglob("*.cpp"))
+        files.sort(key=lambda path: (path.stat().st_size < SMALLEST, path.stat().st_size))
+        name = CHOSEN.get(folder.name)
+        if name:
+            files.sort(key=lambda path: path.relative_to(TESTS).as_posix() != name)
+        if files:
+            found[folder.name] = files
+    return found
+
+
+def ran(command):
+    """Exit status, output and seconds of processor time."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=ROOT) as process:
+        output = process.stdout.read()
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    return process.returncode, output, used.ru_utime + used.ru_stime
+
+
+def compiled(compiler, source, more=()):
+    """The output of the front end, None where it has nothing to say; its seconds."""
+    code, output, seconds = ran([*compiler.command, *more, str(source)])
+    return None if code == 0 else output or f"ends with {code}\n", seconds
+
+
+def missing_header(output):
+    """A header of others that the machine lacks."""
+    found = MISSING.search(output)
+    return found[1] if found and not any((ROOT / folder / found[1]).is_file() for folder in FOLDERS) else None
+
+
+def first_of(compiler, files):
+    """The first file for which nothing is missing: what to print, whether it compiled."""
+    lacking = []
+    for source in files:
+        name = source.relative_to(ROOT).as_posix()
+        output, seconds = compiled(compiler, source, [ONE_SET])
+        if output is None:
+            return f"{seconds:6.1f} s  {name}", True
+        missing = missing_header(output)
+        if missing is None:
+            return f"{seconds:6.1f} s  {name}: refused\n{output}", False
+        lacking.append(f"{name} (<{missing}>)")
+    return f"  left out  {', '.join(lacking)}: not on this machine", True
+
+
+def programs():
+    """The programs of which the pages show excerpts."""
+    named = {name for page in PAGES for name in re.findall(r"^<!-- program (\S+) -->$", page.read_text(encoding="utf-8"), re.MULTILINE)}
+    return [ROOT / name for name in sorted(named | {"examples/first_program.cpp"})]
+
+
+def program(compiler, source):
+    output, seconds = compiled(compiler, source)
+    name = source.relative_to(ROOT).as_posix()
+    return f"{seconds:6.1f} s  {name}" + ("" if output is None else f": refused\n{output}"), output is None
+
+
+def blocks(compiler, page):
+    """The blocks of a page that are no excerpts."""
+    code, output, seconds = ran([sys.executable, str(ROOT / "tools" / "check_snippets.py"), "--front-end", "--compiler",
+                                 compiler.called[0], str(page), "--", *compiler.called[1:], *compiler.budgets])
+    return f"{seconds:6.1f} s  {page.relative_to(ROOT)}: {output.strip()}", code == 0
+
+
+def record(compiler, what, where):
+    """Keeps what a compiler of this version has built; more than it had, never less."""
+    known = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.is_file() else []
+    known = [one for one in known if (one["compiler"], one["version"]) != (compiler.name, compiler.version)]
+    known.append({"compiler": compiler.name, "version": compiler.version, "where": where, "built": what})
+    known.sort(key=lambda one: (one["compiler"] != "g++", [int(part) for part in one["version"].split(".")]))
+    RECORD.write_text("[\n" + ",\n".join("    " + json.dumps(one) for one in known) + "\n]\n", encoding="utf-8")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--programs", action="store_true", help="without the tests")
+    parser.add_argument("--all", action="store_true", help="every test, not one of each folder")
+    parser.add_argument("--only", metavar="REGEX", help="of all tests these, and no page")
+    parser.add_argument("--file", metavar="SOURCE", type=pathlib.Path, help="this file alone")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--include", action="append", default=[], help="a folder of headers of others")
+    parser.add_argument("--record", metavar="WHERE", help="the system, as in Debian 12")
+    parser.add_argument("compiler", nargs=argparse.REMAINDER)
+    given = parser.parse_args()
+    if not given.compiler or shutil.which(given.compiler[0]) is None:
+        print(f"front_ends.py: there is no {' '.join(given.compiler) or 'compiler named'}")
+        sys.exit(77)
+    compiler = Compiler(given.compiler, given.include)
+    print(f"front_ends.py: {compiler.name} {compiler.version}, {compiler.openmp}", flush=True)
+    folders = candidates()
+    tasks = [(program, given.file.resolve())] if given.file else [] if given.only else [(program, source) for source in programs()] + [(blocks, page) for page in PAGES]
+    if given.all or given.only:
+        # The second of every folder comes before the third of any.
+        ranked = sorted((rank, source) for files in folders.values() for rank, source in enumerate(files))
+        tasks += [(first_of, [source]) for _, source in ranked
+                  if re.search(given.only or "", source.relative_to(ROOT).as_posix())]
+    elif not given.programs and not given.file:
+        tasks += [(first_of, files) for files in folders.values()]
+    failed = 0
+    with concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
+        waiting = [pool.submit(task, compiler, argument) for task, argument in tasks]
+        for done in concurrent.futures.as_completed(waiting):
+            text, good = done.result()
+            failed += not good
+            print(text, flush=True)
+    if given.record and not failed and not given.only and not given.file:
+        record(compiler, "programs" if given.programs else "all front ends" if given.all else "front ends", given.record)
+    used = os.times()
+    print(f"front_ends.py: {len(waiting)} compilations, {failed} refused, "
+          f"{used.children_user + used.children_system:.0f} s of processor time")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
