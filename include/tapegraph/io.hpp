@@ -16,6 +16,7 @@
 #include <tapegraph/io/csv_reader.hpp>
 #include <tapegraph/io/dlpack.hpp>
 #include <tapegraph/io/eager_picture.hpp>
+#include <tapegraph/io/folder_claim.hpp>
 #include <tapegraph/io/graph_boxes.hpp>
 #include <tapegraph/io/graph_nodes.hpp>
 #include <tapegraph/io/graph_picture.hpp>
@@ -31,6 +32,7 @@
 #include <tapegraph/io/safetensors_shards.hpp>
 #include <tapegraph/io/svg_chart.hpp>
 #include <tapegraph/io/training_page.hpp>
+#include <tapegraph/io/unfinished.hpp>
 #include <tapegraph/io/utf8.hpp>
 #include <tapegraph/io/weights.hpp>
 #include <tapegraph/io/weights_memory.hpp>

@@ -2,6 +2,7 @@
 
 #include <tapegraph/io/checkpoint_manager.hpp>
 
+#include <support/child_process.hpp>
 #include <support/temporary_folder.hpp>
 
 #include <chrono>
@@ -219,7 +220,8 @@ TEST_CASE("killed at any moment, a process leaves the last checkpoint whole") {
         if (!std::filesystem::exists(run)) continue;
         for (const auto& name : names_in(run)) unfinished += name.starts_with(".unfinished-");
         tg::checkpoint_manager m(run, {.max_to_keep = 2});
-        for (const auto& name : names_in(run)) CHECK(name.starts_with("step-")); // what was unfinished is gone
+        for (const auto& name : names_in(run)) // what was unfinished is gone
+            CHECK((name.starts_with("step-") || name == ".writer"));
         const auto known = m.steps();
         CHECK(known.size() <= 3);
         for (const std::int64_t step : known) {
@@ -236,6 +238,32 @@ TEST_CASE("killed at any moment, a process leaves the last checkpoint whole") {
     }
     CHECK(found > 0);
     MESSAGE(last << " steps, " << unfinished << " unfinished folders");
+}
+
+TEST_CASE("two processes do not write checkpoints into one folder, and the second is told of the first") {
+    const support::temporary_folder folder;
+    const auto run = folder.path() / "run";
+    const support::bell saved;
+    support::child_process child([&] {
+        tg::checkpoint_manager m(run);
+        m.save(numbers(1));
+        m.wait();
+        saved.ring();
+        for (;;) ::pause();
+    });
+    saved.wait();
+    tg::checkpoint_manager m(run, {.background = false});
+    numbers model;
+    CHECK(m.restore_latest(model)->step == 1); // reading, as evaluation beside a training does
+    const auto refused = support::message_of<tg::data_error>([&] { m.save(numbers(2)); });
+    CHECK(support::contains(refused, "run': process " + std::to_string(child.number()) + " of '"));
+    CHECK(m.steps() == steps{1});
+    child.kill();
+    m.save(numbers(2));
+    CHECK(m.steps() == steps{1, 2});
+    CHECK(names_in(run).front() == ".writer");
+    m.close();
+    CHECK(names_in(run) == std::vector<std::string>{"step-000001", "step-000002"});
 }
 
 } // namespace checkpoint_manager_test

@@ -121,6 +121,7 @@ public:
         std::string place; // '+' and the path of the unfinished folder, or '-' and why there is none
         if (leads()) {
             try {
+                if (!claim_) claim_.emplace(folder.parent_path());
                 folder_.emplace(folder);
                 place = "+" + folder_->path().string();
             } catch (const std::exception& e) {
@@ -178,6 +179,7 @@ public:
     void abandon() noexcept override {
         if (writer_.joinable()) writer_.join();
         folder_.reset();
+        claim_.reset();
         committed_ = nullptr;
         under_way_ = false;
     }
@@ -232,7 +234,8 @@ private:
     weight_snapshot snapshot_;
     files::path name_;
     std::string saved_, fields_, file_, index_, report_, outcome_;
-    std::optional<io::atomic_folder> folder_; // the chief's
+    std::optional<io::folder_claim> claim_; // the chief's, as the next
+    std::optional<io::atomic_folder> folder_;
     std::function<void()> committed_;
     std::thread writer_;
     std::atomic<bool> written_{false};

@@ -3,6 +3,7 @@
 #include <tapegraph/io/atomic_folder.hpp>
 #include <tapegraph/io/checkpoint_rules.hpp>
 #include <tapegraph/io/checkpoint_state.hpp>
+#include <tapegraph/io/folder_claim.hpp>
 #include <tapegraph/io/path.hpp>
 #include <tapegraph/io/weights.hpp>
 
@@ -152,8 +153,13 @@ public:
     const files::path& folder() const { return folder_; }
     const checkpoint_manager_options& options() const { return options_; }
 
+    /// From now on until close() no other process may write checkpoints here: two would remove each other's. save does that, too; who
+    /// only reads may come at any time. Throws data_error that names the process which does.
+    void claim() {
+        if (options_.writes && !options_.parts && !claim_) claim_.emplace(folder_);
+    }
     /// Keeps the model as it is now. Waits first for the checkpoint before this one. Throws data_error where that one, or this, could
-    /// not be written, and argument_error where `options().best` is a metric that `state` has not.
+    /// not be written, or another process writes here, and argument_error where `options().best` is a metric that `state` has not.
     template <class Model>
     void save(const Model& model, checkpoint_state state = {}) {
         wait();
@@ -165,6 +171,7 @@ public:
                 if (!model.writes_files()) return; // of ranks that train together the chief alone
             if (!options_.writes) return;
         }
+        claim();
         if (state.step < 0) state.step = model.step();
         if (!options_.best.empty() && state.metrics.find(options_.best) == state.metrics.end())
             throw argument_error("checkpoint_manager: the state has no metric '" + options_.best +
@@ -198,6 +205,7 @@ public:
     void close() {
         wait();
         snapshot_ = {};
+        claim_.reset();
     }
 
     /// Steps of the checkpoints, ascending.
@@ -290,6 +298,7 @@ private:
     files::path folder_;
     checkpoint_manager_options options_;
     detail::weight_snapshot snapshot_;
+    std::optional<io::folder_claim> claim_;
     std::thread writer_;
     std::exception_ptr failure_;
 };

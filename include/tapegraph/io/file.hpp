@@ -2,8 +2,8 @@
 
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/io/path.hpp>
+#include <tapegraph/io/unfinished.hpp>
 
-#include <atomic>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -34,6 +34,14 @@ inline std::uint64_t file_size_of(const files::path& path) {
     }
     if (!S_ISREG(found.st_mode)) throw data_error(quoted(path) + ": not a regular file");
     return static_cast<std::uint64_t>(found.st_size);
+}
+
+/// Puts a folder's entries on disk, as far as the file system does that.
+inline void flush_folder(const files::path& folder) {
+    const int handle = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (handle < 0) return;
+    (void)::fsync(handle);
+    ::close(handle);
 }
 
 } // namespace detail
@@ -90,20 +98,28 @@ inline std::vector<std::uint8_t> read_file(const files::path& path) {
     return bytes;
 }
 
-/// A file that appears under its name only when complete: written beside it, flushed to disk, then renamed over it.
-/// Destroyed before commit(), it leaves no trace and whatever stood there before is untouched.
-class atomic_file {
+/// A file that appears under its name only when complete: written beside it (io/unfinished.hpp), flushed to disk, then renamed over it.
+/// Destroyed before commit(), it leaves no trace and whatever stood there before is untouched; what it left because the process was
+/// killed goes when a later one writes into the folder.
+template <class = void>
+class basic_atomic_file {
 public:
-    explicit atomic_file(files::path path) : path_(std::move(path)) {
-        static std::atomic<unsigned> serial{0};
-        temporary_ = path_;
-        temporary_ += ".tmp." + std::to_string(::getpid()) + "." + std::to_string(serial++);
-        descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (descriptor_ < 0) fail("cannot be written");
+    /// Throws data_error where there can be no file of that name.
+    explicit basic_atomic_file(files::path path) : path_(std::move(path)) {
+        const auto folder = path_.parent_path();
+        detail::remove_unfinished_once(folder);
+        for (;;) {
+            temporary_ = detail::unfinished_name(folder);
+            descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+            if (descriptor_ < 0 && errno != EEXIST) fail("cannot be written");
+            if (descriptor_ < 0) continue;
+            if (detail::hold_unfinished(descriptor_, temporary_)) return;
+            ::close(std::exchange(descriptor_, -1));
+        }
     }
-    atomic_file(const atomic_file&) = delete;
-    atomic_file& operator=(const atomic_file&) = delete;
-    ~atomic_file() { discard(); }
+    basic_atomic_file(const basic_atomic_file&) = delete;
+    basic_atomic_file& operator=(const basic_atomic_file&) = delete;
+    ~basic_atomic_file() { discard(); }
 
     void write(const void* data, std::size_t bytes) {
         const auto* at = static_cast<const char*>(data);
@@ -120,17 +136,16 @@ public:
     /// Throws data_error where the disk is full or the name cannot be replaced.
     void commit() {
         if (::fsync(descriptor_) != 0) fail("writing failed");
-        const int closed = ::close(std::exchange(descriptor_, -1));
+        // Closing may say that writing failed, and only what is closed gets its name; until then the lock goes on by another descriptor.
+        const int lock = ::fcntl(descriptor_, F_DUPFD_CLOEXEC, 0);
+        const int closed = ::close(std::exchange(descriptor_, lock));
         if (closed != 0) fail("writing failed");
         if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("cannot be replaced");
         temporary_.clear();
+        discard();
         // The rename itself survives a power cut only once the folder is on disk too; some file systems refuse, and
         // the file is complete all the same.
-        const auto folder = path_.has_parent_path() ? path_.parent_path() : files::path(".");
-        if (const int handle = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); handle >= 0) {
-            (void)::fsync(handle);
-            ::close(handle);
-        }
+        detail::flush_folder(path_.parent_path());
     }
 
 private:
@@ -140,13 +155,14 @@ private:
         throw data_error(detail::quoted(path_) + ": " + what + ": " + reason);
     }
     void discard() {
-        if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
         if (!temporary_.empty()) ::unlink(temporary_.c_str());
         temporary_.clear();
+        if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
     }
 
     files::path path_, temporary_;
     int descriptor_ = -1;
 };
+using atomic_file = basic_atomic_file<>;
 
 } // namespace tapegraph::io

@@ -184,6 +184,7 @@ struct in_file {
     using store = detail::file_store<E>;
     template <class E>
     store<E> make() const {
+        io::detail::remove_unfinished_once(path.parent_path());
         return store<E>(path);
     }
 };

@@ -39,6 +39,7 @@ struct basic_keep_checkpoints {
         due = false;
         options.writes = s.writes_files();
         manager = std::make_shared<checkpoint_manager>(folder, options);
+        manager->claim();
         if (restore && manager->restore_latest(s.model())) s.resume();
     }
     void on_batch_begin(training_state& s) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/io/folder.hpp>
+#include <tapegraph/io/unfinished.hpp>
 #include <tapegraph/io/weights.hpp>
 #include <tapegraph/nn/callbacks/file_pattern.hpp>
 #include <tapegraph/nn/callbacks/monitor.hpp>
@@ -31,7 +32,7 @@ struct model_checkpoint {
     std::int64_t count = 0;
     std::string due{}, surplus{}; ///< what is to be written now, and to be removed then
 
-    void on_train_begin(training_state&) {
+    void on_train_begin(training_state& s) {
         if (path.empty()) throw argument_error("model_checkpoint: path is empty");
         detail::check_at_least("model_checkpoint", "every_epochs", every_epochs, 1);
         detail::check_at_least("model_checkpoint", "every_steps", every_steps, 0);
@@ -42,6 +43,7 @@ struct model_checkpoint {
         count = 0;
         due.clear();
         surplus.clear();
+        if (s.writes_files()) io::remove_unfinished(files::path(path).parent_path());
     }
     void on_batch_begin(training_state& s) const {
         if (every_steps > 0 && s.next_step % every_steps == 0) s.request_checkpoint();
@@ -96,6 +98,7 @@ struct backup_and_restore {
     void on_train_begin(training_state& s) {
         if (path.empty()) throw argument_error("backup_and_restore: path is empty");
         detail::check_at_least("backup_and_restore", "every_steps", every_steps, 0);
+        if (s.writes_files()) io::remove_unfinished(files::path(path).parent_path());
         std::error_code ignored;
         if (!files::exists(path, ignored)) return;
         s.model().load(path, {.everything = true});

@@ -5,6 +5,7 @@
 #include <tapegraph/io/checkpoint_rules.hpp>
 #include <tapegraph/io/file.hpp>
 #include <tapegraph/io/folder.hpp>
+#include <tapegraph/io/unfinished.hpp>
 
 #include <charconv>
 #include <cstdint>
@@ -105,6 +106,7 @@ checkpoint_folder<X>::checkpoint_folder(files::path folder, checkpoint_options o
         throw argument_error("estimator: every_seconds is " + std::to_string(options_.every_seconds));
     if (options_.keep < 0) throw argument_error("estimator: keep is " + std::to_string(options_.keep));
     io::detail::make_folder(folder_);
+    io::remove_unfinished(folder_);
     std::error_code failure;
     const files::path known = folder_ / "best.txt";
     if (steps("best-").empty() || !files::exists(known, failure)) return;
