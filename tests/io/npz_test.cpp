@@ -127,4 +127,25 @@ TEST_CASE("columns of a data set") {
                    "column 'b' holds 3 records, column 'a' holds 2"));
 }
 
+TEST_CASE("an array of texts or objects costs the others nothing") {
+    const support::temporary_folder folder;
+    const auto path = folder.path() / "x.npz";
+    zip_writer writer(path);
+    const auto numbers = npy_to_bytes(host_array::of<std::uint32_t>({1}, std::vector<std::uint32_t>{65}));
+    std::string texts(reinterpret_cast<const char*>(numbers.data()), numbers.size());
+    texts.replace(texts.find("<u4"), 3, "<U1");
+    writer.add("names.npy", texts);
+    writer.add("x.npy", npy_to_bytes(host_array::of<float>({2}, std::vector<float>{1, 2})));
+    writer.commit();
+    const auto text = message_of<dtype_error>([&] { read_npz_arrays(path); });
+    CHECK(contains(text, "x.npz', array 'names': elements of type '<U1' (texts) are not read"));
+    CHECK(contains(text, "; the others are, where the call has a list of unread ones"));
+    std::vector<unread_value> unread;
+    CHECK(read_npz_arrays(path, &unread).at("x").size() == 2);
+    CHECK(read_npz(path, &unread).size() == 1);
+    REQUIRE(unread.size() == 2);
+    CHECK(unread[0].name == "names");
+    CHECK(contains(unread[0].reason, "elements of type '<U1' (texts) are not read"));
+}
+
 } // namespace npz_test

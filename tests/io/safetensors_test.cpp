@@ -1,4 +1,5 @@
 #include <tapegraph/io/safetensors.hpp>
+#include <tapegraph/io/safetensors_reader.hpp>
 
 #include <support/temporary_folder.hpp>
 
@@ -133,7 +134,7 @@ TEST_CASE("a file that is damaged or lies is refused, naming file and tensor") {
         const char* part;
     };
     const lie lies[] = {
-        {R"("dtype":"F33","shape":[2],"data_offsets":[0,8])", "unknown dtype 'F33'"},
+        {R"("dtype":"F33","shape":[2],"data_offsets":[0,16])", "offsets [0,16) lie outside"},
         {R"("dtype":1,"shape":[2],"data_offsets":[0,8])", "dtype is not a string"},
         {R"("shape":[2],"data_offsets":[0,8])", "needs dtype, shape and data_offsets"},
         {R"("dtype":"F32","shape":[-2],"data_offsets":[0,8])", "shape is not a list of extents"},
@@ -165,6 +166,33 @@ TEST_CASE("a file that is damaged or lies is refused, naming file and tensor") {
                             "'k' is not a string"));
     CHECK(support::contains(support::message_of<data_error>([&] { read_safetensors_arrays(folder.path() / "none"); }),
                             "no such file"));
+}
+
+TEST_CASE("a tensor of an unknown type costs the others nothing, and is named") {
+    const support::temporary_folder folder;
+    const std::string header =
+        R"({"a":{"dtype":"F8_E4M3","shape":[3],"data_offsets":[0,3]},"b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]},)"
+        R"("c":{"dtype":"F4","shape":[2],"data_offsets":[3,4]}})";
+    const auto path = folder.write("x.safetensors", file_of(header, std::string(8, '\0')));
+    const auto file = tapegraph::io::read_safetensors_file(path);
+    CHECK(file.tensors.size() == 1);
+    CHECK(file.tensors.at("b").size() == 1);
+    REQUIRE(file.unread.size() == 2);
+    CHECK(file.unread[0].name == "a");
+    CHECK(file.unread[0].reason == "elements of type 'F8_E4M3' are not read");
+    CHECK(file.unread[1].name == "c");
+    const tapegraph::io::safetensors_reader reader(path);
+    CHECK(reader.tensors().size() == 1);
+    CHECK(support::contains(support::message_of<data_error>([&] { reader.at("a"); }),
+                            "x.safetensors': tensor 'a': elements of type 'F8_E4M3' are not read"));
+    // The same in one of several files.
+    const auto index = folder.write("x.safetensors.index.json",
+                                    R"({"weight_map":{"a":"x.safetensors","b":"x.safetensors","c":"x.safetensors"}})"s);
+    CHECK(tapegraph::io::safetensors_reader(index).unread().size() == 2);
+    const auto less = folder.write("y.safetensors.index.json", R"({"weight_map":{"b":"x.safetensors"}})"s);
+    CHECK(
+        support::contains(support::message_of<data_error>([&] { const tapegraph::io::safetensors_reader wrong(less); }),
+                          "'x.safetensors' holds tensor 'a', which the index does not name there"));
 }
 
 } // namespace safetensors_test

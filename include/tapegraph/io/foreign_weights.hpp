@@ -37,11 +37,15 @@ struct foreign_options {
 /// unexpected.
 struct foreign_report : load_report {
     std::vector<std::pair<std::string, std::string>> sources; ///< paths of the model, names in the file
-    /// The report of load, and a line for every variable that was read: "hidden/kernel <- fc1.weight".
+    std::vector<unread_value>
+        unread; ///< what else the file holds that cannot be read, and why; no weights are lost by it
+    /// The report of load, a line for every variable that was read, "hidden/kernel <- fc1.weight", and one for all that was not.
     template <class = void>
     std::string text() const {
         std::string result = load_report::text();
         for (const auto& [path, name] : sources) result.append(path).append(" <- ").append(name).append("\n");
+        for (const unread_value& u : unread)
+            result.append("not read: ").append(u.name).append(": ").append(u.reason).append("\n");
         return result;
     }
 };
@@ -238,7 +242,7 @@ void refuse_foreign(const foreign_report& report, const std::string& file) {
 /// Loads the layers of a file: matches, converts, and only when all of that is done writes.
 template <class Dialect>
 foreign_report load_foreign(variable_list& variables, std::vector<foreign_layer> theirs, const std::string& file,
-                            const foreign_options& options) {
+                            const foreign_options& options, std::vector<unread_value> unread = {}) {
     const device_scope on(nullptr);
     std::vector<model_layer> ours = Dialect::split(layers_of_model<>(variables, options.only));
     if (ours.empty()) throw argument_error(file + ": the model has no variable '" + options.only + "'");
@@ -294,6 +298,12 @@ foreign_report load_foreign(variable_list& variables, std::vector<foreign_layer>
         for (const foreign_layer& layer : theirs)
             for (const foreign_tensor& t : layer.tensors)
                 if (used.insert(t.name).second) report.unexpected.push_back(t.name);
+    // A tensor that cannot be read is one that the model may be missing, or has no place for.
+    if (options.only.empty())
+        for (const unread_value& u : unread)
+            if (u.tensor && u.name.starts_with(options.prefix))
+                report.unexpected.push_back(u.name + " (" + u.reason + ")");
+    report.unread = std::move(unread);
     if (options.strict) refuse_foreign(report, file);
     for (const auto& [v, array] : values) v->own_data(); // the last thing that may fail
     for (const auto& [v, array] : values)

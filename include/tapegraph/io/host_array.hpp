@@ -98,6 +98,12 @@ private:
     }
 };
 
+/// Something in a file of arrays that is not read, beside what is.
+struct unread_value {
+    std::string name, reason;
+    bool tensor = false; ///< an array, of a type that is not known here
+};
+
 /// An array whose values stand in memory of somebody else, to be read.
 struct array_view {
     dtype type = dtype::f32;

@@ -62,22 +62,40 @@ private:
 };
 using npz_reader = basic_npz_reader<>;
 
-/// All arrays of an .npz by name. Errors as of npz_reader.
-template <class = void>
-std::map<std::string, host_array> read_npz_arrays(const files::path& path) {
-    const npz_reader reader(path);
-    std::map<std::string, host_array> result;
-    for (const std::string& name : reader.names()) result.emplace(name, reader.array(name));
+namespace detail {
+
+/// What `get(name)` has for every name of an .npz; arrays of types that are not read go to `unread`, if there is one.
+template <class T, class Get>
+std::map<std::string, T> all_of_npz(const npz_reader& reader, std::vector<unread_value>* unread, const Get& get) {
+    std::map<std::string, T> result;
+    for (const std::string& name : reader.names()) {
+        try {
+            result.emplace(name, get(name));
+        } catch (const dtype_error& e) {
+            if (unread == nullptr)
+                throw dtype_error(std::string(e.what()) + "; the others are, where the call has a list of unread ones");
+            unread->push_back({name, e.what(), true});
+        }
+    }
     return result;
 }
 
-/// All arrays of an .npz as tensors: `tg::tensor<float> x(read_npz("a.npz").at("x"))`.
+} // namespace detail
+
+/// All arrays of an .npz by name. Those of texts, objects, complex numbers and other types that are not read are named in `unread`; without
+/// one they are an error. Other errors as of npz_reader.
 template <class = void>
-std::map<std::string, any_tensor> read_npz(const files::path& path) {
+std::map<std::string, host_array> read_npz_arrays(const files::path& path,
+                                                  std::vector<unread_value>* unread = nullptr) {
     const npz_reader reader(path);
-    std::map<std::string, any_tensor> result;
-    for (const std::string& name : reader.names()) result.emplace(name, reader.tensor(name));
-    return result;
+    return detail::all_of_npz<host_array>(reader, unread, [&](const std::string& name) { return reader.array(name); });
+}
+
+/// All arrays of an .npz as tensors: `tg::tensor<float> x(read_npz("a.npz").at("x"))`. `unread` as of read_npz_arrays.
+template <class = void>
+std::map<std::string, any_tensor> read_npz(const files::path& path, std::vector<unread_value>* unread = nullptr) {
+    const npz_reader reader(path);
+    return detail::all_of_npz<any_tensor>(reader, unread, [&](const std::string& name) { return reader.tensor(name); });
 }
 
 struct npz_options {

@@ -3,16 +3,18 @@
 #include <tapegraph/core/error.hpp>
 
 #include <bit>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
-/// Python's pickles of plain data, protocols 2 to 5, read by a machine that runs nothing: what a pickle would call becomes a node that
-/// names it, and only names that the caller knows are let in. Opcodes: pickletools.py of CPython.
+/// Python's pickles, protocols 2 to 5, read by a machine that runs nothing: what a pickle would call becomes a node that
+/// names it, and a caller may say which names are let in. Opcodes: pickletools.py of CPython.
 
 namespace tapegraph::io {
 
@@ -20,6 +22,7 @@ enum class pickle_kind : std::uint8_t {
     none,
     boolean,
     integer,
+    large_integer, ///< of more than 64 bits: `text` is it in decimal digits, or empty where it has more than 1024; `integer` their number
     real,
     text,
     bytes,
@@ -86,6 +89,8 @@ private:
         case 'N': add(pickle_kind::none); return;
         case 0x88: add(pickle_kind::boolean).integer = 1; return;
         case 0x89: add(pickle_kind::boolean); return;
+        case 'I': decimal_integer(line()); return; // of Python 2, as the next
+        case 'L': decimal_integer(line()); return;
         case 'K': add(pickle_kind::integer).integer = static_cast<std::int64_t>(integer(1)); return;
         case 'M': add(pickle_kind::integer).integer = static_cast<std::int64_t>(integer(2)); return;
         case 'J': add(pickle_kind::integer).integer = static_cast<std::int32_t>(integer(4)); return;
@@ -141,18 +146,23 @@ private:
         case 'R':
         case 0x81: {
             const auto arguments = pop(), callee = pop();
-            if (node(callee).kind != pickle_kind::global || node(arguments).kind != pickle_kind::tuple)
-                fail("a call of what is no name, or without a tuple of arguments");
+            if (node(arguments).kind != pickle_kind::tuple) fail("a call without a tuple of arguments");
             add(pickle_kind::call).items = {callee, arguments};
+            return;
+        }
+        case 0x92: { // with arguments by name, in a dict behind the others
+            const auto named = pop(), arguments = pop(), callee = pop();
+            if (node(arguments).kind != pickle_kind::tuple) fail("a call without a tuple of arguments");
+            add(pickle_kind::tuple).items = {arguments, named};
+            const auto both = pop();
+            add(pickle_kind::call).items = {callee, both};
             return;
         }
         case 'b': {
             const auto state = pop();
             pickle_node& object = result_.nodes[top()];
-            if (object.kind == pickle_kind::dict) return; // attributes of an OrderedDict
-            if (object.kind != pickle_kind::call || object.items.size() > 2)
-                fail("a state for what is no object, or a second one");
-            object.items.push_back(state);
+            // Of others, such as an OrderedDict, these are attributes beside what they hold.
+            if (object.kind == pickle_kind::call && object.items.size() == 2) object.items.push_back(state);
             return;
         }
         case 'Q': {
@@ -189,10 +199,61 @@ private:
     }
     void long_integer(std::uint64_t bytes) {
         const std::string digits = piece(bytes);
-        if (digits.size() > 8) fail("an integer of more than 64 bits");
-        std::uint64_t value = !digits.empty() && (digits.back() & 0x80) != 0 ? ~std::uint64_t{0} : 0;
+        const bool negative = !digits.empty() && (digits.back() & 0x80) != 0;
+        if (digits.size() > 8) return large_integer(digits, negative);
+        std::uint64_t value = negative ? ~std::uint64_t{0} : 0;
         for (std::size_t i = digits.size(); i-- > 0;) value = value << 8 | static_cast<unsigned char>(digits[i]);
         add(pickle_kind::integer).integer = static_cast<std::int64_t>(value);
+    }
+    /// Little-endian, in two's complement.
+    void large_integer(std::string digits, bool negative) {
+        pickle_node& node = add(pickle_kind::large_integer);
+        constexpr std::size_t most = 1024 / 8 + 1; // with a sign
+        std::size_t used = digits.size();
+        while (used > 1 && digits[used - 1] == (negative ? '\xFF' : '\0')) --used; // signs in front
+        const auto top = static_cast<unsigned char>(negative ? ~digits[used - 1] : digits[used - 1]);
+        node.integer = static_cast<std::int64_t>(8 * (used - 1)) + std::bit_width(top);
+        if (used > most) return;
+        digits.resize(used);
+        unsigned carry = negative ? 1 : 0;
+        for (char& c : digits) {
+            if (!negative) break;
+            carry += static_cast<unsigned char>(~c);
+            c = static_cast<char>(carry);
+            carry >>= 8;
+        }
+        if (carry != 0) digits += '\1';
+        std::string text; // the last digit first
+        while (!digits.empty()) {
+            unsigned rest = 0;
+            for (std::size_t i = digits.size(); i-- > 0;) {
+                rest = rest << 8 | static_cast<unsigned char>(digits[i]);
+                digits[i] = static_cast<char>(rest / 10);
+                rest %= 10;
+            }
+            text += static_cast<char>('0' + rest);
+            while (!digits.empty() && digits.back() == '\0') digits.pop_back();
+        }
+        if (negative) text += '-';
+        node.text.assign(text.rbegin(), text.rend());
+    }
+    void decimal_integer(std::string text) {
+        if (text == "00" || text == "01") { // what protocols 0 and 1 have for booleans
+            add(pickle_kind::boolean).integer = text[1] - '0';
+            return;
+        }
+        if (text.ends_with('L')) text.pop_back();
+        std::int64_t value = 0;
+        const auto end = std::from_chars(text.data(), text.data() + text.size(), value);
+        if (end.ptr != text.data() + text.size() || end.ec == std::errc::invalid_argument) fail("digits that are none");
+        if (end.ec == std::errc{}) {
+            add(pickle_kind::integer).integer = value;
+            return;
+        }
+        pickle_node& node = add(pickle_kind::large_integer);
+        node.integer =
+            static_cast<std::int64_t>(static_cast<double>(text.size()) * 3.3219280948873626); // bits of a digit
+        if (text.size() <= 310) node.text = std::move(text);
     }
     void real() { // big-endian, the only one
         std::uint64_t bits = 0;
@@ -246,12 +307,12 @@ private:
         if (kind == pickle_kind::dict && items.size() % 2 != 0) fail("a key without a value");
         add(kind).items = std::move(items);
     }
-    /// Items for a container, or for what a call gives: an OrderedDict is filled like a dict.
+    /// Items for a container, or for what a call gives: an OrderedDict is filled as a dict is.
     void extend(pickle_kind kind, const std::vector<std::uint32_t>& items) {
         if (kind == pickle_kind::dict && items.size() % 2 != 0) fail("a key without a value");
         std::uint32_t to = top();
-        if (node(to).kind == pickle_kind::call && kind == pickle_kind::dict) {
-            result_.nodes[to] = {pickle_kind::dict}; // its class is an OrderedDict or the like; the rule has let it in
+        if (node(to).kind == pickle_kind::call) {
+            result_.nodes[to] = {kind}; // its class is an OrderedDict, or made of a dict, a list or a set
         } else if (node(to).kind != kind) {
             fail("items for what is no container of such");
         }
@@ -283,8 +344,8 @@ private:
 
 } // namespace detail
 
-/// Reads a pickle of plain data; `what` names it in errors. Throws data_error, naming the byte, where it is truncated, of another
-/// protocol, names what `allowed` refuses, or uses an opcode that plain data do not need. Nothing is ever called.
+/// Reads a pickle; `what` names it in errors. Throws data_error, naming the byte, where it is truncated, of another
+/// protocol, names what `allowed` refuses, or uses an opcode that neither plain data nor objects need. Nothing is ever called.
 template <class = void>
 pickle_value read_pickle(std::span<const std::byte> file, pickle_rule allowed, const std::string& what) {
     return detail::pickle_machine<>(file, allowed, what).run();

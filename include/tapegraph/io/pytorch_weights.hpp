@@ -221,16 +221,18 @@ std::vector<foreign_layer> layers_of_pytorch(std::vector<named_array> tensors, c
 
 /// Loads the weights of a PyTorch state_dict (torch.save) into a model; its optimizer and step count stay. Layers are found by name
 /// (`encoder.fc` is the scope "encoder/fc"), the others by kind, shape and order, or as options.layers says; the report says which
-/// became which. Layouts are mapped: docs/weights_of_others.md. f16, bf16 and f64 are converted to the model's type. Throws data_error where
+/// became which, and what beside the weights was not read. Layouts are mapped: docs/weights_of_others.md. f16, bf16 and f64 are converted to the model's type. Throws data_error where
 /// the file is not read (read_pytorch_file) or tensors are missing or left over, shape_error where some have other shapes, with all of
 /// them in the message, argument_error for options that nothing matches; then nothing of the model has changed.
 ///
 ///     const auto report = tg::io::load_pytorch(model, "resnet.pt", {.prefix = "model.", .layers = {{"fc", "score"}}});
 template <class Model>
 foreign_report load_pytorch(Model& model, const files::path& path, const foreign_options& options = {}) {
-    const std::string file = detail::quoted(path);
+    const std::string name = detail::quoted(path);
+    pytorch_file file = read_pytorch_file(path);
     return detail::load_foreign<detail::pytorch_dialect>(
-        model.variables(), detail::layers_of_pytorch(read_pytorch(path), options.prefix, file), file, options);
+        model.variables(), detail::layers_of_pytorch(std::move(file.tensors), options.prefix, name), name, options,
+        std::move(file.unread));
 }
 
 } // namespace tapegraph::io

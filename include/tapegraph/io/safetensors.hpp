@@ -4,6 +4,7 @@
 #include <tapegraph/io/host_array.hpp>
 #include <tapegraph/io/mapped_file.hpp>
 #include <tapegraph/io/path.hpp>
+#include <tapegraph/io/quoted_text.hpp>
 #include <tapegraph/io/safetensors_header.hpp>
 
 #if !defined(TG_WEIGHTS_COMPILED)
@@ -44,12 +45,14 @@ struct safetensors_entry {
 struct safetensors_file {
     std::map<std::string, host_array> tensors;
     std::map<std::string, std::string> metadata;
+    std::vector<unread_value> unread{}; ///< tensors of types that are not known here: float8 and others
 };
 
 /// The same, the values where they are.
 struct safetensors_view {
     std::map<std::string, array_view> tensors;
     std::map<std::string, std::string> metadata;
+    std::vector<unread_value> unread{};
 };
 
 namespace detail {
@@ -76,7 +79,7 @@ void check_safetensors_tiling(std::vector<safetensors_place>& places, std::uint6
 
 } // namespace detail
 
-/// The tensors of a safetensors file whose bytes are in memory, as views of it, and its metadata. `origin` is what errors begin with.
+/// The tensors of a safetensors file whose bytes are in memory, as views of it, its metadata, and what is not read. `origin` is what errors begin with.
 /// Throws data_error where the bytes are cut short or inconsistent.
 template <class = void>
 safetensors_view view_safetensors(std::span<const std::byte> bytes, const std::string& origin) {
@@ -93,8 +96,13 @@ safetensors_view view_safetensors(std::span<const std::byte> bytes, const std::s
     const auto data = bytes.subspan(8 + header_bytes);
     auto [places, metadata] = detail::parse_safetensors_header(text, data.size(), origin);
     detail::check_safetensors_tiling(places, data.size(), origin);
-    safetensors_view result{{}, std::move(metadata)};
+    safetensors_view result{{}, std::move(metadata), {}};
     for (auto& place : places) {
+        if (!place.unknown.empty()) {
+            result.unread.push_back(
+                {std::move(place.name), "elements of type " + quoted_text(place.unknown) + " are not read", true});
+            continue;
+        }
         array_view array{place.type, std::move(place.shape), data.subspan(place.begin, place.end - place.begin)};
         if (place.type == dtype::boolean)
             for (const std::byte value : array.bytes)
@@ -112,7 +120,7 @@ template <class = void>
 safetensors_file read_safetensors_file(const files::path& path) {
     const mapped_file file(path, file_access::sequential);
     safetensors_view view = view_safetensors(file.bytes(), detail::quoted(path));
-    safetensors_file result{{}, std::move(view.metadata)};
+    safetensors_file result{{}, std::move(view.metadata), std::move(view.unread)};
     for (const auto& [name, array] : view.tensors)
         result.tensors.emplace_hint(result.tensors.end(), name, array.copy());
     return result;

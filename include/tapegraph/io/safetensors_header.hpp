@@ -43,6 +43,7 @@ struct safetensors_place {
     dtype type;
     std::vector<std::int64_t> shape;
     std::uint64_t begin, end;
+    std::string unknown{}; ///< the name of a type that is not read
 };
 
 struct safetensors_header {

@@ -40,8 +40,10 @@ safetensors_place safetensors_place_of(json_reader& json, const std::string& nam
             const std::string type = json.string();
             const auto known = std::find_if(safetensors_types.begin(), safetensors_types.end(),
                                             [&](const auto& candidate) { return type == candidate.second; });
-            if (known == safetensors_types.end()) refuse("unknown dtype " + quoted_text(type));
-            place.type = known->first;
+            if (known == safetensors_types.end())
+                place.unknown = type.empty() ? "?" : type;
+            else
+                place.type = known->first;
         } else if (field == "shape") {
             place.shape = numbers("shape is not a list of extents");
         } else if (field == "data_offsets") {
@@ -61,6 +63,7 @@ safetensors_place safetensors_place_of(json_reader& json, const std::string& nam
     if (place.begin > place.end) refuse("offsets " + range + " run backwards");
     if (place.end > data_bytes)
         refuse("offsets " + range + " lie outside the file's " + std::to_string(data_bytes) + " data bytes");
+    if (!place.unknown.empty()) return place;
     std::int64_t size = 0;
     if (!checked_size(place.shape, size_of(place.type), size)) refuse("impossible shape " + shape_text(place.shape));
     const auto bytes = static_cast<std::uint64_t>(size) * size_of(place.type);

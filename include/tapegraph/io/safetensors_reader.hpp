@@ -138,15 +138,18 @@ public:
         for (const auto& [name, file] : index.files) {
             auto& shard = shards[file].tensors;
             const auto found = shard.find(name);
+            if (found == shard.end() && take_unread(shards[file].unread, name)) continue;
             if (found == shard.end())
                 throw data_error(origin_ + ": tensor " + quoted_text(name) + " is not in " + quoted_text(file) +
                                  ", where it should be");
             contents_.tensors.insert(shard.extract(found));
         }
         for (auto& [file, shard] : shards) {
-            if (!shard.tensors.empty())
-                throw data_error(origin_ + ": " + quoted_text(file) + " holds tensor " +
-                                 quoted_text(shard.tensors.begin()->first) + ", which the index does not name there");
+            if (!shard.tensors.empty() || !shard.unread.empty())
+                throw data_error(
+                    origin_ + ": " + quoted_text(file) + " holds tensor " +
+                    quoted_text(shard.tensors.empty() ? shard.unread.front().name : shard.tensors.begin()->first) +
+                    ", which the index does not name there");
             contents_.metadata.merge(shard.metadata);
         }
         for (const auto& [name, whole] : index.sliced) join(name, whole);
@@ -154,14 +157,20 @@ public:
 
     const std::map<std::string, array_view>& tensors() const { return contents_.tensors; }
     const std::map<std::string, std::string>& metadata() const { return contents_.metadata; }
+    /// Tensors of types that are not read (float8 and others); they are not among tensors().
+    const std::vector<unread_value>& unread() const { return contents_.unread; }
     const safetensors_view& contents() const { return contents_; }
     bool contains(const std::string& name) const { return contents_.tensors.count(name) > 0; }
     /// One tensor. Throws data_error where there is none of that name.
     const array_view& at(const std::string& name) const {
         const auto found = contents_.tensors.find(name);
-        if (found == contents_.tensors.end())
+        if (found == contents_.tensors.end()) {
+            for (const unread_value& value : contents_.unread)
+                if (value.name == name)
+                    throw data_error(origin_ + ": tensor " + quoted_text(name) + ": " + value.reason);
             throw data_error(origin_ + ": no tensor " + quoted_text(name) + " among " +
                              std::to_string(contents_.tensors.size()));
+        }
         return found->second;
     }
     /// What the views look at; they are good as long as this is held.
@@ -173,6 +182,16 @@ private:
         std::vector<std::vector<std::byte>> joined; // of slices
     };
 
+    // A tensor of a type that is not read.
+    bool take_unread(std::vector<unread_value>& from, const std::string& name) {
+        for (unread_value& value : from)
+            if (value.name == name) {
+                contents_.unread.push_back(std::move(value));
+                from.erase(from.begin() + (&value - from.data()));
+                return true;
+            }
+        return false;
+    }
     // Whether a part is the one of its rank, and of the same save as the index.
     void check_part(const std::map<std::string, std::string>& metadata, std::size_t rank,
                     const std::string& part) const {

@@ -216,6 +216,9 @@ std::vector<stored_pair> match_some(const io::safetensors_view& file, const std:
     for (const auto& [path, key] : map.names())
         if (map.wants(path) && (variables.find(path) == nullptr || variables.find(path)->optimizer_state()))
             report.unexpected.push_back(key);
+    for (const io::unread_value& u : file.unread)
+        if (!u.name.starts_with("__") && u.name.starts_with(options.prefix))
+            report.unexpected.push_back(u.name + " (" + u.reason + ")");
     if (!options.strict) return pairs;
     if (!report.missing.empty())
         throw data_error(name + ": no tensor for " + some_names(report.missing) + " of the model");
@@ -233,7 +236,11 @@ std::vector<stored_pair> match_all(const io::safetensors_view& file, const std::
         if (v.metric_state() || (v.optimizer_state() && !contents.state)) continue;
         const std::string key = stored_name(v);
         const auto found = file.tensors.find(key);
-        if (found == file.tensors.end()) throw data_error(name + ": no tensor '" + key + "', which the model has");
+        if (found == file.tensors.end()) {
+            for (const io::unread_value& u : file.unread)
+                if (u.name == key) throw data_error(name + ": tensor '" + key + "', which the model has: " + u.reason);
+            throw data_error(name + ": no tensor '" + key + "', which the model has");
+        }
         const io::array_view& a = found->second;
         if (a.shape != extents_of(v.shape()))
             throw shape_error(name + ": tensor '" + key + "' has shape " + io::shape_text(a.shape) +
@@ -252,6 +259,9 @@ std::vector<stored_pair> match_all(const io::safetensors_view& file, const std::
             throw data_error(name + ": the model has no " + (state ? "optimizer state" : "variable") + " for tensor '" +
                              key + "'");
     }
+    for (const io::unread_value& u : file.unread)
+        if (!u.name.starts_with(run_prefix) && (contents.state || !u.name.starts_with(optimizer_prefix)))
+            throw data_error(name + ": the model has no variable for tensor '" + u.name + "' (" + u.reason + ")");
     return pairs;
 }
 
