@@ -60,6 +60,65 @@ TEST_CASE("the members of a team are all there, and can meet") {
     }
 }
 
+TEST_CASE("callers leave each other processors, and have none but their own where they are as many") {
+    CHECK(cpu::threads_beside(4, 1, 4) == 4);
+    CHECK(cpu::threads_beside(8, 1, 4) == 8); // who is alone may have asked for more
+    CHECK(cpu::threads_beside(4, 2, 4) == 3);
+    CHECK(cpu::threads_beside(4, 4, 4) == 1);
+    CHECK(cpu::threads_beside(4, 9, 4) == 1);
+    CHECK(cpu::threads_beside(2, 2, 64) == 2);
+    CHECK(cpu::threads_beside(4, 2, 1) == 1);
+
+    struct processors {
+        explicit processors(int count) { cpu::detail::assumed_processors = count; }
+        ~processors() { cpu::detail::assumed_processors = 0; }
+    };
+    const threads_of_kernels set(4);
+    const processors four(4);
+    const auto members = [] {
+        std::atomic<int> most{0}, highest{0};
+        cpu::parallel_team(true, [&](int, int team) { most = team; });
+        // Regions that need not be whole, too: no task runs on a thread beyond them.
+        cpu::for_tasks(200, true, [&](std::int64_t, int thread) {
+            for (int seen = highest; thread > seen && !highest.compare_exchange_weak(seen, thread);) {}
+        });
+        CHECK(highest < most);
+        return most.load();
+    };
+    CHECK(members() == 4);
+    const auto beside = [&](int others) {
+        std::atomic<int> begun{0};
+        std::atomic<bool> end{false};
+        std::vector<std::thread> threads;
+        for (int i = 0; i < others; ++i)
+            threads.emplace_back([&] {
+                const cpu::at_work here, same_thread; // counts once
+                const cpu::at_work not_counted(false);
+                ++begun;
+                while (!end) std::this_thread::sleep_for(std::chrono::microseconds(100));
+            });
+        while (begun < others) std::this_thread::yield();
+        const int found = members();
+        end = true;
+        for (std::thread& t : threads) t.join();
+        return found;
+    };
+    CHECK(beside(1) == 3);
+    CHECK(beside(2) == 2);
+    CHECK(beside(3) == 1);
+    CHECK(beside(40) == 1); // more than there are counters
+    CHECK(members() == 4);
+    // Who opens a region inside of a program is one caller, not two; and its workers are none.
+    const cpu::at_work program;
+    CHECK(cpu::detail::caller_count<>::at_least(100) == 1);
+    std::atomic<int> callers{0};
+    cpu::parallel_team(true, [&](int, int) {
+        const cpu::at_work inside;
+        if (const int now = cpu::detail::caller_count<>::at_least(100); now != 1) callers = now;
+    });
+    CHECK(callers == 0);
+}
+
 TEST_CASE("a region does not wait for threads that have not begun") {
     const threads_of_kernels set(2);
     // The task that is begun first ends when the other one has: with one thread in it that would never be.
@@ -113,10 +172,17 @@ TEST_CASE("several threads of a program open regions at once") {
 TEST_CASE("a child of fork has threads of its own") {
     const threads_of_kernels set(3);
     REQUIRE(each_once(100, 3));
+    std::atomic<bool> begun{false}, end{false};
+    std::thread other([&] { // which the child has not, nor its share of the processors
+        const cpu::at_work here;
+        for (begun = true; !end;) std::this_thread::sleep_for(std::chrono::microseconds(100));
+    });
+    while (!begun) std::this_thread::yield();
+    const cpu::at_work here;
     const pid_t child = ::fork();
     if (child == 0) {
         ::alarm(60); // rather than wait for threads that are not there
-        bool right = true;
+        bool right = cpu::detail::caller_count<>::at_least(100) == 1;
         for (int again = 0; again < 50; ++again) right = right && each_once(100, 3);
         std::atomic<int> here{0};
         cpu::parallel_team(true, [&](int, int) { ++here; });
@@ -125,6 +191,8 @@ TEST_CASE("a child of fork has threads of its own") {
     int status = -1;
     REQUIRE(::waitpid(child, &status, 0) == child);
     CHECK(status == 0);
+    end = true;
+    other.join();
     CHECK(each_once(100, 3));
 }
 #endif

@@ -3,6 +3,7 @@
 #include <tapegraph/core/clock.hpp>
 #include <tapegraph/core/component.hpp>
 #include <tapegraph/core/config.hpp>
+#include <tapegraph/cpu/callers.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -21,6 +22,7 @@
 /// processor therefore costs its share of the work and no more.
 ///
 /// A thread that opens a region takes a team off the shelf and puts it back; there are as many teams as ever had a region open at once.
+/// Where callers are as many as processors, a region is its caller's alone (cpu/callers.hpp): workers would only take turns with them.
 
 namespace tapegraph::cpu::detail {
 
@@ -29,9 +31,6 @@ struct team_work {
     void (*call)(const void* f, int thread, int threads);
     const void* f;
 };
-
-/// Whether this thread is inside a region: what it opens there runs on it alone.
-inline constinit thread_local bool in_team = false;
 
 #if defined(_OPENMP)
 
@@ -68,8 +67,7 @@ public:
 
     /// More threads than processors wait for each other whatever else runs.
     static void crowd(int threads) {
-        static const int processors = omp_get_num_procs();
-        if (threads > processors)
+        if (threads > processors())
             crowded_until_.store(tapegraph::detail::steady_seconds() + while_crowded, std::memory_order_relaxed);
     }
 
@@ -213,11 +211,14 @@ private:
     thread_team<>* spare_ = nullptr;
 };
 
-/// Opens a region of at most `threads` threads; `all`: of as many as the system gives, all of which take part.
+/// Opens a region of at most `threads` threads, fewer where other callers need the processors; `all`: of as many as the system gives,
+/// all of which take part.
 void run_team(int threads, bool all, const team_work& work);
 #if TG_DEFINES(runtime)
 TG_DEFINITION void run_team(int threads, bool all, const team_work& work) {
-    thread_team<>* const team = team_shelf<>::take();
+    const at_work here;
+    threads = threads_now(threads);
+    thread_team<>* const team = threads > 1 ? team_shelf<>::take() : nullptr;
     if (team == nullptr) return work.call(work.f, 0, 1);
     team->run(threads, all, work);
     team_shelf<>::put(team);

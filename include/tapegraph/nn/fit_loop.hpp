@@ -200,7 +200,7 @@ void basic_trainer<X>::run_ahead(fit_run& run) {
 template <class X>
 measured_result basic_trainer<X>::measure_batches(const mode_calls& calls, column_match& match, data::loader& loader,
                                                   std::int64_t most) {
-    const computing here(*this);
+    const computing here(*this, false);
     const metric_state_guard kept(*this); // of an epoch under way
     measured_sums sums;
     if (most == 0 && loader.batches_per_epoch() == data::endless)

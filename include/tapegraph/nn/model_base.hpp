@@ -3,6 +3,7 @@
 #include <tapegraph/core/component.hpp>
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/core/math_mode.hpp>
+#include <tapegraph/cpu/callers.hpp>
 #include <tapegraph/graph/compile.hpp>
 #include <tapegraph/nn/eager_scope.hpp>
 #include <tapegraph/nn/first_values.hpp>
@@ -121,11 +122,14 @@ using model_to_load = stored_model<variable_list, std::int64_t, std::uint64_t, s
 /// Everything about a model that does not depend on its mode.
 class model_base {
 public:
-    /// While it lives, this thread computes where, and in which math_mode, the model does.
+    /// While it lives, this thread computes where, and in which math_mode, the model does. `works`: all the time, and not for batches that
+    /// somebody makes meanwhile.
     struct computing {
         device_scope where;
         math_mode_scope how;
-        explicit computing(const model_base& m) : where(m.device_), how(m.options_.math_mode) {}
+        cpu::at_work working;
+        explicit computing(const model_base& m, bool works = true)
+            : where(m.device_), how(m.options_.math_mode), working(works && m.device_ == nullptr) {}
     };
 
     /// Writes the model's variables by path as safetensors; an older file is replaced only by a complete new one. Needs
