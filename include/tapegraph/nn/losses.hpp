@@ -6,12 +6,14 @@
 #include <tapegraph/ops/ordering/ordering.hpp>
 #include <tapegraph/ops/reduction/reduction.hpp>
 #include <tapegraph/ops/reduction/softmax.hpp>
+#include <tapegraph/ops/refusal.hpp>
 
 #include <string_view>
 
 /// Losses. A loss is an empty type with `operator()(output, labels)`, the mean loss of the batch; `labels(type, shape)`, element
 /// type and shape of the labels for an output of this type and shape; and, where it has a meaning, `accuracy(output, labels)`,
-/// the share of records that are right. `per_record(output, labels)` is what is left after the last axis was reduced, [batch] of an output
+/// the share of records that are right. Each of them refuses labels of another shape, which would broadcast; what is no tensor, a number,
+/// is the label of every element. `per_record(output, labels)` is what is left after the last axis was reduced, [batch] of an output
 /// [batch, n]: what weights of records multiply. More losses: nn/losses_all.hpp.
 ///
 /// Calls that the component holds (nn/compiled_training.hpp) are not inlined: their callers would be compiled with all of them.
@@ -38,6 +40,32 @@ constexpr auto without_last_axis(const A& x) {
     const shape target = dims_without_last(shape_of(x));
     return invoke<reshape_op>({}, &target, std::source_location::current(), x);
 }
+struct label_texts {
+    static constexpr const char* text(std::int64_t reason) {
+        if (reason == 0) return "loss, metric: output and labels differ in shape; they are compared element by element";
+        if (reason == 1)
+            return "loss, metric: labels are not class numbers of the output's shape without its last axis";
+        if (reason == 2) return "loss: labels are not one class number for each row of the output";
+        if (reason == 3) return "loss: labels are not [batch, longest] beside an output [batch, time, classes]";
+        return "metric: labels are neither class numbers of the output's shape without its last axis nor of that shape";
+    }
+};
+template <class X, class Z>
+constexpr void refuse_labels(std::int64_t reason, const X& x, const Z& z) {
+    refuse<label_texts>(reason, std::source_location::current(), eval(z), eval(x));
+}
+/// Refuses labels that have not the output's shape: [batch, 1] and [batch] would broadcast to [batch, batch].
+template <class X, class Z>
+constexpr void check_labels(const X& x, const Z& z) {
+    if constexpr (tensor_like<X> && tensor_like<Z>)
+        if (!same_shape_or_required(shape_of(x), shape_of(z))) refuse_labels(0, x, z);
+}
+/// Refuses class numbers that have not the output's shape without its last axis.
+template <class X, class Z>
+constexpr void check_classes(const X& x, const Z& z) {
+    if constexpr (tensor_like<X> && tensor_like<Z>)
+        if (!same_shape_or_required(dims_without_last(shape_of(x)), shape_of(z))) refuse_labels(1, x, z);
+}
 /// The mean over the last axis; of values without axes behind the batch, the values.
 template <tensor_like A>
 constexpr auto mean_of_record(const A& values) {
@@ -52,9 +80,15 @@ struct sigmoid_cross_entropy {
     static constexpr std::string_view name = "sigmoid_cross_entropy";
     [[gnu::noinline]] constexpr auto operator()(auto x, auto z) const { return mean(each(x, z)); }
     static constexpr auto per_record(auto x, auto z) { return detail::mean_of_record(each(x, z)); }
-    static constexpr auto each(auto x, auto z) { return maximum(x, 0) - x * z + log1p(exp(-abs(x))); }
+    static constexpr auto each(auto x, auto z) {
+        detail::check_labels(x, z);
+        return maximum(x, 0) - x * z + log1p(exp(-abs(x)));
+    }
     static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
-    static constexpr auto right(auto x, auto z) { return cast<float>((x > 0) == (z > 0.5)); }
+    static constexpr auto right(auto x, auto z) {
+        detail::check_labels(x, z);
+        return cast<float>((x > 0) == (z > 0.5));
+    }
     [[gnu::noinline]] static constexpr auto accuracy(auto x, auto z) { return mean(right(x, z)); }
 };
 
@@ -64,21 +98,34 @@ struct binary_cross_entropy {
     constexpr auto operator()(auto p, auto z) const { return mean(each(p, z)); }
     static constexpr auto per_record(auto p, auto z) { return detail::mean_of_record(each(p, z)); }
     static constexpr auto each(auto p, auto z) {
+        detail::check_labels(p, z);
         const auto q = eval(minimum(maximum(p, 1e-7), 1 - 1e-7));
         return -(z * log(q) + (1 - z) * log(1 - q));
     }
     static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
-    static constexpr auto right(auto p, auto z) { return cast<float>((p > 0.5) == (z > 0.5)); }
+    static constexpr auto right(auto p, auto z) {
+        detail::check_labels(p, z);
+        return cast<float>((p > 0.5) == (z > 0.5));
+    }
     static constexpr auto accuracy(auto p, auto z) { return mean(right(p, z)); }
 };
 
 /// Cross-entropy of logits [batch..., classes] against a distribution of the same shape (one-hot rows, say).
 struct softmax_cross_entropy {
     static constexpr std::string_view name = "softmax_cross_entropy";
-    [[gnu::noinline]] constexpr auto operator()(auto x, auto z) const { return mean(-sum(z * log_softmax(x), -1)); }
-    static constexpr auto per_record(auto x, auto z) { return eval(-sum(z * log_softmax(x), -1)); }
+    [[gnu::noinline]] constexpr auto operator()(auto x, auto z) const {
+        detail::check_labels(x, z);
+        return mean(-sum(z * log_softmax(x), -1));
+    }
+    static constexpr auto per_record(auto x, auto z) {
+        detail::check_labels(x, z);
+        return eval(-sum(z * log_softmax(x), -1));
+    }
     static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
-    static constexpr auto right(auto x, auto z) { return cast<float>(argmax(x, -1) == argmax(z, -1)); }
+    static constexpr auto right(auto x, auto z) {
+        detail::check_labels(x, z);
+        return cast<float>(argmax(x, -1) == argmax(z, -1));
+    }
     [[gnu::noinline]] static constexpr auto accuracy(auto x, auto z) { return mean(right(x, z)); }
 };
 
@@ -86,16 +133,21 @@ struct softmax_cross_entropy {
 struct sparse_softmax_cross_entropy {
     static constexpr std::string_view name = "sparse_softmax_cross_entropy";
     [[gnu::noinline]] constexpr auto operator()(auto x, auto z) const {
+        detail::check_classes(x, z);
         const auto chosen = take_along(log_softmax(x), expand_dims(z, -1));
         return mean(-chosen);
     }
     static constexpr auto per_record(auto x, auto z) {
+        detail::check_classes(x, z);
         return eval(-detail::without_last_axis(take_along(log_softmax(x), expand_dims(z, -1))));
     }
     static constexpr tensor_spec labels(dtype, const shape& output) {
         return {dtype::i32, detail::dims_without_last(output)};
     }
-    static constexpr auto right(auto x, auto z) { return cast<float>(argmax(x, -1) == z); }
+    static constexpr auto right(auto x, auto z) {
+        detail::check_classes(x, z);
+        return cast<float>(argmax(x, -1) == z);
+    }
     [[gnu::noinline]] static constexpr auto accuracy(auto x, auto z) { return mean(right(x, z)); }
 };
 
@@ -104,7 +156,10 @@ struct mean_squared_error {
     static constexpr std::string_view name = "mean_squared_error";
     [[gnu::noinline]] constexpr auto operator()(auto x, auto z) const { return mean(each(x, z)); }
     static constexpr auto per_record(auto x, auto z) { return detail::mean_of_record(each(x, z)); }
-    static constexpr auto each(auto x, auto z) { return square(x - z); }
+    static constexpr auto each(auto x, auto z) {
+        detail::check_labels(x, z);
+        return square(x - z);
+    }
     static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
 };
 

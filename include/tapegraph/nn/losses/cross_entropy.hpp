@@ -14,7 +14,10 @@ constexpr auto log_of_probabilities(const auto& p) {
     return eval(log(clip(p / total, loss_epsilon, 1 - loss_epsilon)));
 }
 /// The elements of [..., classes] that class numbers [...] choose.
-constexpr auto chosen_of(const auto& x, const auto& z) { return without_last_axis(take_along(x, expand_dims(z, -1))); }
+constexpr auto chosen_of(const auto& x, const auto& z) {
+    check_classes(x, z);
+    return without_last_axis(take_along(x, expand_dims(z, -1)));
+}
 } // namespace detail
 
 /// -sum z log p over the last axis, of probabilities p [batch..., classes] and distributions z.

@@ -55,6 +55,9 @@ struct ctc : detail::loss_of_records<ctc> {
     static constexpr std::string_view name = "ctc";
     static constexpr auto per_record(const auto& x, const auto& z) {
         const auto labels = eval(z);
+        const shape of_output = shape_of(x), of_labels = shape_of(labels);
+        if (of_output.rank() != 3 || of_labels.rank() != 2 || !equal_or_required(of_output[0], of_labels[0]))
+            detail::refuse_labels(3, x, labels);
         const auto symbols = detail::with_blanks(labels);
         const auto chosen = gather(log_softmax(x), symbols, 2, 1); // [batch, time, symbols]
         const auto first = take(chosen, 0, 1);

@@ -35,6 +35,7 @@ struct binary_focal {
     }
     static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
     static constexpr auto each(const auto& x, const auto& z, const auto& n) {
+        check_labels(x, z);
         const auto weight = n[0] * z + n[1] * (1 - z);
         if constexpr (Logits) {
             const auto p = eval(sigmoid(x));
@@ -46,6 +47,7 @@ struct binary_focal {
         }
     }
     static constexpr auto right(const auto& x, const auto& z) {
+        check_labels(x, z);
         return cast<float>((x > (Logits ? 0 : 0.5)) == (z > 0.5));
     }
     static constexpr auto accuracy(const auto& x, const auto& z) { return mean(right(x, z)); }

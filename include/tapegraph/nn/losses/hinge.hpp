@@ -12,13 +12,19 @@ constexpr auto signs_of(const auto& z) {
     const auto binary = all_of(logical_or(z == 0, z == 1));
     return eval(where(binary, 2 * z - 1, z));
 }
-constexpr auto signs_agree(const auto& x, const auto& z) { return cast<float>((x > 0) == (z > 0)); }
+constexpr auto signs_agree(const auto& x, const auto& z) {
+    check_labels(x, z);
+    return cast<float>((x > 0) == (z > 0));
+}
 } // namespace detail
 
 /// max(1 - z x, 0), of scores x and labels of -1 and 1, or 0 and 1.
 struct hinge : detail::loss_of_elements<hinge> {
     static constexpr std::string_view name = "hinge";
-    static constexpr auto each(const auto& x, const auto& z) { return maximum(1 - detail::signs_of(z) * x, 0); }
+    static constexpr auto each(const auto& x, const auto& z) {
+        detail::check_labels(x, z);
+        return maximum(1 - detail::signs_of(z) * x, 0);
+    }
     static constexpr auto right(const auto& x, const auto& z) { return detail::signs_agree(x, z); }
     static constexpr auto accuracy(const auto& x, const auto& z) { return mean(right(x, z)); }
 };
@@ -26,7 +32,10 @@ struct hinge : detail::loss_of_elements<hinge> {
 /// max(1 - z x, 0)^2
 struct squared_hinge : detail::loss_of_elements<squared_hinge> {
     static constexpr std::string_view name = "squared_hinge";
-    static constexpr auto each(const auto& x, const auto& z) { return square(maximum(1 - detail::signs_of(z) * x, 0)); }
+    static constexpr auto each(const auto& x, const auto& z) {
+        detail::check_labels(x, z);
+        return square(maximum(1 - detail::signs_of(z) * x, 0));
+    }
     static constexpr auto right(const auto& x, const auto& z) { return detail::signs_agree(x, z); }
     static constexpr auto accuracy(const auto& x, const auto& z) { return mean(right(x, z)); }
 };

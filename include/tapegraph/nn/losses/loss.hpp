@@ -2,7 +2,6 @@
 
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/nn/losses.hpp>
-#include <tapegraph/ops/refusal.hpp>
 
 #include <array>
 #include <cmath>
@@ -54,25 +53,25 @@ constexpr auto part_of_numbers(const auto& n) {
     (std::make_index_sequence<Count>{});
 }
 
-struct label_texts {
-    static constexpr const char* text(std::int64_t) {
-        return "loss, metric: output and labels differ in shape; they are compared element by element";
-    }
-};
-/// The labels, refused where they have not the output's shape: [batch, 1] and [batch] would broadcast to [batch, batch].
-template <tensor_like X, tensor_like Z>
+/// Labels as a handle, or the number that they are.
+template <class Z>
+constexpr auto sealed_labels(const Z& z) {
+    if constexpr (tensor_like<Z>)
+        return eval(z);
+    else
+        return z;
+}
+/// The labels, refused where they have not the output's shape.
+template <class X, class Z>
 constexpr auto labels_like(const X& x, const Z& z) {
-    const auto labels = eval(z);
-    if (same_shape_or_required(shape_of(x), shape_of(labels))) return labels;
-    const auto here = std::source_location::current();
-    return static_cast<decltype(labels)>(refuse<label_texts>(0, here, labels, eval(x)));
+    check_labels(x, z);
+    return sealed_labels(z);
 }
 
-/// The elements of a loss, Loss::each(x, z, n...), for labels of the output's shape.
+/// The elements of a loss, Loss::each(x, z, n...), which checks the labels.
 template <class Loss>
 constexpr auto elements_of(const auto& x, const auto& z, const auto&... n) {
-    const auto output = eval(x);
-    return Loss::each(output, labels_like(output, z), n...);
+    return Loss::each(eval(x), sealed_labels(z), n...);
 }
 template <class Loss>
 constexpr auto record_means_of(const auto& x, const auto& z, const auto&... n) {
@@ -89,7 +88,7 @@ struct loss_of_records {
     static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
 };
 
-/// A loss of elements, Loss::each(x, z). Its call is one mean over all of them.
+/// A loss of elements, Loss::each(x, z), which calls check_labels(x, z). Its call is one mean over all of them.
 template <class Loss>
 struct loss_of_elements {
     constexpr auto operator()(const auto& x, const auto& z) const { return mean(elements_of<Loss>(x, z)); }

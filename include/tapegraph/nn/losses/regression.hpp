@@ -9,13 +9,17 @@ namespace tapegraph {
 /// |x - z|
 struct mean_absolute_error : detail::loss_of_elements<mean_absolute_error> {
     static constexpr std::string_view name = "mean_absolute_error";
-    static constexpr auto each(const auto& x, const auto& z) { return abs(x - z); }
+    static constexpr auto each(const auto& x, const auto& z) {
+        detail::check_labels(x, z);
+        return abs(x - z);
+    }
 };
 
 /// 100 |z - x| / max(|z|, 1e-7)
 struct mean_absolute_percentage_error : detail::loss_of_elements<mean_absolute_percentage_error> {
     static constexpr std::string_view name = "mean_absolute_percentage_error";
     static constexpr auto each(const auto& x, const auto& z) {
+        detail::check_labels(x, z);
         return 100 * abs((z - x) / maximum(abs(z), detail::loss_epsilon));
     }
 };
@@ -24,6 +28,7 @@ struct mean_absolute_percentage_error : detail::loss_of_elements<mean_absolute_p
 struct mean_squared_logarithmic_error : detail::loss_of_elements<mean_squared_logarithmic_error> {
     static constexpr std::string_view name = "mean_squared_logarithmic_error";
     static constexpr auto each(const auto& x, const auto& z) {
+        detail::check_labels(x, z);
         return square(log(maximum(x, detail::loss_epsilon) + 1) - log(maximum(z, detail::loss_epsilon) + 1));
     }
 };
@@ -46,6 +51,7 @@ struct huber {
     }
     static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
     static constexpr auto each(const auto& x, const auto& z, const auto& n) {
+        detail::check_labels(x, z);
         return where(abs(x - z) <= n[0], 0.5 * square(x - z), n[0] * abs(x - z) - 0.5 * (n[0] * n[0]));
     }
 };
@@ -54,6 +60,7 @@ struct huber {
 struct log_cosh : detail::loss_of_elements<log_cosh> {
     static constexpr std::string_view name = "log_cosh";
     static constexpr auto each(const auto& x, const auto& z) {
+        detail::check_labels(x, z);
         return (x - z) + softplus(-2 * (x - z)) - 0.6931471805599453;
     }
 };
@@ -77,6 +84,7 @@ struct pinball {
     }
     static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
     static constexpr auto each(const auto& x, const auto& z, const auto& n) {
+        detail::check_labels(x, z);
         return maximum(n[0] * (z - x), (n[0] - 1) * (z - x));
     }
 };
@@ -84,7 +92,10 @@ struct pinball {
 /// x - z log(x + 1e-7), of rates x >= 0 and counts z: the negative log-likelihood but for a term of z alone.
 struct poisson : detail::loss_of_elements<poisson> {
     static constexpr std::string_view name = "poisson";
-    static constexpr auto each(const auto& x, const auto& z) { return x - z * log(x + detail::loss_epsilon); }
+    static constexpr auto each(const auto& x, const auto& z) {
+        detail::check_labels(x, z);
+        return x - z * log(x + detail::loss_epsilon);
+    }
 };
 
 /// sum z log(z / x) over the last axis, distributions [batch..., classes], both clipped to [1e-7, 1].

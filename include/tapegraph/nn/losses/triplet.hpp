@@ -11,6 +11,16 @@ namespace tapegraph {
 
 namespace detail {
 
+constexpr tensor_spec label_per_row(const shape& output) {
+    shape dims;
+    dims.attach(output.table());
+    if (output.rank() > 0) dims.push_back(output[0]);
+    return {dtype::i32, dims};
+}
+/// Refuses labels that are not one for each row.
+constexpr void check_rows(const auto& x, const auto& z) {
+    if (!same_shape_or_required(label_per_row(shape_of(x)).dims, shape_of(z))) refuse_labels(2, x, z);
+}
 /// Distances between all rows, [batch, batch]; the derivative at 0 is 0.
 constexpr auto distances(const auto& x, const auto& squared) {
     const auto rows = eval(expand_dims(x, 1));
@@ -31,12 +41,6 @@ constexpr auto of_two_records(const auto& z) {
     const auto rows = eval(expand_dims(place, 1));
     return eval(rows != place);
 }
-constexpr tensor_spec label_per_row(const shape& output) {
-    shape dims;
-    dims.attach(output.table());
-    if (output.rank() > 0) dims.push_back(output[0]);
-    return {dtype::i32, dims};
-}
 template <class Loss>
 constexpr std::array<double, 2> triplet_numbers(const Loss& loss) {
     return {number_within("triplet", "margin", loss.margin, 0), loss.squared ? 1.0 : 0.0};
@@ -56,6 +60,7 @@ struct triplet_semi_hard {
     constexpr std::array<double, count> numbers() const { return detail::triplet_numbers(*this); }
     constexpr auto operator()(const auto& x, const auto& z) const { return (*this)(x, z, numbers()); }
     constexpr auto operator()(const auto& x, const auto& z, const auto& n) const {
+        detail::check_rows(x, z);
         const auto d = detail::distances(eval(x), n[1]);
         const auto same = detail::of_one_class(z);
         const auto pairs = detail::of_two_records(z);
@@ -89,6 +94,7 @@ struct triplet_hard {
     constexpr auto operator()(const auto& x, const auto& z) const { return (*this)(x, z, numbers()); }
     constexpr auto operator()(const auto& x, const auto& z, const auto& n) const { return mean(per_record(x, z, n)); }
     static constexpr auto per_record(const auto& x, const auto& z, const auto& n) {
+        detail::check_rows(x, z);
         const auto d = detail::distances(eval(x), n[1]);
         const auto same = detail::of_one_class(z);
         const auto pairs = detail::of_two_records(z);

@@ -102,7 +102,7 @@ struct fbeta_score {
     }
     static constexpr void update(const auto& state, const auto& x, const auto& z, const auto& weights, const auto& n) {
         const auto outputs = detail::with_outputs(eval(x));
-        const auto labels = detail::with_outputs(eval(z));
+        const auto labels = detail::with_outputs(detail::labels_like(x, z));
         const auto above = detail::answers_of(outputs, labels, n);
         const auto best = max(outputs, -1, {.keepdims = true});
         const auto predicted =

@@ -82,7 +82,7 @@ struct r2_score {
     static constexpr std::string_view name = "r2_score";
     static constexpr void update(const auto& state, const auto& x, const auto& z, const auto& weights, const auto&) {
         const auto outputs = detail::with_outputs(eval(x));
-        const auto labels = detail::labels_like(outputs, detail::with_outputs(eval(z)));
+        const auto labels = detail::with_outputs(detail::labels_like(x, z));
         const auto exact = eval(cast<double>(labels));
         const auto each = detail::all_but_last(outputs);
         const shape dims = detail::of_outputs(outputs);

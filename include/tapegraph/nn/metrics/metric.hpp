@@ -19,25 +19,27 @@ namespace tapegraph::detail {
 
 struct weight_texts {
     static constexpr const char* text(std::int64_t) {
-        return "metric: weights have more axes than what they weigh; one weight per record is [batch]";
+        return "metric: weights have not the first extents of what they weigh; one weight per record is [batch]";
     }
 };
 
-/// Weights [batch] with axes of 1 behind them, so that they broadcast over values [batch, ...].
+/// Weights [batch] with axes of 1 behind them, so that they broadcast over values [batch, ...]. Weights without axes weigh all alike.
 template <handle W>
-constexpr W weights_over(const W& weights, int rank) {
+constexpr W weights_over(const W& weights, const shape& values) {
     const shape from = shape_of(weights);
     const auto here = std::source_location::current();
-    if (from.rank() > rank) return static_cast<W>(refuse<weight_texts>(0, here, weights));
+    bool fits = from.rank() <= values.rank();
+    for (int i = 0; fits && i < from.rank(); ++i) fits = equal_or_required(from[i], values[i]);
+    if (!fits) return static_cast<W>(refuse<weight_texts>(0, here, weights));
     shape target = from;
-    while (target.rank() < rank) target.push_back(1);
+    while (target.rank() < values.rank()) target.push_back(1);
     return invoke<reshape_op>({}, &target, here, weights);
 }
 
 /// values * weights as doubles, a formula; the values, where there are no weights.
 constexpr auto weighted_values(const auto& values, const auto& weights) {
     if constexpr (tensor_like<std::remove_cvref_t<decltype(weights)>>) {
-        const auto beside = weights_over(eval(weights), shape_of(values).rank());
+        const auto beside = weights_over(eval(weights), shape_of(values));
         return cast<double>(values) * cast<double>(beside);
     } else {
         return cast<double>(values);
@@ -84,11 +86,14 @@ constexpr shape of_outputs(const X& x) {
     return {from[from.rank() - 1].value};
 }
 
-/// Class numbers, int32: of one-hot labels, which have x's rank, the places of their largest elements.
+/// Class numbers, int32: of one-hot labels, which have x's shape, the places of their largest elements.
 template <tensor_like X, tensor_like Z>
 constexpr auto class_numbers_of(const X& x, const Z& z) {
     const auto labels = eval(z);
-    if (shape_of(labels).rank() == shape_of(x).rank()) return argmax(labels, -1);
+    const shape output = shape_of(x), given = shape_of(labels);
+    const bool one_hot = given.rank() == output.rank();
+    if (!same_shape_or_required(one_hot ? output : dims_without_last(output), given)) refuse_labels(4, x, labels);
+    if (one_hot) return argmax(labels, -1);
     return eval(cast<std::int32_t>(labels));
 }
 

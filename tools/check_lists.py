@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""Checks that tests which go through all of a kind (every loss, every schedule, ...) name all that the headers have.
+
+Prints FILE: MESSAGE for each name that is missing in its test's list; exits 1 if there is any.
+"""
+
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+NN = "include/tapegraph/nn/"
+
+
+def public_part(text):
+    """A header without what stands in namespace detail."""
+    return re.sub(r"^namespace detail \{$.*?^\} // namespace detail$", "", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def structures(having=""):
+    """Names of public structures whose text has `having`, and of public aliases."""
+    def find(text):
+        text = public_part(text)
+        names = re.findall(r"^using (\w+) =", text, re.MULTILINE)
+        for match in re.finditer(r"^struct (\w+)[^;]*?\{$(.*?)^\};$", text, re.DOTALL | re.MULTILINE):
+            if having in match[2]:
+                names.append(match[1])
+        return names
+    return find
+
+
+# What the names are of; the headers that have them; how they are found there; the file that has to say tg::NAME.
+LISTS = [
+    ("loss", [NN + "losses.hpp", NN + "losses/*.hpp"], structures("string_view name"), "tests/nn/every_loss.hpp"),
+    ("metric", [NN + "metrics/*.hpp"], structures("string_view name"), "tests/nn/every_loss.hpp"),
+]
+
+
+def main():
+    errors = []
+    for what, patterns, find, test in LISTS:
+        listed = set(re.findall(r"\btg::(\w+)", (ROOT / test).read_text(encoding="utf-8")))
+        names = [(name, path) for pattern in patterns for path in sorted(ROOT.glob(pattern))
+                 for name in find(path.read_text(encoding="utf-8"))]
+        if not names:
+            errors.append(f"tools/check_lists.py: no {what} was found in {', '.join(patterns)}")
+        errors += [f"{path.relative_to(ROOT)}: the {what} {name} is missing in {test}"
+                   for name, path in names if name not in listed]
+    print("\n".join(errors), end="\n" if errors else "")
+    return 1 if errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
