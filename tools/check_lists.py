@@ -33,6 +33,7 @@ def structures(having=""):
 LISTS = [
     ("loss", [NN + "losses.hpp", NN + "losses/*.hpp"], structures("string_view name"), "tests/nn/every_loss.hpp"),
     ("metric", [NN + "metrics/*.hpp"], structures("string_view name"), "tests/nn/every_loss.hpp"),
+    ("schedule", [NN + "optimizers/schedules.hpp"], structures("operator()(std::int64_t"), "tests/nn/every_schedule.hpp"),
 ]
 
 

@@ -1,5 +1,6 @@
 #include <tapegraph/nn/all_optimizers.hpp>
 
+#include <nn/every_schedule.hpp>
 #include <nn/hand_gradients.hpp>
 
 #include <limits>
@@ -127,6 +128,34 @@ TEST_CASE("the first update has step 0, in both modes") {
         }
         check_close(model.variables()["w"].template value<double>(),
                     {w.data()[0], w.data()[1], w.data()[2], w.data()[3], w.data()[4], w.data()[5]});
+    });
+}
+
+namespace {
+
+/// The numbers that twelve steps of a model in Mode and T have seen: with a gradient of -1, what a weight gains.
+template <class Mode, class T>
+void check_in_model(const tg::hyperparameter& number) {
+    auto model =
+        tg::compile<Mode>(matrix_model{}, tg::spec<T, 3, 2>{}, given_gradient{}, tg::sgd{.learning_rate = number});
+    const auto zeros = tg::zeros<T>({3, 2}), slope = tg::full<T>({3, 2}, -1);
+    for (std::int64_t step = 0; step < 12; ++step) {
+        CAPTURE(step);
+        model.variables()["w"].assign(zeros);
+        model.train_on_batch(zeros, slope);
+        CHECK(model.variables()["w"].template value<T>()(0, 0) == static_cast<T>(number.at(step)));
+    }
+}
+
+} // namespace
+
+TEST_CASE("every schedule's numbers are those of the steps of models, in both modes, in double and in float") {
+    every_schedule::for_every_schedule([](const std::string& what, const auto& schedule, const auto&, std::int64_t) {
+        INFO(what);
+        each_mode([&](auto mode) {
+            check_in_model<decltype(mode), double>(schedule);
+            check_in_model<decltype(mode), float>(schedule);
+        });
     });
 }
 

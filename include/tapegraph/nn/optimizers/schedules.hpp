@@ -22,6 +22,11 @@ inline double divisor_of(double steps, const char* schedule, const char* member)
     if (!(steps > 0) || !std::isfinite(steps)) hyperparameter::refuse(steps, 1, schedule, member, "must be positive");
     return steps;
 }
+/// A number that a schedule has no meaning without, refused by the rule that it breaks.
+inline double within(bool fits, double value, const char* schedule, const char* member, const char* rule) {
+    if (!fits || !std::isfinite(value)) hyperparameter::refuse(value, 1, schedule, member, rule);
+    return value;
+}
 /// From one number to another along half a wave: `from` at 0, `to` at 1.
 inline double along_cosine(double from, double to, double share) {
     return to + (from - to) * 0.5 * (1 + std::cos(std::numbers::pi * share));
@@ -36,6 +41,7 @@ struct exponential_decay {
     double operator()(std::int64_t step) const {
         const double p =
             static_cast<double>(step) / detail::divisor_of(decay_steps, "exponential_decay", "decay_steps");
+        detail::within(decay_rate >= 0, decay_rate, "exponential_decay", "decay_rate", "must not be negative");
         return initial_learning_rate * std::pow(decay_rate, staircase ? std::floor(p) : p);
     }
 };
@@ -60,6 +66,7 @@ struct polynomial_decay {
 
     double operator()(std::int64_t step) const {
         const double n = detail::divisor_of(decay_steps, "polynomial_decay", "decay_steps");
+        detail::within(power >= 0, power, "polynomial_decay", "power", "must not be negative");
         const auto s = static_cast<double>(step);
         const double share = cycle ? s / (n * (step == 0 ? 1 : std::ceil(s / n))) : std::min(s, n) / n;
         return (initial_learning_rate - end_learning_rate) * std::pow(1 - share, power) + end_learning_rate;
@@ -88,6 +95,7 @@ struct cosine_decay {
 
     double operator()(std::int64_t step) const {
         const double n = detail::divisor_of(decay_steps, "cosine_decay", "decay_steps");
+        detail::within(warmup_steps >= 0, warmup_steps, "cosine_decay", "warmup_steps", "must not be negative");
         const auto s = static_cast<double>(step);
         if (s < warmup_steps)
             return (warmup_target - initial_learning_rate) * (s / warmup_steps) + initial_learning_rate;
@@ -153,17 +161,20 @@ struct linear_warmup {
     }
 };
 
-/// One cycle (Smith and Topin 2018) in PyTorch's form (OneCycleLR, two phases, cosine): from max_rate / div_factor to max_rate
-/// within pct_start of the steps, then down to max_rate / div_factor / final_div_factor at step total_steps - 1, where it stays.
+/// One cycle (Smith and Topin 2018) in PyTorch's form (OneCycleLR, two phases, cosine): from max_rate / div_factor to max_rate at step
+/// pct_start total_steps - 1, then down to max_rate / div_factor / final_div_factor at step total_steps - 1, where it stays. A cycle
+/// whose first phase is step 0 alone begins at max_rate.
 struct one_cycle {
     double max_rate = 0.1, total_steps = 1000, pct_start = 0.3, div_factor = 25, final_div_factor = 1e4;
 
     double operator()(std::int64_t step) const {
-        detail::divisor_of(total_steps - 1, "one_cycle", "total_steps - 1");
-        const double first = max_rate / div_factor, last = first / final_div_factor;
+        detail::within(total_steps >= 1, total_steps, "one_cycle", "total_steps", "must be at least 1");
+        detail::within(pct_start >= 0 && pct_start <= 1, pct_start, "one_cycle", "pct_start", "must be within [0, 1]");
+        const double first = max_rate / detail::divisor_of(div_factor, "one_cycle", "div_factor");
+        const double last = first / detail::divisor_of(final_div_factor, "one_cycle", "final_div_factor");
         const double peak = pct_start * total_steps - 1, end = total_steps - 1;
         const double s = std::min(static_cast<double>(step), end);
-        if (s <= peak) return detail::along_cosine(first, max_rate, s / peak);
+        if (s <= peak) return peak > 0 ? detail::along_cosine(first, max_rate, s / peak) : max_rate;
         return detail::along_cosine(max_rate, last, (s - peak) / (end - peak));
     }
 };
