@@ -18,7 +18,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 # A folder of include/tapegraph (or cuda/tapegraph) and the folders its headers may include; always itself, too.
 # "" is the umbrella. Read it as the picture in docs/design.md: core <- expr <- ops, and so on. In a room of ops/ the files
-# that KERNEL_FILE matches are the operations' kernels; no operation includes them.
+# that KERNEL_FILE matches are the operations' kernels; no operation that every program reads includes
+# them.
 EVERYTHING = {"core", "expr", "cpu", "runtime", "ops", "ops kernels", "ir", "graph", "eager", "cuda", "nn", "data", "io",
               "profile", "distributed"}
 DIRECTIONS = {
@@ -53,8 +54,11 @@ def folder_of(name):
     return parts[1] if len(parts) > 2 else ""
 
 
-# Single files that may do what their folder may not: (file, folder or header).
+# Single files that may do what their folder may not: (file, folder or header). Operations that the umbrella does not have bring their
+# kernels; those of the others it brings.
 EXCEPTIONS = {("tapegraph/core/config.hpp", "tapegraph/version.hpp"),
+              *((f"tapegraph/ops/recurrent/{name}.hpp", "tapegraph/ops/recurrent/layers_kernel.hpp")
+                for name in ("lstm", "gru", "simple_rnn")),
               ("tapegraph/cuda/nccl.cuh", "tapegraph/distributed/nccl_exchange.hpp")}
 
 # The header that says what the compiler must be; every other one reads it first, by its first include or that one's.

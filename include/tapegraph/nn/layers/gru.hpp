@@ -2,7 +2,6 @@
 
 #include <tapegraph/nn/layers/recurrent_layer.hpp>
 #include <tapegraph/ops/recurrent/gru.hpp>
-#include <tapegraph/ops/recurrent/layers_kernel.hpp>
 #ifdef TG_CUDA
 #include <tapegraph/cuda/ops/recurrent/recurrent.cuh>
 #endif

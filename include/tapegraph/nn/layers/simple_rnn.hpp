@@ -1,7 +1,6 @@
 #pragma once
 
 #include <tapegraph/nn/layers/recurrent_layer.hpp>
-#include <tapegraph/ops/recurrent/layers_kernel.hpp>
 #include <tapegraph/ops/recurrent/simple_rnn.hpp>
 #ifdef TG_CUDA
 #include <tapegraph/cuda/ops/recurrent/recurrent.cuh>

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/ops/movement/fill.hpp>
+#include <tapegraph/ops/recurrent/layers_kernel.hpp>
 #include <tapegraph/ops/recurrent/recurrent.hpp>
 
 /// gru: a gated recurrent unit over [batch, time, features] (Cho et al. 2014; gates, shapes and defaults as in Keras).

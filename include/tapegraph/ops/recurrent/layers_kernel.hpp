@@ -3,12 +3,16 @@
 #include <tapegraph/ops/recurrent/cpu_gru_cell.hpp>
 #include <tapegraph/ops/recurrent/cpu_lstm_cell.hpp>
 #include <tapegraph/ops/recurrent/cpu_simple_rnn_cell.hpp>
-#include <tapegraph/ops/recurrent/gru.hpp>
 #include <tapegraph/ops/recurrent/kernel.hpp>
-#include <tapegraph/ops/recurrent/lstm.hpp>
-#include <tapegraph/ops/recurrent/simple_rnn.hpp>
 
-/// Which cell of the CPU each recurrent layer is computed with.
+/// Which cell of the CPU each recurrent layer is computed with. The layers' headers include it, so that they suffice: no header that every
+/// program reads has them.
+
+namespace tapegraph::detail {
+struct lstm_layer_cell;
+struct gru_layer_cell;
+struct simple_rnn_layer_cell;
+} // namespace tapegraph::detail
 
 namespace tapegraph::runtime::detail {
 

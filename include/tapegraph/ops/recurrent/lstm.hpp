@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/ops/recurrent/layers_kernel.hpp>
 #include <tapegraph/ops/recurrent/recurrent.hpp>
 
 /// lstm: a long short-term memory over [batch, time, features] (Hochreiter and Schmidhuber 1997; gates, shapes and defaults as

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/ops/recurrent/layers_kernel.hpp>
 #include <tapegraph/ops/recurrent/recurrent.hpp>
 
 /// simple_rnn: a fully connected recurrent layer over [batch, time, features] (Elman 1990; shapes and defaults as in Keras).
