@@ -29,18 +29,28 @@ def structures(having=""):
     return find
 
 
+def layers_of_masked_values(text):
+    """Functions that have a form for masked values, and names that the header's macros give such a form."""
+    text = public_part(text)
+    names = re.findall(r"^constexpr auto (\w+)\([^()]*\bmasked<", text, re.MULTILINE)
+    names += re.findall(r"^TG_(?:KEEPS|STEPS_OVER)_MASK\((\w+),", text, re.MULTILINE)
+    names += re.findall(r"requires detail::one_masked<Q, V>\nconstexpr auto (\w+)", text)
+    return names
+
+
 # What the names are of; the headers that have them; how they are found there; the file that has to say tg::NAME.
 LISTS = [
     ("loss", [NN + "losses.hpp", NN + "losses/*.hpp"], structures("string_view name"), "tests/nn/every_loss.hpp"),
     ("metric", [NN + "metrics/*.hpp"], structures("string_view name"), "tests/nn/every_loss.hpp"),
     ("schedule", [NN + "optimizers/schedules.hpp"], structures("operator()(std::int64_t"), "tests/nn/every_schedule.hpp"),
+    ("layer with a mask", [NN + "layers/masking.hpp"], layers_of_masked_values, "tests/nn/every_masked_layer.hpp"),
 ]
 
 
 def main():
     errors = []
     for what, patterns, find, test in LISTS:
-        listed = set(re.findall(r"\btg::(\w+)", (ROOT / test).read_text(encoding="utf-8")))
+        listed = set(re.findall(r"(?:\btg::|\bTG_KEPT\()(\w+)", (ROOT / test).read_text(encoding="utf-8")))
         names = [(name, path) for pattern in patterns for path in sorted(ROOT.glob(pattern))
                  for name in find(path.read_text(encoding="utf-8"))]
         if not names:

@@ -220,7 +220,8 @@ TEST_CASE("masks: formulas, pooling and means by hand") {
     const tg::tensor<bool> one{{true, true, false}, {true, true, true}}, two{{true, false, false}, {true, false, true}};
     const auto a = tg::with_mask(x, one), b = tg::with_mask(x, two);
     const auto both = tg::eval(relu(a) + 2 * b - x);
-    CHECK(both.value(0, 1, 0) == 3 + 6 - 3);
+    CHECK(both.value(1, 2, 0) == 9 + 18 - 9);
+    CHECK(both.value(0, 1, 0) == 3 + 0 - 3); // b is 0 where it does not count
     CHECK(both.mask.to_vector() == std::vector<bool>{true, false, false, true, false, true});
     CHECK(tg::eval(a.map([](auto h) { return clip(h, 0, 1); }) * a).mask.to_vector() == one.to_vector());
     CHECK(tg::global_average_pooling1d(a).to_vector() == std::vector<double>{2, 1, 7, 8});

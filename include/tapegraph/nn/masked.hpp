@@ -6,6 +6,7 @@
 #include <tapegraph/ops/movement/fill.hpp>
 #include <tapegraph/ops/reduction/reduction.hpp>
 #include <tapegraph/ops/refusal.hpp>
+#include <tapegraph/ops/scan/step_mask.hpp>
 #include <tapegraph/ops/shards/sum_over_shards.hpp>
 
 /// Values that carry a mask, formulas of them, and losses and metrics that look at it. nn/layers/masking.hpp has the layers.
@@ -13,7 +14,8 @@
 namespace tapegraph {
 
 /// A value [batch, time, ...], a tensor or formula, and which of its steps count: `mask`, bool [batch, time]. Without `has_mask` all do:
-/// a recurrent layer that returns its last step alone has used the mask up.
+/// a recurrent layer that returns its last step alone has used the mask up. What stands at the others is finite where the value was made
+/// by `with_mask` or `masking`, which put zeros there, and by layers.
 template <class X, class M>
 struct masked {
     X value;
@@ -31,24 +33,44 @@ struct masked {
         return with(f(value));
     }
     constexpr auto sealed() const { return with(eval(value)); }
-    /// f(value, weights) with the mask, 0 and 1, in the weights: what metrics take.
-    template <class W, class F>
-    constexpr void weighing(const W& weights, const F& f) const {
+    /// Other values of these steps, labels [batch, time, ...] say, with 0 at those that do not count: so that NaN there, or a class that
+    /// is none, meets nothing.
+    template <tensor_like Y>
+    constexpr auto counted(const Y& y) const {
+        const auto values = eval(y);
+        return has_mask ? detail::counted_steps(values, mask, std::source_location::current()) : values;
+    }
+    /// f(value, labels, weights) with the mask, 0 and 1, in the weights: what metrics take.
+    template <class Z, class W, class F>
+    constexpr void weighing(const Z& labels, const W& weights, const F& f) const {
+        const auto z = counted(labels);
+        const auto x = counted(value);
         if (!has_mask)
-            f(value, weights);
+            f(x, z, weights);
         else if constexpr (tensor_like<W>)
-            f(value, eval(where(mask, detail::weights_beside(weights, shape_of(mask).rank()), 0)));
+            f(x, z, eval(where(mask, detail::weights_beside(weights, shape_of(mask).rank()), 0)));
         else
-            f(value, detail::as_type_of(value, mask));
+            f(x, z, detail::as_type_of(value, mask));
     }
 };
 
-/// A value with a mask of one's own, bool [batch, time]: `with_mask(x, sequence_mask(lengths, time))`.
+namespace detail {
+/// A value that is finite where it does not count, with its mask.
+template <tensor_like X, tensor_like M>
+constexpr auto finite_with_mask(const X& x, const M& mask, std::source_location where) {
+    const auto value = eval(x, where);
+    const auto counts = eval(mask, where);
+    return masked<std::remove_cv_t<decltype(value)>, std::remove_cv_t<decltype(counts)>>{value, counts};
+}
+} // namespace detail
+
+/// A value with a mask of one's own, bool [batch, time]: `with_mask(x, sequence_mask(lengths, time))`. Steps that do not count become 0, so
+/// that it does not matter what stood there, NaN included.
 template <tensor_like X, tensor_like M>
 constexpr auto with_mask(const X& x, const M& mask, std::source_location where = std::source_location::current()) {
     const auto value = eval(x, where);
     const auto counts = eval(mask, where);
-    return masked<std::remove_cv_t<decltype(value)>, std::remove_cv_t<decltype(counts)>>{value, counts};
+    return detail::finite_with_mask(detail::counted_steps(value, counts, where), counts, where);
 }
 
 template <class X, class M>
@@ -139,12 +161,12 @@ struct masked_part {
     template <class Y, class N, class Z>
     static constexpr auto value(const Y& y, const N& n, const Z& z) {
         if (!y.has_mask) return loss_part<Loss>::value(y.value, n, z);
-        return mean_of_counted(steps(y.value, n, z), y.mask);
+        return mean_of_counted(steps(y.counted(y.value), n, y.counted(z)), y.mask);
     }
     template <class Y, class Z, class... W>
     static constexpr auto accuracy(const Y& y, const Z& z, const W&...) {
         if constexpr (requires { Loss::right(y.value, z); })
-            return y.has_mask ? mean_of_counted(eval(Loss::right(y.value, z)), y.mask)
+            return y.has_mask ? mean_of_counted(eval(Loss::right(y.value, y.counted(z))), y.mask)
                               : eval(Loss::accuracy(y.value, z));
         else
             return none{};
@@ -171,14 +193,14 @@ struct masked_part<weighted<Loss>> : masked_part<Loss> {
     template <class Y, class N, class Z, class W>
     static constexpr auto value(const Y& y, const N& n, const Z& z, const W& w) {
         if (!y.has_mask) return loss_part<weighted<Loss>>::value(y.value, n, z, w);
-        const auto each = masked_part<Loss>::steps(y.value, n, z);
+        const auto each = masked_part<Loss>::steps(y.counted(y.value), n, y.counted(z));
         return mean_of_counted(eval(each * weights_beside(w, shape_of(each).rank())), y.mask);
     }
 };
 
 } // namespace detail
 
-/// The mean of values [batch, time, ...], such as a loss's `per_record(x.value, labels)`, over the steps of x that count.
+/// The mean of values [batch, time, ...], such as a loss's `per_record(x.value, x.counted(labels))`, over the steps of x that count.
 template <tensor_like V, class X, class M>
 constexpr auto masked_mean(const V& values, const masked<X, M>& x) {
     const auto sealed = eval(values);

@@ -20,8 +20,9 @@ struct objective {
     using part = loss_part<Loss>;
     static constexpr bool added_only = std::is_same_v<Loss, added_losses>;
     static constexpr int columns = part::columns, count = part::count;
-    static constexpr std::string_view column_names[2]{"", "sample_weight"}; // the first column behind the inputs; a name
-    static constexpr bool has_results = false;                             ///< beside loss and accuracy
+    static constexpr std::string_view column_names[2]{"",
+                                                      "sample_weight"}; // the first column behind the inputs; a name
+    static constexpr bool has_results = false;                          ///< beside loss and accuracy
 
     static void write(const Loss& loss, double*& to) { part::write(loss, to); }
     /// Element type and shape of column k beside these outputs.
@@ -52,14 +53,14 @@ struct objective {
     template <class Y, class Labels, class F>
     static constexpr void labelled(const Y& y, const std::tuple<Labels>& z, const F& f) {
         if constexpr (is_masked<Y>)
-            y.weighing(none{}, [&](const auto& x, const auto& weights) { f(x, std::get<0>(z), weights); });
+            y.weighing(std::get<0>(z), none{}, f);
         else
             f(y, std::get<0>(z), none{});
     }
     template <class Y, class Labels, class Weights, class F>
     static constexpr void labelled(const Y& y, const std::tuple<Labels, Weights>& z, const F& f) {
         if constexpr (is_masked<Y>)
-            y.weighing(std::get<1>(z), [&](const auto& x, const auto& weights) { f(x, std::get<0>(z), weights); });
+            y.weighing(std::get<0>(z), std::get<1>(z), f);
         else
             f(y, std::get<0>(z), std::get<1>(z));
     }

@@ -53,6 +53,18 @@ constexpr H seen_scores(const H& scores, const M& seen, std::source_location whe
     return eval(tapegraph::where(seen, scores, -1e9), where);
 }
 
+/// The steps of a query or value [batch, time, features] that some other step sees, or is seen by; 0 in the place of the others, so that it
+/// does not matter what stands there. `across`: the axis of `seen` that the other steps lie on.
+template <handle H>
+constexpr H steps_in_use(const H& x, int, std::source_location) {
+    return x;
+}
+template <handle H, class M>
+constexpr H steps_in_use(const H& x, int across, std::source_location where, const attention_mask<M>& mask) {
+    const auto used = expand_dims(any(mask.seen, across, {}, where), -1, where);
+    return eval(tapegraph::where(used, x, 0), where);
+}
+
 template <class Scope, handle H, class... Masks>
 constexpr H attention(const Scope& scope, const H& query, const H& value, const multi_head_attention_options& o,
                       std::source_location where, const attention_mask<Masks>&... masks) {
@@ -100,8 +112,9 @@ template <class Scope, tensor_like Q, tensor_like V, class... Masks>
 constexpr auto multi_head_attention(const Scope& scope, const Q& query, const V& value,
                                     const multi_head_attention_options& o, const attention_mask<Masks>&... masks) {
     const auto where = std::source_location::current();
-    const auto asked = scope.operand(query, where);
-    const decltype(asked) offered = scope.operand(value, where);
+    const auto given = scope.operand(query, where);
+    const decltype(given) offered = detail::steps_in_use(scope.operand(value, where), -2, where, masks...);
+    const decltype(given) asked = detail::steps_in_use(given, -1, where, masks...);
     const auto mark = scope.enter();
     return scope.leave("multi_head_attention", mark, detail::attention(scope, asked, offered, o, where, masks...));
 }

@@ -123,9 +123,10 @@ template <class Scope, tensor_like Q, tensor_like V, class... Masks>
 constexpr auto grouped_query_attention(const Scope& scope, const Q& query, const V& value,
                                        grouped_query_attention_options o, const attention_mask<Masks>&... masks) {
     const auto where = std::source_location::current();
-    const auto asked = scope.operand(query, where);
-    using H = std::remove_cvref_t<decltype(asked)>;
-    const H offered = scope.operand(value, where);
+    const auto given = scope.operand(query, where);
+    using H = std::remove_cvref_t<decltype(given)>;
+    const H asked = detail::steps_in_use(given, -1, where, masks...);
+    const H offered = detail::steps_in_use(H(scope.operand(value, where)), -2, where, masks...);
     const auto mark = scope.enter();
     const shape q = shape_of(asked), v = shape_of(offered);
     if (!detail::sensible_heads(scope, q, v, o)) return scope.leave("grouped_query_attention", mark, asked);

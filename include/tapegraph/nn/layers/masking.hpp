@@ -55,14 +55,15 @@ template <class T = void, class Scope, tensor_like X>
 constexpr auto embedding(const Scope& scope, const X& indices, const embedding_options& o, mask_zero_t,
                          std::source_location where = std::source_location::current()) {
     const auto given = eval(indices, where);
-    return with_mask(embedding<T>(scope, given, o, where), embedding_mask(given, 0, where).steps, where);
+    return detail::finite_with_mask(embedding<T>(scope, given, o, where), embedding_mask(given, 0, where).steps, where);
 }
 template <class T = void, class Scope, tensor_like X>
     requires(!tensor_like<Scope>)
 constexpr auto token_and_position_embedding(const Scope& scope, const X& indices,
                                             const token_and_position_embedding_options& o, mask_zero_t) {
     const auto given = eval(indices);
-    return with_mask(token_and_position_embedding<T>(scope, given, o), embedding_mask(given).steps);
+    return detail::finite_with_mask(token_and_position_embedding<T>(scope, given, o), embedding_mask(given).steps,
+                                    std::source_location::current());
 }
 
 struct masking_options {
@@ -76,7 +77,7 @@ constexpr auto masking(const Scope& scope, const X& x, const masking_options& o 
     const auto input = scope.operand(x, where);
     const auto mark = scope.enter();
     const auto counts = any(eval(input != o.mask_value, where), -1, {}, where);
-    return with_mask(
+    return detail::finite_with_mask(
         scope.leave("masking", mark, eval(tapegraph::where(expand_dims(counts, -1, where), input, 0), where)), counts,
         where);
 }

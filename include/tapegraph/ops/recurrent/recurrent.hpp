@@ -197,8 +197,14 @@ constexpr auto recurrent_order(const E& extra, bool backwards, std::source_locat
 template <class Cell, class Options, tensor_like X, tensor_like W, tensor_like R, class B, class... E>
 constexpr auto recurrent_rows(const recurrent_attributes& a, const Options& o, std::source_location where, const X& x,
                               const W& kernel, const R& recurrent, const B& bias, const E&... extras) {
-    const auto input = eval(x, where);
-    using handle_type = std::remove_const_t<decltype(input)>;
+    const auto given = eval(x, where);
+    using handle_type = std::remove_const_t<decltype(given)>;
+    const handle_type input = [&]() -> handle_type {
+        if constexpr (has_extra<1, E...>)
+            return counted_steps(given, extra_of<1>(extras...).steps, where);
+        else
+            return given;
+    }();
     return recurrent_rows_of<Cell, Options, handle_type>(a, o, where, input, eval(kernel, where),
                                                          eval(recurrent, where), bias,
                                                          recurrent_order(extras, o.go_backwards, where)...);

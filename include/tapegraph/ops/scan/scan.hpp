@@ -101,8 +101,8 @@ constexpr auto scan_over(const Cell& cell, const State& initial, const X& xs, co
     if constexpr (std::is_same_v<Mask, no_mask>)
         return mode_scan<mode>::run(cell, state, ordered(input), mask, o, where, eval(weights, where)...);
     else
-        return mode_scan<mode>::run(cell, state, ordered(input), ordered(mask.steps), o, where,
-                                    eval(weights, where)...);
+        return mode_scan<mode>::run(cell, state, ordered(counted_steps(input, mask.steps, where)), ordered(mask.steps),
+                                    o, where, eval(weights, where)...);
 }
 
 } // namespace detail
@@ -132,7 +132,7 @@ constexpr auto scan(const Cell& cell, const State& initial, const X& xs, const s
                              weights...);
 }
 /// With a mask, bool [batch, time]: at steps where it is false the state stays what it was, and the output repeats that of the
-/// step before; before the first step that counts it is zero.
+/// step before; before the first step that counts it is zero. The cell is given zeros there, whatever stands in xs.
 template <class Cell, detail::scan_state State, tensor_like X, handle M, tensor_like... W>
 constexpr auto scan(const Cell& cell, const State& initial, const X& xs, const scan_options& options,
                     const step_mask<M>& mask, const W&... weights) {

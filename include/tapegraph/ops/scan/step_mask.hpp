@@ -1,6 +1,8 @@
 #pragma once
 
-#include <tapegraph/expr/expr.hpp>
+#include <tapegraph/expr/apply.hpp>
+#include <tapegraph/ops/elementwise/selection.hpp>
+#include <tapegraph/ops/movement/view.hpp>
 
 namespace tapegraph {
 
@@ -11,5 +13,33 @@ struct step_mask {
 };
 template <class M>
 step_mask(M) -> step_mask<M>;
+
+namespace detail {
+
+template <class M>
+inline constexpr bool can_be_bool = true;
+template <class M>
+    requires requires { typename M::element_type; }
+inline constexpr bool can_be_bool<M> = std::is_same_v<typename M::element_type, bool>;
+
+/// x [batch, time, ...] with 0 where a mask [batch, time] says that a step does not count. A derivative there is 0, but what it is multiplied
+/// by is read all the same, and 0 times NaN is NaN: layers read zeros instead. A mask that does not fit is left to whoever refuses it.
+template <handle X, handle M>
+constexpr X counted_steps(const X& x, const M& mask, std::source_location where) {
+    const shape steps = shape_of(mask), values = shape_of(x);
+    bool fits = steps.rank() <= values.rank();
+    for (int i = 0; fits && i < steps.rank(); ++i) fits = equal_or_required(steps[i], values[i]);
+    if constexpr (requires { mask.owner(); }) fits = fits && mask.type() == dtype::boolean;
+    if constexpr (can_be_bool<M>) {
+        if (fits) {
+            shape target = steps;
+            while (target.rank() < values.rank()) target.push_back(1);
+            return eval(tapegraph::where(invoke<reshape_op>({}, &target, where, mask), x, 0), where);
+        }
+    }
+    return x;
+}
+
+} // namespace detail
 
 } // namespace tapegraph
