@@ -53,6 +53,7 @@ protected:
                               std::conditional_t<std::is_same_v<Optimizer, none>, ir::prediction_trace<Model, Spec>,
                                                  ir::training_trace<Model, Spec, Loss, Optimizer>>>();
         this->set_first_values(optimizer_);
+        if constexpr (!std::is_same_v<Optimizer, none>) this->template look_at_outputs<Model>();
     }
 
     eager_context& begin(bool training) {

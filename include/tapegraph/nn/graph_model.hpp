@@ -28,6 +28,7 @@ protected:
         using training = ir::training_trace<Model, Spec, Loss, Optimizer>;
         this->template set_up<Model, Spec, std::conditional_t<std::is_same_v<Optimizer, none>, prediction, training>>();
         this->set_first_values(optimizer_);
+        if constexpr (!std::is_same_v<Optimizer, none>) this->template look_at_outputs<Model>();
     }
 
     step_result measure_once(batch_columns columns) {

@@ -4,6 +4,7 @@
 #include <tapegraph/nn/fit.hpp>
 #include <tapegraph/nn/gradient_list.hpp>
 #include <tapegraph/nn/measured.hpp>
+#include <tapegraph/nn/output_hints.hpp>
 #include <tapegraph/nn/predict_set.hpp>
 
 #include <initializer_list>
@@ -230,6 +231,15 @@ protected:
         double* to = numbers.data();
         objective::write(loss_, to);
         return numbers;
+    }
+
+    /// Says what looks like a mistake of outputs and losses (nn/output_hints.hpp).
+    template <class Model>
+    static void look_at_outputs() {
+        using parts = detail::hinted_parts<Loss>;
+        static constexpr ir::program_view view =
+            ir::stage_view<ir::traced_stage<ir::prediction_trace<Model, Spec, true>>>();
+        detail::hint_of_outputs(view, parts::all.data(), parts::all.size());
     }
 
 private:
