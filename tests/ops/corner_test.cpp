@@ -143,8 +143,13 @@ TEST_CASE("reductions of nothing") {
     CHECK(prod(wide, 1).to_vector() == vector{1, 1, 1});
     CHECK(sum(wide, 0).shape() == tg::shape{0});
     CHECK(max(wide, 0).shape() == tg::shape{0});
-    for (const auto& text :
-         {message_of([&] { max(none); }), message_of([&] { min(wide, 1); }), message_of([&] { logsumexp(none); })})
+    // torch.logsumexp, jax.scipy.special.logsumexp and tf.reduce_logsumexp alike: the logarithm of a sum that is 0
+    CHECK(logsumexp(none).item() == -inf);
+    CHECK(logsumexp(wide, 1).to_vector() == vector{-inf, -inf, -inf});
+    CHECK(logsumexp(wide, 1, {.keepdims = true}).shape() == tg::shape{3, 1});
+    CHECK(logsumexp(wide, 0).shape() == tg::shape{0});
+    CHECK(slope([](auto v) { return logsumexp(reshape(v, {3, 0}), 1); }, {}).empty());
+    for (const auto& text : {message_of([&] { max(none); }), message_of([&] { min(wide, 1); })})
         CHECK_MESSAGE(text.find("has no elements") != std::string::npos, text);
 }
 

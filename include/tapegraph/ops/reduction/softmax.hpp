@@ -10,17 +10,18 @@
 namespace tapegraph {
 
 /// log(sum(exp(x))), shifted by the maximum so that nothing overflows; an infinite maximum is not shifted by, so that
-/// only infinities give infinity and not NaN.
+/// only infinities give infinity and not NaN. -infinity of no elements, whose sum is 0 (NumPy, TensorFlow, PyTorch).
 template <tensor_like A>
 constexpr auto logsumexp(const A& x, axes over = {}, reduce_options options = {},
                          std::source_location where = std::source_location::current()) {
     return detail::in_float(x, where, [&](const auto& operand) {
         const auto value = eval(operand, where);
-        const auto largest = max(value, over, {.keepdims = true}, where);
+        const std::int64_t mask = over.bits(shape_of(value).rank());
+        const auto largest = invoke<max_op>({mask, 1 | reduce_op::empty_allowed}, nullptr, where, value);
         const auto infinite = abs(largest) == std::numeric_limits<double>::infinity();
         const auto shift = eval(stop_gradient(tapegraph::where(infinite, 0, largest)), where);
         const auto total = eval(log(sum(exp(value - shift), over, {.keepdims = true}, where)) + shift, where);
-        return detail::without_kept_axes(total, over.bits(shape_of(value).rank()), options.keepdims, where);
+        return detail::without_kept_axes(total, mask, options.keepdims, where);
     });
 }
 
