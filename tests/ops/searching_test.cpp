@@ -86,8 +86,12 @@ TEST_CASE("nonzero: the coordinates, in order") {
     const auto none = nonzero(tensor<float>(tg::zeros<float>({0, 3})), 2);
     CHECK(none.positions.to_vector() == places(4, 0));
     CHECK(none.count.item() == 0);
-    CHECK(nonzero(tensor<float>(2.0f)).to_vector() == places{0}); // of a scalar
-    CHECK(nonzero(tensor<float>(0.0f)).shape() == tg::shape{0, 1});
+    // Of a scalar: one place without coordinates, or none. np.argwhere(2.0).shape, tf.where(2.0).shape, torch.argwhere, jnp.argwhere
+    CHECK(nonzero(tensor<float>(2.0f)).shape() == tg::shape{1, 0});
+    CHECK(nonzero(tensor<float>(0.0f)).shape() == tg::shape{0, 0});
+    const auto scalar = nonzero(tensor<float>(2.0f), 3);
+    CHECK(scalar.positions.shape() == tg::shape{3, 0});
+    CHECK(scalar.count.item() == 1);
     CHECK(nonzero(tensor<bool>{true, false, true}).to_vector() == places{0, 2});
 }
 

@@ -97,7 +97,7 @@ struct found_positions {
     Count count; ///< int32 []: of all that are not 0, also of those for which there was no room
 };
 
-/// Where x is not 0 (true; NaN is not 0): the first `size` places. A scalar is a line of one element.
+/// Where x is not 0 (true; NaN is not 0): the first `size` places. A scalar has one place, which needs no coordinates: [size, 0].
 template <tensor_like A>
 constexpr auto nonzero(const A& x, std::int64_t size, std::source_location where = std::source_location::current()) {
     const auto value = eval(x, where);
@@ -114,6 +114,7 @@ constexpr auto nonzero(const A& x, std::int64_t size, std::source_location where
         return expand_dims(detail::at_places(spread, found.places, 0, where), -1, where);
     };
     auto positions = coordinate(0);
+    if (shape_of(value).rank() == 0) positions = slice(positions, {{}, {0, 0}}, where);
     for (int axis = 1; axis < dims.rank(); ++axis) positions = concat(positions, coordinate(axis), 1, where);
     return found_positions<decltype(positions), std::remove_cvref_t<decltype(found.count)>>{positions, found.count};
 }
