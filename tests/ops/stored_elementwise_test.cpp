@@ -29,6 +29,13 @@ bool close_in_tails(const tensor<double>& x, const std::vector<double>& y) {
     return close(x, y);
 }
 
+/// The second derivative of f, element by element, by the library's own transform of its own transform.
+template <class F>
+std::vector<double> second(const F& f, const tensor<double>& x) {
+    const auto slopes = [&](const auto& v) { return sum(tg::gradient([&](const auto& w) { return sum(f(w)); })(v)); };
+    return tensor<double>(tg::gradient(slopes)(x)).to_vector();
+}
+
 const tensor<double> points{-6, -3, -1, -0.5, 0, 0.5, 1, 3, 6};
 
 } // namespace
@@ -64,6 +71,21 @@ TEST_CASE("stored: round takes halves to the even number") {
         CHECK(y.data()[i] == expected[i]);
         CHECK(std::signbit(y.data()[i]) == std::signbit(expected[i]));
     }
+}
+
+// (slope,) = torch.autograd.grad(f(x).sum(), x, create_graph=True); torch.autograd.grad(slope.sum(), x)
+TEST_CASE("stored: second derivatives at the ends of domains, far out and at NaN") {
+    constexpr double inf = INFINITY, far = 1.7976931348623157e308;
+    const tensor<double> ends{1, -1}, farthest{far, -far}, not_a_number{NAN};
+    using vector = std::vector<double>;
+    CHECK(second([](const auto& x) { return asin(x); }, ends) == vector{inf, -inf});
+    CHECK(second([](const auto& x) { return acos(x); }, ends) == vector{-inf, inf});
+    CHECK(second([](const auto& x) { return atanh(x); }, ends) == vector{inf, -inf});
+    CHECK(second([](const auto& x) { return softsign(x); }, farthest) == vector{0, 0});
+    CHECK(std::isnan(second([](const auto& x) { return swish(x); }, not_a_number)[0]));
+    CHECK(std::isnan(second([](const auto& x) { return mish(x); }, not_a_number)[0]));
+    CHECK(std::isnan(second([](const auto& x) { return gelu(x); }, not_a_number)[0]));
+    CHECK(std::isnan(second([](const auto& x) { return gelu(x, tg::approximate); }, not_a_number)[0]));
 }
 
 #endif

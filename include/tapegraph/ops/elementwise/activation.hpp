@@ -73,7 +73,11 @@ struct softsign_op : map_op<1> {
         const V a = math::abs(x);
         return math::detail::select(a == math::detail::traits<V>::infinity, math::copysign(V(1), x), x / (V(1) + a));
     }
-    TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy / apply<square_op>(1 + apply<abs_op>(x)); }
+    // dy / (1 + |x|)^2, divided twice, for the square may overflow.
+    TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
+        const auto denominator = 1 + apply<abs_op>(x);
+        return dy / denominator / denominator;
+    }
 };
 
 /// 1 / (1 + exp(-x))

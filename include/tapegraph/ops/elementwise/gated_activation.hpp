@@ -15,7 +15,15 @@ template <class V>
 TG_HD constexpr V not_far_below(V x) {
     return math::detail::select(x < V(-1000), V(-1000), x);
 }
-TG_INLINE constexpr auto not_far(auto x) { return apply<clip_op>(x, -1000, 1000); }
+/// clip of an operand between numbers, through which NaN passes derivatives, so that those of any order are NaN where it is.
+struct near_op : clip_op {
+    template <int I>
+        requires(I == 0)
+    TG_INLINE static constexpr auto vjp(auto dy, auto x, auto low, auto high, auto) {
+        return where(x < low, 0, where(x > high, 0, dy));
+    }
+};
+TG_INLINE constexpr auto not_far(auto x) { return apply<near_op>(x, -1000, 1000); }
 } // namespace detail
 
 /// x P(x), P the distribution function of the standard normal distribution: x erfc(-x / sqrt 2) / 2
@@ -74,7 +82,7 @@ struct mish_op : series_op<1> {
     }
     // n / (n + 2) + x 4 e^x (e^x + 1) / (n + 2)^2
     TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
-        const auto near = apply<clip_op>(x, -1000, 25); // from there the slope rounds to 1
+        const auto near = apply<detail::near_op>(x, -1000, 25); // from there the slope rounds to 1
         const auto e = apply<exp_op>(near);
         const auto n = e * (e + 2);
         return dy * (n / (n + 2) + 4 * near * (e * (e + 1) / (n + 2)) / (n + 2));

@@ -54,7 +54,7 @@ struct atanh_op : series_op<1> {
     TG_HD static constexpr V value(V x) {
         return math::atanh(x);
     }
-    TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy / ((1 - x) * (1 + x)); }
+    TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy / apply<detail::one_minus_square_op>(x); }
 };
 
 template <operand A>

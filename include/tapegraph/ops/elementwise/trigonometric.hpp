@@ -36,6 +36,19 @@ struct tan_op : series_op<1> {
     TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * (1 + y * y); }
 };
 
+namespace detail {
+/// 1 - x^2 without cancellation near -1 and 1. Of the derivative by parts one is infinity times 0 at the ends of asin, acos and
+/// atanh, whose second derivatives are infinite there, so it is given as a whole.
+struct one_minus_square_op : map_op<1> {
+    static constexpr std::string_view name = "one_minus_square";
+    template <class V>
+    TG_HD static constexpr V value(V x) {
+        return (V(1) - x) * (V(1) + x);
+    }
+    TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * (-2 * x); }
+};
+} // namespace detail
+
 /// The derivative is infinite at -1 and 1.
 struct asin_op : series_op<1> {
     static constexpr std::string_view name = "asin";
@@ -43,7 +56,9 @@ struct asin_op : series_op<1> {
     TG_HD static constexpr V value(V x) {
         return math::asin(x);
     }
-    TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<rsqrt_op>((1 - x) * (1 + x)); }
+    TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
+        return dy * apply<rsqrt_op>(apply<detail::one_minus_square_op>(x));
+    }
 };
 
 struct acos_op : series_op<1> {
@@ -52,7 +67,9 @@ struct acos_op : series_op<1> {
     TG_HD static constexpr V value(V x) {
         return math::acos(x);
     }
-    TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return -(dy * apply<rsqrt_op>((1 - x) * (1 + x))); }
+    TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
+        return -(dy * apply<rsqrt_op>(apply<detail::one_minus_square_op>(x)));
+    }
 };
 
 struct atan_op : series_op<1> {
