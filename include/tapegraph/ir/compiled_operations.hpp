@@ -146,5 +146,7 @@ TG_COMPILED(operations, const ir::operation ir::descriptor_of<one_hot_op<float>>
 TG_COMPILED(operations, const ir::operation ir::descriptor_of<integer_power_op<2>>)
 TG_COMPILED(operations, const ir::operation ir::descriptor_of<integer_power_op<3>>)
 TG_COMPILED(operations, const ir::operation ir::descriptor_of<detail::indicator_op>)
+TG_COMPILED(operations, const ir::operation ir::descriptor_of<detail::near_op>)
+TG_COMPILED(operations, const ir::operation ir::descriptor_of<detail::one_minus_square_op>)
 
 } // namespace tapegraph
