@@ -71,7 +71,7 @@ TG_INLINE constexpr auto where_op::vjp(auto dy, auto condition, auto, auto, auto
         return where(condition, 0, dy);
 }
 
-/// The larger operand; NaN if either is. A tie sends half of the derivative to each, as TensorFlow and PyTorch do.
+/// The larger operand; NaN if either is. A tie sends half of the derivative to each, as PyTorch and JAX do; NaN none.
 struct maximum_op : map_op<2> {
     static constexpr std::string_view name = "maximum";
     static constexpr bool integers = true;
@@ -104,8 +104,8 @@ struct minimum_op : map_op<2> {
     }
 };
 
-/// x kept within [low, high]: minimum(maximum(x, low), high). The derivative passes to x within the bounds and at them,
-/// to a bound beyond it, as TensorFlow and PyTorch have it.
+/// x kept within [low, high]: minimum(maximum(x, low), high). The derivative passes to x within the bounds and on them,
+/// to a bound beyond it, as TensorFlow has it; PyTorch and JAX pass less on the bounds (docs/operations/elementwise.md).
 struct clip_op : map_op<3> {
     static constexpr std::string_view name = "clip";
     static constexpr bool integers = true;
