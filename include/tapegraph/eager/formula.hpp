@@ -68,7 +68,7 @@ struct formula_tracer {
     }
     template <class Op>
     constexpr int number_of(formula_type<number>, int k, const int* ids, int count) {
-        const int id = t.input("", ir::operand_type<Op>(t, k, ids, count), {});
+        const int id = t.input("", ir::operand_type<Op>(t, k, ids, count), {}, true);
         numbers.push_back(id);
         return id;
     }

@@ -68,6 +68,10 @@ inline constexpr int any_arity = -1;
 /// Attributes of operations that have none.
 struct no_attributes {};
 
+/// What becomes of an adjoint of 0 on its way through an elementwise operation: it is handed on (add, cast); it is multiplied by
+/// operand 1, which keeps it if that is a number (multiply, divide); or an infinite slope may make NaN of it.
+enum class zero_adjoint : std::uint8_t { may_be_lost, passes, passes_beside_number };
+
 /// Base of elementwise operations. Such an operation gives `name`, `value(x...)` on scalars and `vjp<i>(dy, x..., y)`
 /// per differentiable operand (`vjp` alone when there is one operand).
 template <int Arity>
@@ -80,6 +84,11 @@ struct map_op {
     static constexpr bool integers = false;
     /// Whether a formula of floating-point values may have integer operands here: questions and casts.
     static constexpr bool from_integers = false;
+    /// What derivatives of `where` ask (ir/guarded_arms.hpp): what becomes of an adjoint of 0; whether the derivatives of all orders are
+    /// finite for all finite operands and do not grow faster than products; and a number at which, for all operands, they are finite.
+    static constexpr zero_adjoint zeros = zero_adjoint::may_be_lost;
+    static constexpr bool finite_slopes = false;
+    static constexpr double regular_at = 0.5;
     /// Arithmetic instructions of one value, roughly.
     static constexpr int instructions = 1;
     using attributes = no_attributes;

@@ -3,6 +3,7 @@
 #include <tapegraph/core/half.hpp>
 #include <tapegraph/expr/differentiate.hpp>
 #include <tapegraph/ir/compiled_operations.hpp>
+#include <tapegraph/ir/guarded_arms.hpp>
 #include <tapegraph/ir/recompute.hpp>
 #include <tapegraph/ops/elementwise/cast.hpp>
 #include <tapegraph/ops/movement/layout.hpp>
@@ -73,15 +74,21 @@ constexpr int group_begin(const trace& t, int last) {
 template <class Wanted>
 constexpr list<contribution> differentiate_group(trace& t, int last, int output, int adjoint, const Wanted& wanted,
                                                  bool over_operand = false) {
-    const int group = t.nodes[last].group;
-    const int first = group_begin(t, last);
+    const auto in_group_of = [&](int end) {
+        return [&t, end, begin = group_begin(t, end), group = t.nodes[end].group](int id) {
+            return id >= begin && id < end && t.nodes[id].group == group;
+        };
+    };
+    const int before = t.nodes.size();
+    const guarded_formula guarded = with_guarded_arms(t, group_begin(t, last), last, false, in_group_of(last));
+    last = guarded.last;
+    const int first = last < before ? group_begin(t, last) : before;
     const int count = last - first + 1;
-    const auto inside = [&](int id) { return id >= first && id < last && t.nodes[id].group == group; };
+    const auto inside = in_group_of(last);
 
     // Inner values are computed again from the leaves, as the tape does in registers; equal nodes are merged later.
     list<int> copy(count, -1);
     list<int> wants(count, 0);
-    const int start = t.nodes.size();
     for (int i = first; i <= last; ++i) {
         if (i < last && !inside(i)) continue;
         bool any = false;
@@ -119,8 +126,13 @@ constexpr list<contribution> differentiate_group(trace& t, int last, int output,
             const int arg = t.argument(i, k);
             if (!detail::is_floating(t.nodes[arg].type)) continue;
             if (inside(arg) ? wants[arg - first] == 0 : !wanted(arg)) continue;
-            int flow = t.nodes[i].op->vjp(t, t.words_of(i), k, above, args, value);
+            const int own = t.nodes.size();
+            int flow = guarded.is_root(arg) ? above : t.nodes[i].op->vjp(t, t.words_of(i), k, above, args, value);
             if (flow < 0) continue;
+            if (flow >= own) {
+                const auto computed = [&](int id) { return t.nodes[id].op->kind != operation_kind::leaf; };
+                flow = with_guarded_arms(t, own, flow, true, computed).last;
+            }
             flow = detail::converted(t, flow, t.nodes[arg].type);
             if (inside(arg))
                 adjoints[arg - first] = flow;
@@ -128,7 +140,7 @@ constexpr list<contribution> differentiate_group(trace& t, int last, int output,
                 by_occurrence[(i - first) * 4 + k] = {arg, flow};
         }
     }
-    detail::own_group(t, start);
+    detail::own_group(t, before);
 
     list<contribution> result;
     for (int i = 0; i < by_occurrence.size(); ++i)

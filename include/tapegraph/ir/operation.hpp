@@ -31,6 +31,9 @@ struct operation {
     /// other operations, and returns false for element types that the operation is not defined for.
     bool (*evaluate)(dtype common, const void* const* in, void* out, std::int64_t count);
     linearity linear;
+    zero_adjoint zeros; ///< these three: of elementwise operations
+    bool finite_slopes;
+    double regular_at;
     /// The node exists for its derivative alone: its value is operand 0, and simplification replaces it by that.
     bool identity;
     bool whole;           ///< a reduction that is differentiated on its own (`reduce_op::whole_vjp`)
@@ -126,6 +129,27 @@ constexpr bool from_integers() {
         return Op::from_integers;
     else
         return false;
+}
+template <class Op>
+constexpr zero_adjoint zeros() {
+    if constexpr (Op::kind == operation_kind::map)
+        return Op::zeros;
+    else
+        return zero_adjoint::may_be_lost;
+}
+template <class Op>
+constexpr bool finite_slopes() {
+    if constexpr (Op::kind == operation_kind::map)
+        return Op::finite_slopes;
+    else
+        return false;
+}
+template <class Op>
+constexpr double regular_at() {
+    if constexpr (Op::kind == operation_kind::map)
+        return Op::regular_at;
+    else
+        return 0;
 }
 template <class Op>
 constexpr bool in_place() {
@@ -233,6 +257,9 @@ inline constexpr operation descriptor_of{
     .vjp = detail::vjp_pointer<Op>(),
     .evaluate = detail::evaluate_pointer<Op>(),
     .linear = linearity_of<Op>,
+    .zeros = detail::zeros<Op>(),
+    .finite_slopes = detail::finite_slopes<Op>(),
+    .regular_at = detail::regular_at<Op>(),
     .identity = std::is_base_of_v<identity_node, Op>,
     .whole = whole_reduction<Op>,
     .from_integers = detail::from_integers<Op>(),

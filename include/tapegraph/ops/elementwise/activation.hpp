@@ -12,6 +12,7 @@ namespace tapegraph {
 /// max(x, 0); the derivative at 0 is 0.
 struct relu_op : map_op<1> {
     static constexpr std::string_view name = "relu";
+    static constexpr bool finite_slopes = true;
     static constexpr std::string_view layer_name = "relu";
     static constexpr bool integers = true;
     template <class V>
@@ -55,11 +56,11 @@ struct elu_op : series_op<2> {
     TG_HD static constexpr V value(V x, V alpha) {
         return detail::choose(x > V(0), x, alpha * math::expm1(detail::choose(x > V(0), V(0), x)));
     }
-    // The exponential of the positive side, which may be infinite, must not come near: infinity * 0 is NaN.
+    // The exponential of the positive side may be infinite; `where` keeps it out of derivatives, too.
     template <int I>
     TG_INLINE static constexpr auto vjp(auto dy, auto x, auto alpha, auto) {
         if constexpr (I == 0)
-            return dy * where(x > 0, 1, alpha * apply<exp_op>(where(x > 0, 0, x)));
+            return dy * where(x > 0, 1, alpha * apply<exp_op>(x));
         else
             return dy * apply<expm1_op>(where(x > 0, 0, x));
     }
@@ -83,6 +84,7 @@ struct softsign_op : map_op<1> {
 /// 1 / (1 + exp(-x))
 struct sigmoid_op : series_op<1> {
     static constexpr std::string_view name = "sigmoid";
+    static constexpr bool finite_slopes = true;
     static constexpr std::string_view layer_name = "sigmoid";
     template <class V>
     TG_HD static constexpr V value(V x) {
@@ -93,6 +95,7 @@ struct sigmoid_op : series_op<1> {
 
 struct tanh_op : series_op<1> {
     static constexpr std::string_view name = "tanh";
+    static constexpr bool finite_slopes = true;
     static constexpr std::string_view layer_name = "tanh";
     template <class V>
     TG_HD static constexpr V value(V x) {
@@ -105,6 +108,7 @@ struct tanh_op : series_op<1> {
 /// log(1 + exp(x)), without overflow
 struct softplus_op : series_op<1> {
     static constexpr std::string_view name = "softplus";
+    static constexpr bool finite_slopes = true;
     template <class V>
     TG_HD static constexpr V value(V x) {
         return math::softplus(x);

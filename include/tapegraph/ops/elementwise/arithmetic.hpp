@@ -38,6 +38,7 @@ TG_HD constexpr V quotient(V x, V y) {
 struct add_op : map_op<2> {
     static constexpr std::string_view name = "add";
     static constexpr bool integers = true;
+    static constexpr zero_adjoint zeros = zero_adjoint::passes;
     template <class V>
     TG_HD static constexpr V value(V x, V y) {
         if constexpr (detail::wraps<V>)
@@ -54,6 +55,7 @@ struct add_op : map_op<2> {
 struct subtract_op : map_op<2> {
     static constexpr std::string_view name = "subtract";
     static constexpr bool integers = true;
+    static constexpr zero_adjoint zeros = zero_adjoint::passes;
     template <class V>
     TG_HD static constexpr V value(V x, V y) {
         if constexpr (detail::wraps<V>)
@@ -72,7 +74,9 @@ struct subtract_op : map_op<2> {
 
 struct multiply_op : map_op<2> {
     static constexpr std::string_view name = "multiply";
+    static constexpr bool finite_slopes = true;
     static constexpr bool integers = true;
+    static constexpr zero_adjoint zeros = zero_adjoint::passes_beside_number;
     template <class V>
     TG_HD static constexpr V value(V x, V y) {
         if constexpr (detail::wraps<V> && sizeof(V) >= sizeof(int)) // shorter ones become int, unsigned or not
@@ -94,6 +98,7 @@ struct multiply_op : map_op<2> {
 struct divide_op : map_op<2> {
     static constexpr std::string_view name = "divide";
     static constexpr bool integers = true;
+    static constexpr zero_adjoint zeros = zero_adjoint::passes_beside_number;
     template <class V>
     TG_HD static constexpr V value(V x, V y) {
         return detail::quotient(x, y);
@@ -111,6 +116,7 @@ struct divide_op : map_op<2> {
 struct negate_op : map_op<1> {
     static constexpr std::string_view name = "negate";
     static constexpr bool integers = true;
+    static constexpr zero_adjoint zeros = zero_adjoint::passes;
     template <class V>
     TG_HD static constexpr V value(V x) {
         if constexpr (std::is_integral_v<V>)
@@ -163,6 +169,7 @@ struct remainder_op : map_op<2> {
 /// (x - y)^2
 struct squared_difference_op : map_op<2> {
     static constexpr std::string_view name = "squared_difference";
+    static constexpr bool finite_slopes = true;
     static constexpr bool integers = true;
     template <class V>
     TG_HD static constexpr V value(V x, V y) {
@@ -181,6 +188,7 @@ struct squared_difference_op : map_op<2> {
 /// x + t (y - x)
 struct lerp_op : map_op<3> {
     static constexpr std::string_view name = "lerp";
+    static constexpr bool finite_slopes = true;
     template <class V>
     TG_HD static constexpr V value(V x, V y, V t) {
         return math::detail::mul_add(t, y - x, x);

@@ -12,6 +12,7 @@ struct cast_op : map_op<1> {
     static constexpr std::string_view name = "cast";
     static constexpr bool integers = true;
     static constexpr bool from_integers = true;
+    static constexpr zero_adjoint zeros = zero_adjoint::passes;
     static constexpr dtype result_type(dtype) { return dtype_of<To>; }
     template <class V>
     TG_HD static constexpr To value(V x) {

@@ -40,6 +40,7 @@ struct asinh_op : series_op<1> {
 /// The derivative is infinite at 1.
 struct acosh_op : series_op<1> {
     static constexpr std::string_view name = "acosh";
+    static constexpr double regular_at = 2;
     template <class V>
     TG_HD static constexpr V value(V x) {
         return math::acosh(x);

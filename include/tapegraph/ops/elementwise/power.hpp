@@ -13,6 +13,7 @@ namespace tapegraph {
 
 struct square_op : map_op<1> {
     static constexpr std::string_view name = "square";
+    static constexpr bool finite_slopes = true;
     static constexpr bool integers = true;
     template <class V>
     TG_HD static constexpr V value(V x) {
@@ -47,7 +48,7 @@ struct pow_op : series_op<2> {
     TG_HD static constexpr V value(V x, V y) {
         return math::pow(x, y);
     }
-    // By the base n x^(n - 1), zero for n = 0 also at x = 0, where the power is infinite. By the exponent x^y log x, zero
+    // By the base n x^(n - 1), zero for n = 0 also at and near x = 0, where the power is infinite. By the exponent x^y log x, zero
     // at x = 0 (its limit for y > 0).
     template <int I>
     TG_INLINE static constexpr auto vjp(auto dy, auto x, auto exponent, auto y);
@@ -92,9 +93,7 @@ struct integer_power_op : map_op<1> {
             return multiply_op::value(integer_power_op<N - 1>::value(x), x);
         }
     }
-    TG_INLINE static constexpr auto vjp(auto dy, auto x, [[maybe_unused]] auto y)
-        requires(N != 0)
-    {
+    TG_INLINE static constexpr auto vjp(auto dy, auto x, [[maybe_unused]] auto y) requires(N != 0) {
         if constexpr (N == 1)
             return dy;
         else if constexpr (N < 0)
@@ -138,9 +137,10 @@ TG_INLINE constexpr auto pow(const A& x) {
 template <int I>
 TG_INLINE constexpr auto pow_op::vjp(auto dy, auto x, auto exponent, auto y) {
     if constexpr (I == 0)
-        return dy * where(exponent == 0, 0, exponent * apply<pow_op>(x, exponent - 1));
+        return dy * where(logical_or(exponent != 0, is_finite(apply<pow_op>(x, exponent - 1))),
+                          exponent * apply<pow_op>(x, exponent - 1), 0);
     else
-        return dy * where(y == 0, 0 * x, y * apply<log_op>(where(x == 0, 0 * x + 1, x)));
+        return dy * where(logical_or(y == 0, x == 0), 0, y * apply<log_op>(x));
 }
 
 } // namespace tapegraph

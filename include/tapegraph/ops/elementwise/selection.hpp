@@ -74,6 +74,7 @@ TG_INLINE constexpr auto where_op::vjp(auto dy, auto condition, auto, auto, auto
 /// The larger operand; NaN if either is. A tie sends half of the derivative to each, as PyTorch and JAX do; NaN none.
 struct maximum_op : map_op<2> {
     static constexpr std::string_view name = "maximum";
+    static constexpr bool finite_slopes = true;
     static constexpr bool integers = true;
     template <class V>
     TG_HD static constexpr V value(V x, V y) {
@@ -90,6 +91,7 @@ struct maximum_op : map_op<2> {
 
 struct minimum_op : map_op<2> {
     static constexpr std::string_view name = "minimum";
+    static constexpr bool finite_slopes = true;
     static constexpr bool integers = true;
     template <class V>
     TG_HD static constexpr V value(V x, V y) {
@@ -108,6 +110,7 @@ struct minimum_op : map_op<2> {
 /// to a bound beyond it, as TensorFlow has it; PyTorch and JAX pass less on the bounds (docs/operations/elementwise.md).
 struct clip_op : map_op<3> {
     static constexpr std::string_view name = "clip";
+    static constexpr bool finite_slopes = true;
     static constexpr bool integers = true;
     template <class V>
     TG_HD static constexpr V value(V x, V low, V high) {
@@ -144,6 +147,7 @@ TG_INLINE constexpr auto sign(const A& x) {
 
 struct abs_op : map_op<1> {
     static constexpr std::string_view name = "abs";
+    static constexpr bool finite_slopes = true;
     static constexpr bool integers = true;
     template <class V>
     TG_HD static constexpr V value(V x) {
@@ -155,6 +159,7 @@ struct abs_op : map_op<1> {
 /// The operand unchanged; no derivative passes.
 struct stop_gradient_op : map_op<1> {
     static constexpr std::string_view name = "stop_gradient";
+    static constexpr zero_adjoint zeros = zero_adjoint::passes;
     static constexpr bool integers = true;
     template <class V>
     TG_HD static constexpr V value(V x) {

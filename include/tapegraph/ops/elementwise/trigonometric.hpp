@@ -9,6 +9,7 @@ namespace tapegraph {
 
 struct cos_op : series_op<1> {
     static constexpr std::string_view name = "cos";
+    static constexpr bool finite_slopes = true;
     template <class V>
     TG_HD static constexpr V value(V x) {
         return math::cos(x);
@@ -18,6 +19,7 @@ struct cos_op : series_op<1> {
 
 struct sin_op : series_op<1> {
     static constexpr std::string_view name = "sin";
+    static constexpr bool finite_slopes = true;
     template <class V>
     TG_HD static constexpr V value(V x) {
         return math::sin(x);
