@@ -16,6 +16,7 @@
 #include <tapegraph/cuda/row_copies.cuh>
 #include <tapegraph/cuda/runtime.hpp>
 #include <tapegraph/cuda/ops/cumulative/cumulative.cuh>
+#include <tapegraph/cuda/ops/cumulative/product_terms.cuh>
 #include <tapegraph/cuda/ops/gather/scatter.cuh>
 #include <tapegraph/cuda/ops/ordering/arg_reduce.cuh>
 #include <tapegraph/cuda/ops/ordering/sort.cuh>

@@ -1,9 +1,7 @@
 #pragma once
 
-#include <tapegraph/core/math/root.hpp>
 #include <tapegraph/nn/eager_scope.hpp>
-#include <tapegraph/ops/elementwise/power.hpp>
-#include <tapegraph/ops/reduction/reduction.hpp>
+#include <tapegraph/ops/reduction/norm.hpp>
 
 /// Sets that weights stay in, as `{.kernel_constraint = tg::constraints::max_norm{2}}`: after every update a weight is taken back.
 /// Not part of tapegraph.hpp: programs without them do not compile them.
@@ -58,8 +56,7 @@ template <handle H>
 constexpr H constrained(const constraint& c, const H& w, std::source_location where = std::source_location::current()) {
     if (c.kind == constraint_kind::none) return w;
     if (c.kind == constraint_kind::non_negative) return eval(tapegraph::where(w >= 0, w, 0), where);
-    const H squares = detail::reduce_over<sum_op>(square(w), c.mask(shape_of(w).rank()), true, where);
-    const H norm = eval(sqrt(squares), where);
+    const H norm = detail::euclidean(w, c.mask(shape_of(w).rank()), true, where);
     switch (c.kind) {
     case constraint_kind::unit_norm: return eval(w / (norm + 1e-7), where);
     case constraint_kind::max_norm: return eval(w * (minimum(norm, c.b) / (norm + 1e-7)), where);

@@ -169,11 +169,16 @@ struct eager_gradients {
     /// The sum of f(gradient), or of f(slots, variable, gradient), scalars, over all variables that are not frozen, in their order.
     template <class F>
     tensor<T> sum(const F& f) const {
+        return fold(f, [](const auto& a, const auto& b) { return a + b; });
+    }
+    /// The same joined by a function of two scalars that leaves its first operand where the second is 0.
+    template <class F, class Join>
+    tensor<T> fold(const F& f, const Join& join) const {
         tensor<T> total(T(0));
         bool first = true;
         each([&](const auto& some, const auto& w, const auto& g) {
             const tensor<T> part = term_of(f, some, w, g);
-            total = first ? part : tensor<T>(total + part);
+            total = first ? part : tensor<T>(join(total, part));
             first = false;
         });
         return total;

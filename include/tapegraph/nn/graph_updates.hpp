@@ -54,12 +54,16 @@ public:
     /// The sum of f(gradient), or of f(slots, variable, gradient), scalars, over all variables that are not frozen, in their order. Its
     /// element type is that of the first.
     constexpr graph_node sum(const auto& f) const {
+        return fold(f, [](const auto& a, const auto& b) { return a + b; });
+    }
+    /// The same joined by a function of two scalars that leaves its first operand where the second is 0.
+    constexpr graph_node fold(const auto& f, const auto& join) const {
         graph_node total;
         int next = 0;
         each([&](const auto& slots, const graph_node& w, const graph_node& g) {
             const graph_node part = tapegraph::detail::term_of(f, slots, w, g);
             const graph_node counted = eval(where(frozen((*entries_)[next++].variable), 0, part));
-            total = next == 1 ? counted : eval(total + tapegraph::detail::as_type_of(total, counted));
+            total = next == 1 ? counted : eval(join(total, tapegraph::detail::as_type_of(total, counted)));
         });
         return next > 0 ? total : graph_node(t_, t_->constant(0, dtype::f32));
     }

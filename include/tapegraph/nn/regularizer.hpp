@@ -1,10 +1,9 @@
 #pragma once
 
 #include <tapegraph/nn/eager_scope.hpp>
-#include <tapegraph/ops/elementwise/power.hpp>
 #include <tapegraph/ops/movement/fill.hpp>
 #include <tapegraph/ops/product/matmul.hpp>
-#include <tapegraph/ops/reduction/reduction.hpp>
+#include <tapegraph/ops/reduction/norm.hpp>
 
 /// Penalties on weights, as `{.kernel_regularizer = tg::regularizers::l2{1e-4}}`. A model's loss, in training and in evaluation,
 /// has them added, variable by variable in the order in which the model asks for them. Not part of tapegraph.hpp: programs without
@@ -45,8 +44,7 @@ template <handle H>
 constexpr H orthogonal_penalty(double factor, bool columns, const H& w, std::source_location where) {
     const H rows = columns ? H(transpose(w, {}, where)) : w;
     const shape dims = shape_of(rows);
-    const H squares = sum(square(rows), 1, {.keepdims = true}, where);
-    const H unit = eval(rows * rsqrt(maximum(squares, 1e-24)), where);
+    const H unit = unit_vectors(rows, 2, 1e-12, where);
     const H products = matmul(unit, unit, {.transpose_b = true}, where);
     const std::int64_t n = dims[0].value, pairs = n * (n - 1);
     const auto diagonal = eval(diagonal_number(rows, dims[0], dims[0], where) == 0, where);

@@ -2,6 +2,7 @@
 
 #include <tapegraph/nn/layers/normalization.hpp>
 #include <tapegraph/ops/movement/view.hpp>
+#include <tapegraph/ops/reduction/norm.hpp>
 
 /// Normalizations of single records: group_normalization, rms_normalization, unit_normalization; layer_normalization is in
 /// sequence.hpp. Not part of tapegraph.hpp: programs without them do not compile them.
@@ -93,9 +94,7 @@ constexpr auto rms_normalization(const Scope& scope, const X& x, const rms_norma
 template <tensor_like X>
 constexpr auto unit_normalization(const X& x, axes along = -1,
                                   std::source_location where = std::source_location::current()) {
-    const auto input = eval(x, where);
-    const auto squares = eval(sum(square(input), along, {.keepdims = true}, where), where);
-    return eval(input * rsqrt(maximum(squares, 1e-24)), where);
+    return detail::unit_vectors(x, along.bits(shape_of(x).rank()), 1e-12, where);
 }
 
 } // namespace tapegraph

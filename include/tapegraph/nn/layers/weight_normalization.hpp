@@ -1,8 +1,7 @@
 #pragma once
 
 #include <tapegraph/nn/initializer.hpp>
-#include <tapegraph/ops/elementwise/power.hpp>
-#include <tapegraph/ops/reduction/reduction.hpp>
+#include <tapegraph/ops/reduction/norm.hpp>
 
 /// Weight normalization (Salimans and Kingma 2016). Not part of tapegraph.hpp: programs without it do not compile it.
 
@@ -10,7 +9,7 @@ namespace tapegraph {
 
 /// A scope whose kernels are learnt as a direction and a length: what a layer asks for as "...kernel" [..., outputs] is
 /// gain v / |v|, with the norm over all axes but the last, of the variables v, which has the kernel's name, and "..._gain" [outputs],
-/// at first ones. So every layer can be normalized:
+/// at first ones; a v of zeros gives zeros. So every layer can be normalized:
 ///
 ///     h = tg::dense(tg::weight_normalized(scope / "hidden"), h, {.units = 64});
 ///
@@ -34,11 +33,9 @@ public:
         if (!name.ends_with("kernel") || dims.rank() < 2) return v;
         const H gain = Scope::variable_like(like, gain_name(name), {dims[dims.rank() - 1].value},
                                             {.initializer = init::ones{}, .trainable = options.trainable});
-        axes before;
-        before.all = false;
-        for (int i = 0; i + 1 < dims.rank(); ++i) before.index[before.count++] = static_cast<std::int8_t>(i);
-        const H squares = sum(square(v), before);
-        return eval(v * (gain * rsqrt(squares)));
+        const std::int64_t before = (std::int64_t{1} << (dims.rank() - 1)) - 1;
+        const H direction = detail::unit_vectors(v, before, 0, std::source_location::current());
+        return eval(gain * direction);
     }
 
 private:

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/nn/losses/loss.hpp>
+#include <tapegraph/ops/reduction/norm.hpp>
 
 /// Losses of numbers x against labels z of the same shape, with Keras 3's formulas. `per_record` is the mean over the last axis.
 
@@ -110,11 +111,13 @@ struct kl_divergence : detail::loss_of_records<kl_divergence> {
 namespace detail {
 /// The cosine of the angle between x and z along the last axis; vectors shorter than 1e-7 count as shorter still.
 constexpr auto cosine(const auto& x, const auto& z) {
-    const auto labels = labels_like(x, z);
-    const double least = loss_epsilon * loss_epsilon;
-    const auto a = eval(rsqrt(maximum(sum(square(x), -1, {.keepdims = true}), least)));
-    const auto b = eval(rsqrt(maximum(sum(square(labels), -1, {.keepdims = true}), least)));
-    return sum((x * a) * (labels * b), -1);
+    const auto here = std::source_location::current();
+    const auto along = [](const auto& v) { return axes(-1).bits(shape_of(v).rank()); };
+    const auto output = eval(x);
+    const auto a = unit_vectors(output, along(output), loss_epsilon, here);
+    const auto labels = labels_like(output, z);
+    const auto b = unit_vectors(labels, along(labels), loss_epsilon, here);
+    return sum(a * b, -1);
 }
 } // namespace detail
 

@@ -2,6 +2,7 @@
 
 #include <tapegraph/nn/losses/loss.hpp>
 #include <tapegraph/ops/movement/fill.hpp>
+#include <tapegraph/ops/reduction/norm.hpp>
 
 /// Triplet losses, from labels: embeddings [batch, d] of records of one class should be nearer to each other than to those of other
 /// classes, by a margin (Schroff et al. 2015; Hermans et al. 2017; the formulas of TensorFlow Addons). Triplets are chosen inside
@@ -25,9 +26,8 @@ constexpr void check_rows(const auto& x, const auto& z) {
 constexpr auto distances(const auto& x, const auto& squared) {
     const auto rows = eval(expand_dims(x, 1));
     const auto columns = eval(expand_dims(x, 0));
-    const auto squares = sum(square(rows - columns), -1);
-    const auto roots = sqrt(where(squares > 0, squares, 1));
-    return eval(where(squared > 0, squares, where(squares > 0, roots, 0)));
+    const auto lengths = norm(rows - columns, 2, -1);
+    return eval(where(squared > 0, square(lengths), lengths));
 }
 /// Which pairs [batch, batch] are of one class.
 constexpr auto of_one_class(const auto& z) {

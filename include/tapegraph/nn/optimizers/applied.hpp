@@ -141,11 +141,15 @@ private:
         }
         template <class F>
         tensor<T> sum(const F& f) const {
+            return fold(f, [](const auto& a, const auto& b) { return a + b; });
+        }
+        template <class F, class Join>
+        tensor<T> fold(const F& f, const Join& join) const {
             tensor<T> total(T(0));
             bool first = true;
             each([&](const auto& some, const auto& w, const auto& g) {
                 const tensor<T> part = detail::as_type_of(total, detail::term_of(f, some, w, g));
-                total = first ? part : tensor<T>(total + part);
+                total = first ? part : tensor<T>(join(total, part));
                 first = false;
             });
             return total;

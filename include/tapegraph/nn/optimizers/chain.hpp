@@ -224,10 +224,12 @@ private:
         const N* n;
         const S* s;
 
-        constexpr auto sum(const auto& f) const {
-            return gradients->sum([&](const auto& slots, const auto& w, const auto& g) {
+        constexpr auto sum(const auto& f) const { return gradients->sum(seen(f)); }
+        constexpr auto fold(const auto& f, const auto& join) const { return gradients->fold(seen(f), join); }
+        constexpr auto seen(const auto& f) const {
+            return [this, &f](const auto& slots, const auto& w, const auto& g) {
                 return detail::term_of(f, slots, w, transformed<0, I>(slots, w, g, *n, *s));
-            });
+            };
         }
         template <class G = Gradients>
         constexpr auto common(std::string_view name) const -> decltype(std::declval<const G&>().common(name)) {

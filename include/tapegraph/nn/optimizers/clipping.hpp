@@ -1,9 +1,9 @@
 #pragma once
 
 #include <tapegraph/nn/optimizers/chain.hpp>
+#include <tapegraph/nn/optimizers/length.hpp>
 #include <tapegraph/nn/optimizers/sparse.hpp>
-#include <tapegraph/ops/elementwise/power.hpp>
-#include <tapegraph/ops/reduction/reduction.hpp>
+#include <tapegraph/ops/elementwise/trigonometric.hpp>
 
 /// Elements of a chain that bound gradients, with TensorFlow's formulas.
 
@@ -23,7 +23,7 @@ struct clip_by_value {
     }
 };
 
-/// Each variable's gradient g norm / max(|g|, norm) (Keras's clipnorm). Not for sparse rows.
+/// Each variable's gradient times norm / max(|g|, norm) (Keras's clipnorm). Not for sparse rows.
 struct clip_by_norm {
     hyperparameter norm = 1;
 
@@ -34,12 +34,12 @@ struct clip_by_norm {
     }
     static constexpr auto transform(const auto& slots, const auto& w, const auto& g, const auto& n, const auto&) {
         detail::refuse_rows(slots, w, "clip_by_norm: the norm of a sparse gradient is not known, its rows may repeat");
-        const auto length = eval(sqrt(sum(square(g))));
-        return g * n[0] / maximum(length, n[0]);
+        const auto length = detail::whole_length(g);
+        return g * (n[0] / maximum(length, n[0]));
     }
 };
 
-/// Each gradient times norm min(1 / |all|, 1 / norm), |all| the norm of all of them together (tf.clip_by_global_norm, Keras's
+/// Each gradient times min(norm / |all|, 1), |all| the norm of all of them together (tf.clip_by_global_norm, Keras's
 /// global_clipnorm); NaN where that is not finite. Frozen variables do not count. Not for sparse rows.
 struct clip_by_global_norm {
     hyperparameter norm = 1;
@@ -52,13 +52,14 @@ struct clip_by_global_norm {
     }
     /// The factor.
     static constexpr auto shared(const auto& gradients, const auto& n) {
-        const auto squares = gradients.sum([](const auto& slots, const auto& w, const auto& g) {
+        const auto length_of = [](const auto& slots, const auto& w, const auto& g) {
             detail::refuse_rows(slots, w,
                                 "clip_by_global_norm: the norm of a sparse gradient is not known, its rows may repeat");
-            return sum(square(g));
-        });
-        const auto length = eval(sqrt(squares));
-        return eval(n[0] * minimum(1 / length, 1 / n[0]) + (length - length));
+            return detail::whole_length(g);
+        };
+        // Squares of lengths could overflow where the length of all does not.
+        const auto length = gradients.fold(length_of, [](const auto& a, const auto& b) { return hypot(a, b); });
+        return eval(where(length <= n[0], 1, n[0] / length) + (length - length));
     }
     static constexpr auto transform(const auto&, const auto& w, const auto& g, const auto&, const auto& factor) {
         return g * detail::as_type_of(w, factor);

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <tapegraph/nn/optimizers.hpp>
+#include <tapegraph/nn/optimizers/length.hpp>
 #include <tapegraph/nn/optimizers/sparse.hpp>
 #include <tapegraph/ops/elementwise/selection.hpp>
-#include <tapegraph/ops/reduction/reduction.hpp>
 
 namespace tapegraph {
 
@@ -39,8 +39,8 @@ struct lamb {
         slots.assign(v, next_v);
         const auto u = eval(next_m / n[4] / (sqrt(next_v / n[5]) + n[3]));
         const auto decayed = eval(w - w * n[6]);
-        const auto long_w = eval(sqrt(sum(square(decayed))));
-        const auto long_u = eval(sqrt(sum(square(u))));
+        const auto long_w = detail::whole_length(decayed);
+        const auto long_u = detail::whole_length(u);
         const auto ratio = eval(where(long_w > 0, where(long_u > 0, long_w / long_u, 1), 1));
         slots.assign(w, decayed - ratio * n[0] * u);
     }

@@ -1,10 +1,10 @@
 #pragma once
 
 #include <tapegraph/nn/optimizers/adamw.hpp>
+#include <tapegraph/nn/optimizers/length.hpp>
 #include <tapegraph/nn/optimizers/sparse.hpp>
 #include <tapegraph/ops/movement/layout.hpp>
 #include <tapegraph/ops/product/matmul.hpp>
-#include <tapegraph/ops/reduction/reduction.hpp>
 
 #include <algorithm>
 
@@ -19,7 +19,7 @@ constexpr auto orthogonalized(const auto& x) {
     const shape dims = shape_of(x);
     const bool tall = dims[0].value > dims[1].value;
     auto y = tall ? eval(transpose(x)) : x;
-    const auto length = eval(sqrt(sum(square(y))));
+    const auto length = whole_length(y);
     y = eval(y / (length + 1e-7));
     for (int i = 0; i < Steps; ++i) {
         const auto s = matmul(y, y, {.transpose_b = true});

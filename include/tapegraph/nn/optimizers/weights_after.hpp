@@ -3,8 +3,7 @@
 #include <tapegraph/nn/optimizers/chain.hpp>
 #include <tapegraph/nn/optimizers/masks.hpp>
 #include <tapegraph/nn/optimizers/sparse.hpp>
-#include <tapegraph/ops/elementwise/power.hpp>
-#include <tapegraph/ops/reduction/reduction.hpp>
+#include <tapegraph/ops/reduction/norm.hpp>
 
 /// Elements of a chain about what is assigned to weights. They act in their order, wherever the optimizer stands.
 
@@ -57,7 +56,7 @@ struct basic_limit_norm {
         if (!Mask::holds(slots) || shape_of(w).rank() < 2) return next;
         detail::refuse_rows(slots, w,
                             "limit_norm: norms along the first axis are not known where a gradient is sparse");
-        const auto length = eval(sqrt(sum(square(next), 0, {.keepdims = true})));
+        const auto length = detail::euclidean(next, 1, true, std::source_location::current());
         return eval(next * (minimum(length, n[0]) / (1e-7 + length)));
     }
 };

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <tapegraph/cpu/reduce_plan.hpp>
 #include <tapegraph/ops/cumulative/cpu.hpp>
 #include <tapegraph/ops/cumulative/cumulative.hpp>
+#include <tapegraph/ops/cumulative/product_line.hpp>
 #include <tapegraph/runtime/kernel.hpp>
 
 /// Kernels of running sums and products.
@@ -27,6 +29,101 @@ struct kernel<cumulative_product_op, T> {
     static void run(const kernel_call& c) { detail::run_scan<cpu::scanning::product, T>(c); }
 };
 
+namespace detail {
+/// The lines of a product's derivative. Where every partial product of a line of a first derivative stays within double's range, as few
+/// do not, plain doubles give the bits that wide numbers give.
+template <int M, class T>
+struct product_lines {
+    using attributes = tapegraph::detail::product_attributes;
+    using kept = tapegraph::detail::product_terms<tapegraph::detail::wide_number, M>;
+    attributes a;
+    cpu::reduce_detail::groups outer, along;
+
+    product_lines(const attributes& of, const buffer_view& x) : a(of) {
+        std::int64_t stride = 1;
+        std::int64_t strides[max_rank];
+        for (int i = x.rank; i-- > 0; stride *= x.extents[i]) strides[i] = stride;
+        for (int i = 0; i < x.rank; ++i) ((a.axes >> i & 1) != 0 ? along : outer).add(x.extents[i], strides[i]);
+    }
+    std::size_t workspace_bytes() const {
+        return static_cast<std::size_t>(outer.size * tapegraph::detail::kept_places(along.size)) * sizeof(kept);
+    }
+    /// dy is null where terms are asked for. v: M of them.
+    void run(const T* dy, const T* x, const T* const* v, void* workspace, T* result) const {
+        const std::int64_t n = along.size;
+        if (outer.size == 0 || (n == 0 && a.total == 0)) return;
+        const std::int64_t in_task = std::max<std::int64_t>(1, 4096 / std::max<std::int64_t>(1, n));
+        const std::int64_t tasks = (outer.size + in_task - 1) / in_task;
+        cpu::parallel_for(tasks, outer.size * n >= 16384, [&](std::int64_t task) {
+            for (std::int64_t u = task * in_task, end = std::min(outer.size, u + in_task); u < end; ++u)
+                line(u, dy, x, v, static_cast<std::byte*>(workspace), result);
+        });
+    }
+
+private:
+    void line(std::int64_t u, const T* dy, const T* x, const T* const* v, std::byte* workspace, T* result) const {
+        const std::int64_t n = along.size, base = outer.offset(u);
+        const bool total = a.total != 0;
+        const auto offset = [this, n](std::int64_t j) { return along.offset(a.reverse != 0 ? n - 1 - j : j); };
+        tapegraph::detail::product_operands<T, decltype(offset)> p{x + base, {}, n, offset};
+        for (int r = 0; r < M; ++r) p.v[r] = v[r] + base;
+        result += total && dy == nullptr ? u : base;
+        if (dy == nullptr)
+            return tapegraph::detail::terms_of_products<tapegraph::detail::wide_number, M>(p, total, a.exclusive != 0,
+                                                                                           result);
+        dy += total ? u : base;
+        std::byte* const own =
+            workspace + static_cast<std::size_t>(u * tapegraph::detail::kept_places(n)) * sizeof(kept);
+        if (M == 0 && within_range(p, dy, total)) {
+            using narrow = tapegraph::detail::product_terms<double, M>;
+            tapegraph::detail::gradient_of_products(p, dy, total, a.exclusive != 0, reinterpret_cast<narrow*>(own),
+                                                    result);
+        } else {
+            tapegraph::detail::gradient_of_products(p, dy, total, a.exclusive != 0, reinterpret_cast<kept*>(own),
+                                                    result);
+        }
+    }
+    static bool within_range(const auto& p, const T* dy, bool total) {
+        std::int64_t up = 0, down = 0, most = 0; // of exponents
+        const auto exponent = [](T value) {      // zeros count nothing: what they are part of is zero
+            const auto x = static_cast<double>(value);
+            return x == 0 ? 0 : tapegraph::detail::exponent_field(x) - 1022;
+        };
+        for (std::int64_t j = 0; j < p.length; ++j) {
+            const std::int64_t e = exponent(p.x[p.offset(j)]);
+            up += e > 0 ? e : 0;
+            down -= e < 1 ? e - 1 : 0;
+            if (!total) most = std::max(most, std::abs(exponent(dy[p.offset(j)])));
+        }
+        if (total) most = std::abs(exponent(dy[0]));
+        return up + down + most < 900;
+    }
+};
+template <int M, class T>
+product_lines<M, T> product_lines_of(const kernel_call& c, int x) {
+    return {attributes_from_words<tapegraph::detail::product_gradient_op<M>>(c.attributes), c.in[x]};
+}
+template <int M, class T>
+void run_product_lines(const kernel_call& c, int x) {
+    const T* v[4] = {};
+    for (int r = 0; r < M; ++r) v[r] = c.in[x + 1 + r].template as<const T>();
+    product_lines_of<M, T>(c, x).run(x == 0 ? nullptr : c.in[0].template as<const T>(), c.in[x].template as<const T>(),
+                                     v, c.workspace, c.out[0].template as<T>());
+}
+} // namespace detail
+template <int M, class T>
+struct kernel<tapegraph::detail::product_gradient_op<M>, T> {
+    static void run(const kernel_call& c) { detail::run_product_lines<M, T>(c, 1); }
+    static std::size_t workspace(const kernel_call& c) {
+        return detail::product_lines_of<M, T>(c, 1).workspace_bytes();
+    }
+};
+template <int M, class T>
+struct kernel<tapegraph::detail::product_terms_op<M>, T> {
+    static void run(const kernel_call& c) { detail::run_product_lines<M, T>(c, 0); }
+};
+
+TG_COMPILED_KERNELS(cumulative, computed_types, tapegraph::detail::product_gradient_op<0>)
 TG_COMPILED_KERNELS(cumulative, number_types, cumulative_sum_op)
 TG_COMPILED_KERNELS(cumulative, number_types, cumulative_product_op)
 

@@ -4,6 +4,7 @@
 #include <tapegraph/ops/elementwise/power.hpp>
 #include <tapegraph/ops/elementwise/selection.hpp>
 #include <tapegraph/ops/pooling/pooling.hpp>
+#include <tapegraph/ops/reduction/scaled.hpp>
 
 /// Pooling by a power mean's sum, of which maximum and sum are the extremes: y = (sum of |x|^p over a window)^(1/p).
 
@@ -23,23 +24,27 @@ struct lp_pool_op : detail::pool_operation {
         if (io.require(a.norm >= 1 && a.norm < 1e9, "lp_pooling: the norm is a number from 1 on"))
             detail::infer_pool(a.window, io);
     }
-    /// dy y^(1 - p) |x|^(p - 1) sign(x), where y is not 0: there the slope is taken to be 0, as it is at a norm's origin.
+    /// dy y^(1 - p) |x|^(p - 1) sign(x), where y is not 0: there the slope is taken to be 0, as it is at a norm's origin. x and y are
+    /// scaled by the largest y, or powers of tiny and of huge ones would leave the range.
     template <int I>
     static constexpr auto vjp(const attributes& a, auto dy, auto x, auto y) {
+        const auto here = std::source_location::current();
         const shape target = shape_of(x);
         window_attributes sums = a.window;
         sums.count_padding = 1; // the adjoint of an average is that of a sum, divided by all of the window
         const auto taps = static_cast<double>(a.window.window[0] * a.window.window[1]);
         const auto power = [&](const auto& base) { return a.norm == 2 ? eval(base * 1) : eval(pow(base, a.norm - 1)); };
-        const auto steep = power(eval(where(y == 0, 1, y)));
+        const auto scale = eval(stop_gradient(detail::inverse_scale(y, axes{}.bits(shape_of(y).rank()), here)));
+        const auto steep = power(eval(where(y == 0, 1, y * scale)));
         const auto each = eval(where(y == 0, 0, dy * taps / steep));
-        const auto spread = invoke<average_pool_gradient_op>(sums, &target, std::source_location::current(), each);
-        return eval(spread * sign(x) * power(eval(abs(x))));
+        const auto spread = invoke<average_pool_gradient_op>(sums, &target, here, each);
+        return eval(spread * sign(x) * power(eval(abs(x) * scale)));
     }
 };
 
 /// (sum of |x|^norm over each window of x [batch, height, width, channels])^(1 / norm); padding counts as zeros. `norm` is at
-/// least 1: 1 sums magnitudes, 2 is their Euclidean length, and large ones approach the maximum.
+/// least 1: 1 sums magnitudes, 2 is their Euclidean length, and large ones approach the maximum. Numbers are scaled by the largest of
+/// their window before they are raised to the power.
 template <tensor_like X>
 constexpr auto lp_pooling2d(const X& x, double norm, const pool2d_options& options = {},
                             std::source_location where = std::source_location::current()) {

@@ -2,7 +2,7 @@
 
 #include <tapegraph/ops/reduction/reduction.hpp>
 
-/// variance, stddev, moments.
+/// variance, moments; stddev is in norm.hpp.
 
 namespace tapegraph {
 
@@ -43,15 +43,6 @@ constexpr auto variance(const A& x, axes over = {}, variance_options options = {
     return detail::in_float(x, where, [&](const auto& operand) {
         const auto value = eval(operand, where);
         return detail::squared_distance(value, mean(value, over, {.keepdims = true}, where), over, options, where);
-    });
-}
-
-/// The square root of the variance. Its derivative is 0 where all elements are equal, as in PyTorch.
-template <tensor_like A>
-constexpr auto stddev(const A& x, axes over = {}, variance_options options = {},
-                      std::source_location where = std::source_location::current()) {
-    return detail::in_float(x, where, [&](const auto& operand) {
-        return detail::root(variance(operand, over, options, where), where);
     });
 }
 

@@ -1,35 +1,144 @@
 #pragma once
 
+#include <tapegraph/expr/transforms.hpp>
+#include <tapegraph/ops/movement/fill.hpp>
 #include <tapegraph/ops/reduction/moments.hpp>
+#include <tapegraph/ops/reduction/scaled.hpp>
 
 #include <limits>
 
+/// norm, stddev: lengths, which neither overflow nor underflow where they have a value in the element type.
+
 namespace tapegraph {
+
+namespace detail {
+
+/// |x|^(p - 1) sign(x) by y^(p - 1), times dy: quotients of two numbers of one size, so that nothing between leaves the range. 0 where
+/// y is 0 and, of p other than 2, for elements that are 0.
+struct euclidean_backward {
+    constexpr auto operator()(const auto& dy, const auto& y, const auto& x) const {
+        return eval(dy * where(y == 0, 0, x / where(y == 0, 1, y)));
+    }
+};
+struct power_norm_backward {
+    constexpr auto operator()(const auto& dy, const auto& y, const auto& x, const auto& p) const {
+        const auto ratio = eval(where(y == 0, 0, abs(x) / where(y == 0, 1, y)));
+        const auto steep = where(ratio == 0, 0, pow(where(ratio == 0, 1, ratio), p - 1));
+        return std::tuple{eval(dy * (steep * sign(x))), no_gradient};
+    }
+};
+
+/// Of doubles: the root of the sum of squares, with the sums of squares of all that is multiplied by 2^600 and by 2^-600 beside it for
+/// where it underflows and overflows: sums of one operand are one pass in graph mode, and no operand is read for its largest element
+/// first. Axes stay, with extent 1.
+template <handle A>
+constexpr auto euclidean_of_doubles(const A& x, std::int64_t mask, std::source_location where) {
+    const auto value = [mask, where](const auto& operand) {
+        constexpr double up = 0x1p600, down = 0x1p-600;
+        const auto total = [&](const auto& of) { return reduce_over<sum_op>(of, mask, true, where); };
+        const auto plain = total(square(operand)), small = total(square(operand * up)),
+                   large = total(square(operand * down));
+        return eval(tapegraph::where(plain > 0x1p1000, sqrt(large) * up,
+                                     tapegraph::where(plain < 0x1p-900, sqrt(small) * down, sqrt(plain))),
+                    where);
+    };
+    return mode_transforms<mode_of_t<A>>::custom(value, euclidean_backward{}, where, x);
+}
+/// (sum of |x|^p)^(1/p) of doubles: by the largest magnitude, of negative p by the smallest, every power is of at most 1.
+template <handle A>
+constexpr auto power_norm_of_doubles(const A& x, double p, std::int64_t mask, std::source_location where) {
+    const auto value = [p, mask, where](const auto& operand, const auto&) {
+        const auto best = p > 0 ? largest_magnitude(operand, mask, where) : smallest_magnitude(operand, mask, where);
+        const auto unscaled = [](const auto& m) { // nothing can be divided by it
+            return logical_or(m <= 0, m == std::numeric_limits<double>::infinity());
+        };
+        const auto scale = eval(tapegraph::where(unscaled(best), 1, best), where);
+        const auto total = reduce_over<sum_op>(pow(abs(operand / scale), p), mask, true, where);
+        return eval(pow(total, 1 / p) * scale, where);
+    };
+    return mode_transforms<mode_of_t<A>>::custom(value, power_norm_backward{}, where, x, fill<double>(x, {}, p, where));
+}
+
+/// The Euclidean length along axes. The squares of floats are added in double, which has room for all of them.
+template <tensor_like A>
+constexpr auto euclidean(const A& x, std::int64_t mask, bool keepdims, std::source_location where) {
+    return in_double(x, where, [&](const auto& operand, auto widened) {
+        if constexpr (widened)
+            return root(reduce_over<sum_op>(square(operand), mask, keepdims, where), where);
+        else
+            return without_kept_axes(euclidean_of_doubles(eval(operand, where), mask, where), mask, keepdims, where);
+    });
+}
+
+/// f(v / max(|v|, least)) of a formula v in double, or of doubles; a vector of zeros stays zero, and |v| itself may be beyond the type.
+template <tensor_like A, class F>
+constexpr auto in_unit_length(const A& x, std::int64_t mask, double least, std::source_location where, const F& f) {
+    return in_double(x, where, [&](const auto& operand, auto widened) {
+        const auto length = [&](const auto& v) {
+            const auto squares = eval(reduce_over<sum_op>(square(v), mask, true, where), where);
+            return tapegraph::where(squares == 0, 0, sqrt(tapegraph::where(squares == 0, 1, squares)));
+        };
+        const auto divisor = [&](const auto& found, const auto& bound) { // 1 for zeros
+            const auto longer = maximum(found, bound);
+            return eval(tapegraph::where(longer == 0, 1, longer), where);
+        };
+        if constexpr (widened) {
+            return f(operand / divisor(length(operand), least));
+        } else {
+            const auto value = eval(operand, where);
+            const auto scale = eval(stop_gradient(inverse_scale(value, mask, where)), where);
+            const auto scaled = eval(value * scale, where);
+            return f(scaled / divisor(length(scaled), scale * least));
+        }
+    });
+}
+/// x / max(|x|, least) along axes.
+template <tensor_like A>
+constexpr auto unit_vectors(const A& x, std::int64_t mask, double least, std::source_location where) {
+    return in_unit_length(x, mask, least, where, [where](const auto& unit) { return eval(unit, where); });
+}
+
+} // namespace detail
 
 /// The p-norm (sum |x|^p)^(1/p) over axes: p = `order`, 2 unless said otherwise. Order 1 is the sum of magnitudes, infinity
 /// the largest, -infinity the smallest, 0 the number of elements that are not zero (its derivative is zero). Over two axes
-/// order 2 is the Frobenius norm; the matrix norms proper are others.
+/// order 2 is the Frobenius norm; the matrix norms proper are others. Numbers are scaled before they are raised to a power: a norm
+/// overflows or underflows where it has no value in the element type, not before, and its derivatives do not either.
 ///
 /// Derivatives: of order 2, x / norm; at zero, where there are many subgradients, 0 (PyTorch's; TensorFlow gives NaN). Ties
 /// of the infinite orders share evenly. Zero elements take no part in that of a positive p.
 template <tensor_like A>
 constexpr auto norm(const A& x, double order = 2, axes over = {}, reduce_options options = {},
                     std::source_location where = std::source_location::current()) {
-    return detail::in_float(x, where, [&](const auto& operand) {
-        constexpr double infinity = std::numeric_limits<double>::infinity();
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    const std::int64_t mask = over.bits(shape_of(x).rank());
+    const bool magnitudes = order == 0 || order == 1 || order == infinity || order == -infinity;
+    using result = decltype(detail::euclidean(x, mask, options.keepdims, where));
+    if (order == 2) return detail::euclidean(x, mask, options.keepdims, where);
+    if (!magnitudes)
+        return result(detail::in_double(x, where, [&](const auto& operand, auto) {
+            const auto of_doubles = detail::power_norm_of_doubles(eval(operand, where), order, mask, where);
+            return detail::without_kept_axes(of_doubles, mask, options.keepdims, where);
+        }));
+    return result(detail::in_float(x, where, [&](const auto& operand) {
         const auto total = [&](const auto& of) { return sum(of, over, options, where); };
-        if (order == 2) return detail::root(total(square(operand)), where);
         if (order == 1) return total(abs(operand));
-        if (order == infinity) return max(abs(operand), over, options, where);
-        if (order == -infinity) return min(abs(operand), over, options, where);
+        if (order == 0) return total(1 - apply<detail::indicator_op>(eval(operand, where), 0));
+        return order > 0 ? max(abs(operand), over, options, where) : min(abs(operand), over, options, where);
+    }));
+}
+
+/// The square root of the variance, as norm(x - mean) / sqrt(n - correction). Its derivative is 0 where all elements are equal, as
+/// in PyTorch.
+template <tensor_like A>
+constexpr auto stddev(const A& x, axes over = {}, variance_options options = {},
+                      std::source_location where = std::source_location::current()) {
+    return detail::in_float(x, where, [&](const auto& operand) {
         const auto value = eval(operand, where);
-        if (order == 0) return total(1 - apply<detail::indicator_op>(value, 0));
-        if (order < 0) return eval(pow(total(pow(abs(value), order)), 1 / order), where);
-        const auto power = [&](const auto& base, double exponent) { // 0 with a derivative of 0 for a base of 0
-            return tapegraph::where(base == 0, 0, pow(tapegraph::where(base == 0, 1, base), exponent));
-        };
-        const auto magnitude = eval(abs(value), where);
-        return eval(power(total(power(magnitude, order)), 1 / order), where);
+        const auto centre = mean(value, over, {.keepdims = true}, where);
+        const auto length = norm(value - centre, 2, over, {options.keepdims}, where);
+        const extent count = detail::reduced_size(value, over) - extent(options.correction);
+        return eval(length / sqrt(zeros_like(length) + extent_number(length, count)), where);
     });
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/ops/cumulative/product_terms.hpp>
 #include <tapegraph/ops/elementwise/arithmetic.hpp>
 #include <tapegraph/ops/elementwise/cast.hpp>
 #include <tapegraph/ops/elementwise/in_float.hpp>
@@ -96,21 +97,12 @@ struct prod_op : sum_op {
     static constexpr std::string_view layer_name = "";
     static constexpr reduction combines = reduction::product;
     static constexpr bool whole_vjp = true;
-    // The product of the others, exact beside zeros and so for derivatives of derivatives: x = q + z, where q has ones in
-    // place of the zeros and z nothing but them. With `others`, the number of zeros beside an element, the product of the
-    // others is prod(q) / q, times what zero there is beside it, s - z, which is 0 but carries that one's derivative.
+    // The product of the others, without a division.
     template <int I>
     static constexpr auto vjp(const attributes& a, auto dy, auto x, auto) {
         const auto here = std::source_location::current();
-        const shape from = shape_of(x);
-        const auto total = [&](const auto& of) { return detail::reduce_over<sum_op>(of, a.axes, true, here); };
-        const auto q = eval(where(x == 0, 1, x), here);
-        const auto product = invoke<prod_op>({a.axes, 1}, nullptr, here, q); // itself: its result type must not be deduced
-        const auto zeros = total(apply<detail::indicator_op>(x, 0));
-        const auto s = total(where(x == 0, x, 0));
-        const auto others = eval(zeros - apply<detail::indicator_op>(x, 0), here);
-        const auto rest = where(others == 0, 1, where(others == 1, s - where(x == 0, x, 0), 0));
-        return eval(detail::with_kept_axes(dy, from, a.axes, here) * (product / q) * rest, here);
+        const auto kept = detail::with_kept_axes(dy, shape_of(x), a.axes, here);
+        return invoke<detail::product_gradient_op<0>>({a.axes, 1, 0, 0}, nullptr, here, kept, x);
     }
 };
 
@@ -137,7 +129,8 @@ struct max_op : sum_op {
         const shape from = shape_of(x);
         const auto best = detail::with_kept_axes(y, from, a.axes, here);
         const auto count = detail::reduce_over<sum_op>(apply<detail::indicator_op>(x, best), a.axes, true, here);
-        return eval(apply<detail::indicator_op>(x, best) * (detail::with_kept_axes(dy, from, a.axes, here) / count), here);
+        return eval(apply<detail::indicator_op>(x, best) * (detail::with_kept_axes(dy, from, a.axes, here) / count),
+                    here);
     }
 };
 
@@ -154,7 +147,8 @@ struct any_op : reduce_op {
     static constexpr bool whole_vjp = true;
     static constexpr void infer(const attributes& a, inference& io) {
         if (detail::axes_inside(a, io) &&
-            io.require(io.in[0].type == dtype::boolean, "any, all: the elements must be bool; compare them first (x != 0)"))
+            io.require(io.in[0].type == dtype::boolean,
+                       "any, all: the elements must be bool; compare them first (x != 0)"))
             reduce_op::infer(a, io);
     }
 };
@@ -212,8 +206,8 @@ constexpr auto mean(const A& x, axes over = {}, reduce_options options = {},
                     std::source_location where = std::source_location::current()) {
     return detail::in_float(x, where, [&](const auto& operand) {
         const std::int64_t floating = 2;
-        const auto total =
-            reduce<sum_op>({over.bits(shape_of(operand).rank()), floating | std::int64_t{options.keepdims}}, where, operand);
+        const auto total = reduce<sum_op>(
+            {over.bits(shape_of(operand).rank()), floating | std::int64_t{options.keepdims}}, where, operand);
         return eval(total / extent_number(total, detail::reduced_size(operand, over)), where);
     });
 }

@@ -13,12 +13,19 @@ __global__ void lp_pool(pool_shape g, tapegraph::detail::lp_norm<T> norm, const 
     if (thread_number() >= g.elements) return;
     const pool_place p = place_in(g, thread_number());
     x += p.image * in_elements(g);
-    T sum(0);
-    pool_window(g, p.row, p.column).each(g, p.channel, [&](std::int64_t at) {
-        sum += norm.term(x[at]);
+    const pool_window window(g, p.row, p.column);
+    T largest(0), sum(0);
+    window.each(g, p.channel, [&](std::int64_t at) {
+        const T size = math::abs(x[at]);
+        largest = size > largest ? size : largest;
         return false;
     });
-    y[out_place(g, p.image, p.row, p.column, p.channel)] = norm.root(sum);
+    const T scale = norm.scale(largest);
+    window.each(g, p.channel, [&](std::int64_t at) {
+        sum += norm.term(x[at], scale);
+        return false;
+    });
+    y[out_place(g, p.image, p.row, p.column, p.channel)] = norm.root(sum, scale);
 }
 } // namespace kernels
 

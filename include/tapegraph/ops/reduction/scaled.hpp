@@ -1,0 +1,76 @@
+#pragma once
+
+#include <tapegraph/core/math/bits.hpp>
+#include <tapegraph/ops/reduction/reduction.hpp>
+
+/// Sums of squares that neither overflow nor underflow: those of float and 16-bit elements in double, which has room for the squares
+/// of all of them; those of doubles after a multiplication by a power of two, which is exact.
+
+namespace tapegraph::detail {
+
+/// A power of two that brings a magnitude to [1, 2), as far as it and the power's inverse are normal numbers. Constant for derivatives.
+struct inverse_scale_op : map_op<1> {
+    static constexpr std::string_view name = "inverse_scale";
+    template <class V>
+    TG_HD static constexpr V value(V x) {
+        using bits = math::detail::bits_t<V>;
+        constexpr int mantissa = math::detail::traits<V>::mantissa;
+        constexpr bits last =
+            2 * math::detail::traits<V>::bias - 1; // of a finite number and an inverse that is not subnormal
+        const bits field = (math::detail::to_bits(x) & ~math::detail::sign_bit<V>) >> mantissa;
+        const bits low = field < 1 ? 1 : field;
+        return math::detail::from_exponent<V>(last + 1 - (low > last ? last : low));
+    }
+};
+
+/// A maximum of formulas that is constant for derivatives; -infinity of nothing.
+struct largest_op : reduce_op {
+    static constexpr std::string_view name = "largest";
+    static constexpr reduction combines = reduction::maximum;
+    static constexpr auto vjp(auto dy, auto, auto) { return 0 * dy; }
+};
+struct smallest_op : reduce_op {
+    static constexpr std::string_view name = "smallest";
+    static constexpr reduction combines = reduction::minimum;
+    static constexpr auto vjp(auto dy, auto, auto) { return 0 * dy; }
+};
+template <tensor_like A>
+constexpr auto largest_magnitude(const A& x, std::int64_t mask, std::source_location where) {
+    return reduce<largest_op>({mask, reduce_op::empty_allowed | 1}, where, abs(x));
+}
+template <tensor_like A>
+constexpr auto smallest_magnitude(const A& x, std::int64_t mask, std::source_location where) {
+    return reduce<smallest_op>({mask, reduce_op::empty_allowed | 1}, where, abs(x));
+}
+/// What x is multiplied by before it is squared; the reduced axes stay.
+template <tensor_like A>
+constexpr auto inverse_scale(const A& x, std::int64_t mask, std::source_location where) {
+    return eval(apply<inverse_scale_op>(largest_magnitude(x, mask, where)), where);
+}
+
+/// f(x, whether it is wider than it was): of float and 16-bit elements f(cast<double>(x)), a formula, rounded once.
+template <tensor_like A, class F>
+    requires one_handle<mode_of_t<A>>
+constexpr auto in_double(const A& x, std::source_location where, const F& f) {
+    using node = typename mode_of_t<A>::node;
+    const dtype type = type_of(x);
+    if (type != dtype::f32 && !is_storage_type(type)) return node(f(x, std::false_type{}));
+    const node wide(f(cast<double>(x), std::true_type{}));
+    if (type == dtype::f32) return node(eval(cast<float>(wide), where));
+    return type == dtype::bf16 ? node(eval(cast<bfloat16>(wide), where)) : node(eval(cast<half>(wide), where));
+}
+template <tensor_like A, class F>
+    requires(!one_handle<mode_of_t<A>>)
+constexpr auto in_double(const A& x, std::source_location where, const F& f) {
+    constexpr dtype type = static_type<A>::value;
+    if constexpr (type == dtype::f32)
+        return eval(cast<float>(f(cast<double>(x), std::true_type{})), where);
+    else if constexpr (type == dtype::bf16)
+        return eval(cast<bfloat16>(f(cast<double>(x), std::true_type{})), where);
+    else if constexpr (type == dtype::f16)
+        return eval(cast<half>(f(cast<double>(x), std::true_type{})), where);
+    else
+        return f(x, std::false_type{});
+}
+
+} // namespace tapegraph::detail
