@@ -1,12 +1,12 @@
 #include <support/graph_runner.hpp>
 
-#include <tapegraph/graph/transforms.hpp>
 #include <tapegraph/ops/ops.hpp>
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <limits>
+#include <string>
 #include <vector>
 
 namespace norm_scales_test {
@@ -85,7 +85,8 @@ void check_near(const char* what, const numbers& got, const numbers& wanted, lon
     if (largest >= most / 2) return; // no number of the type
     REQUIRE(got.size() == wanted.size());
     for (std::size_t i = 0; i < got.size(); ++i) {
-        INFO(what << " " << i << ": " << static_cast<double>(got[i]) << ", not " << static_cast<double>(wanted[i]));
+        INFO(std::string(what) << " " << i << ": " << static_cast<double>(got[i]) << ", not "
+                               << static_cast<double>(wanted[i]));
         CHECK(std::abs(got[i] - wanted[i]) <= units * range_of<T>.epsilon * largest + least);
     }
 }

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/component.hpp>
-#include <tapegraph/eager/seal.hpp>
+#include <tapegraph/eager/transforms.hpp>
 #include <tapegraph/expr/differentiate.hpp>
 
 #include <tuple>

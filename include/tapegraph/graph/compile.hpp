@@ -5,6 +5,7 @@
 #include <tapegraph/graph/passes/snapshot_variables.hpp>
 #include <tapegraph/graph/program.hpp>
 #include <tapegraph/graph/refusal.hpp>
+#include <tapegraph/graph/transforms.hpp>
 #include <tapegraph/ir/eliminate.hpp>
 #include <tapegraph/ir/fold_numbers.hpp>
 #include <tapegraph/ir/simplify.hpp>

@@ -83,7 +83,7 @@ struct atan_op : series_op<1> {
     TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy / (1 + x * x); }
 };
 
-/// sqrt(x^2 + y^2) without intermediate overflow; the derivative at the origin is 0.
+/// sqrt(x^2 + y^2) without intermediate overflow; all derivatives at the origin are 0.
 struct hypot_op : series_op<2> {
     static constexpr std::string_view name = "hypot";
     template <class V>
@@ -93,13 +93,13 @@ struct hypot_op : series_op<2> {
     template <int I>
     TG_INLINE static constexpr auto vjp(auto dy, auto x, auto y, auto r) {
         if constexpr (I == 0)
-            return dy * (x / where(r == 0, 1, r));
+            return dy * where(r == 0, 0, x / where(r == 0, 1, r));
         else
-            return dy * (y / where(r == 0, 1, r));
+            return dy * where(r == 0, 0, y / where(r == 0, 1, r));
     }
 };
 
-/// The angle of the point (x, y), in (-pi, pi]; the derivative at the origin is 0.
+/// The angle of the point (x, y), in (-pi, pi]; all derivatives at the origin are 0.
 struct atan2_op : series_op<2> {
     static constexpr std::string_view name = "atan2";
     template <class V>
@@ -112,9 +112,9 @@ struct atan2_op : series_op<2> {
         const auto length = apply<hypot_op>(x, y);
         const auto r = where(length == 0, 1, length);
         if constexpr (I == 0)
-            return dz * (x / r / r);
+            return dz * where(length == 0, 0, x / r / r);
         else
-            return -(dz * (y / r / r));
+            return -(dz * where(length == 0, 0, y / r / r));
     }
 };
 

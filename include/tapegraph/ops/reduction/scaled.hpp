@@ -8,18 +8,17 @@
 
 namespace tapegraph::detail {
 
-/// A power of two that brings a magnitude to [1, 2), as far as it and the power's inverse are normal numbers. Constant for derivatives.
+/// A power of two that brings a magnitude to [1, 2), or as near as powers of two come whose inverses are numbers. Constant for derivatives.
 struct inverse_scale_op : map_op<1> {
     static constexpr std::string_view name = "inverse_scale";
     template <class V>
     TG_HD static constexpr V value(V x) {
-        using bits = math::detail::bits_t<V>;
-        constexpr int mantissa = math::detail::traits<V>::mantissa;
-        constexpr bits last =
-            2 * math::detail::traits<V>::bias - 1; // of a finite number and an inverse that is not subnormal
-        const bits field = (math::detail::to_bits(x) & ~math::detail::sign_bit<V>) >> mantissa;
-        const bits low = field < 1 ? 1 : field;
-        return math::detail::from_exponent<V>(last + 1 - (low > last ? last : low));
+        using traits = math::detail::traits<V>;
+        constexpr auto bias = traits::bias;
+        constexpr V most = math::detail::from_exponent<V>(2 * bias - 1);
+        const auto exponent =
+            math::detail::to_bits(math::detail::select(x > most, most, x)) & math::detail::to_bits(traits::infinity);
+        return math::detail::from_bits<V>((2 * bias << traits::mantissa) - exponent);
     }
 };
 
