@@ -72,7 +72,7 @@ TEST_CASE("remembered plans: files are written and read, or named") {
                          tg::data_error);
     CHECK_THROWS_AS(cuda::load_plans(folder.path().string()), tg::data_error);
     CHECK_THROWS_WITH_AS(cuda::save_plans(path + "/below"),
-                         ("save_plans: '" + path + "/below' cannot be written").c_str(), tg::data_error);
+                         ("save_plans: '" + path + "/below': cannot be written: Not a directory").c_str(), tg::data_error);
     std::ofstream(path, std::ios::app) << "and more\n";
     CHECK_THROWS_WITH_AS(
         cuda::load_plans(path),

@@ -2,6 +2,7 @@
 
 #include <tapegraph/core/environment.hpp>
 #include <tapegraph/core/error.hpp>
+#include <tapegraph/io/file.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -10,7 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -141,15 +141,13 @@ private:
 
 /// Writes all plans that the process has measured or read, as a file or not at all. Throws data_error that names it.
 inline void save_plans(const std::string& path) {
-    const std::string part = path + ".part";
-    {
-        std::ofstream file(part, std::ios::binary | std::ios::trunc);
-        file << plan_memory::instance().text() << std::flush;
-        if (!file) throw data_error("save_plans: '" + path + "' cannot be written");
+    try {
+        io::atomic_file file(path);
+        file.write(plan_memory::instance().text());
+        file.commit();
+    } catch (const data_error& e) {
+        throw data_error(std::string("save_plans: ") + e.what());
     }
-    std::error_code status;
-    std::filesystem::rename(part, path, status);
-    if (status) throw data_error("save_plans: '" + path + "' cannot be written: " + status.message());
 }
 /// Reads such a file. Its plans hold under either policy, for work that has no plan yet; a plan that this version of the library has
 /// not is passed over. Throws data_error that names file and line, and then has read nothing.

@@ -2,7 +2,6 @@
 
 #include <tapegraph/core/component.hpp>
 #include <tapegraph/core/math_mode.hpp>
-#include <tapegraph/cpu/callers.hpp>
 #include <tapegraph/graph/bound_program.hpp>
 #include <tapegraph/graph/placement_log.hpp>
 #include <tapegraph/runtime/call_observer.hpp>
@@ -32,7 +31,7 @@ public:
     /// had not run by then keep their values.
     void run(const random_state& random, bool check = false) {
         const runtime::device_turn turn(device_);
-        const cpu::at_work here(device_ == nullptr); // also between its kernels
+        const runtime::at_work here(device_ == nullptr); // also between its kernels
         const math_mode_scope in(this->math_mode());
         begin(random);
         if (runtime::call_observer* const who = runtime::observer(); who != nullptr) return run_observed(*who, check);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/component.hpp>
+#include <tapegraph/cpu/callers.hpp>
 #include <tapegraph/runtime/call_observer.hpp>
 #include <tapegraph/runtime/device_runtime.hpp>
 #include <tapegraph/runtime/kernel.hpp>
@@ -15,6 +16,8 @@
 /// One call of a kernel where the thread computes.
 
 namespace tapegraph::runtime {
+
+using cpu::at_work; // for programs
 
 /// Scratch memory of this thread, until the next call asks.
 inline void* thread_scratch(std::size_t bytes) {
