@@ -281,7 +281,9 @@ std::vector<operation> reduction_operations() {
                multiplied(of_order(-1), {{{}}, {{7}}, {{3, 5}}, {{2, 513}}}, {{0.5, 2}}, 1),
                selected(of_order(infinity, over({1})), {{{3, 5}}, {{4, 2, 3}}})}),
         reduction<floating>(TG_REDUCTION(logsumexp), {-30, 30}, plain(logsumexp_of),
-                            {summed(over(), vectors, 4, 16), summed(over({0}, true), matrices, 4, 16)}),
+                            {summed(over(), vectors, 4, 16),
+                             summed(over({0}, true), matrices, 4, 16),
+                             {.with = over({-1}), .shapes = {{{0}}, {{3, 0}}, {{0, 3}}}, .ulps = 0, .derivatives = 0}}),
         reduction<floating>(
             "any_above", "any($ > K, @})",
             [](const auto& x, const attributes& with) { return any(x > with.real[0], axes_from(with), kept(with)); },
@@ -336,6 +338,10 @@ std::vector<operation> reduction_operations() {
         if (each.name == "stddev")
             each.accepts = [](const std::vector<array>& x, const attributes& with) {
                 return every_group(x[0], with, [](const group& v) { return v.size() == 1 || deviation_of(v) > 1e-2L; });
+            };
+        if (each.name == "logsumexp") // -infinity of nothing, which differences cannot follow
+            each.accepts = [](const std::vector<array>& x, const attributes& with) {
+                return every_group(x[0], with, [](const group& v) { return !v.empty(); });
             };
         if (each.name == "variance_unbiased")
             each.accepts = [](const std::vector<array>& x, const attributes& with) {
