@@ -169,7 +169,8 @@ def program(groups, run, refused=None):
 
 
 def compile_text(command, text, libraries=()):
-    done = subprocess.run([*command, "-x", "c++", "-", "-x", "none", *libraries], input=text, text=True, stdout=subprocess.PIPE,
+    linked = ["-x", "none", *libraries] if libraries else []  # clang warns where no file follows
+    done = subprocess.run([*command, "-x", "c++", "-", *linked], input=text, text=True, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, cwd=ROOT, check=False)
     return done.returncode, done.stdout
 
