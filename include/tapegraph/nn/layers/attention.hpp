@@ -47,7 +47,7 @@ constexpr H attention_heads(const Scope& scope, const H& x, std::int64_t heads, 
 }
 
 /// Scores [batch, heads, query's time, value's time] where they are seen. The others become what softmax makes 0 of; where a
-/// step sees nothing, all weights are equal.
+/// step sees nothing, all weights are equal, and what no step sees is zeros (steps_in_use).
 template <handle H, handle M>
 constexpr H seen_scores(const H& scores, const M& seen, std::source_location where) {
     return eval(tapegraph::where(seen, scores, -1e9), where);

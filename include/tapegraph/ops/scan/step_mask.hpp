@@ -28,7 +28,7 @@ template <handle X, handle M>
 constexpr X counted_steps(const X& x, const M& mask, std::source_location where) {
     const shape steps = shape_of(mask), values = shape_of(x);
     bool fits = steps.rank() <= values.rank();
-    for (int i = 0; fits && i < steps.rank(); ++i) fits = equal_or_required(steps[i], values[i]);
+    for (int i = 0; fits && i < steps.rank(); ++i) fits = equal_or_required(values[i], steps[i]);
     if constexpr (requires { mask.owner(); }) fits = fits && mask.type() == dtype::boolean;
     if constexpr (can_be_bool<M>) {
         if (fits) {
