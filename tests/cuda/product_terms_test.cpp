@@ -22,7 +22,7 @@ const struct {
 } // namespace
 
 TEST_CASE_TEMPLATE("derivatives of products on a device", T, float, double) {
-    using namespace tapegraph::detail;
+    using tapegraph::detail::product_gradient_op, tapegraph::detail::product_terms_op;
     for (const auto& [shape, axes] : lines)
         for (const std::int64_t way : {0, 1, 2, 3, 4}) { // total, or a running product
             CAPTURE(shape);
@@ -31,7 +31,7 @@ TEST_CASE_TEMPLATE("derivatives of products on a device", T, float, double) {
             extents kept = shape;
             for (std::size_t i = 0; i < kept.size(); ++i)
                 if (way == 0 && (axes >> i & 1) != 0) kept[i] = 1;
-            const product_attributes a{axes, way == 0, (way & 1) != 0 && way != 0, way >= 3};
+            const tapegraph::detail::product_attributes a{axes, way == 0, (way & 1) != 0 && way != 0, way >= 3};
             const auto numbers = [](const extents& of, unsigned seed) { // zeros among them, and what overflows
                 return filled<T>(of, [seed](std::int64_t i) {
                     const double x = scattered(i, 9, seed) - 4.0;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/cuda/kernels/box.cuh>
 #include <tapegraph/cuda/kernels/strided_index.cuh>
 #include <tapegraph/cuda/lines.cuh>
 #include <tapegraph/ops/cumulative/kernel.hpp>
@@ -51,17 +52,21 @@ struct product_kernel {
         const buffer_view& x = c.in[Gradient ? 1 : 0];
         std::int64_t strides[max_rank], stride = 1;
         for (int i = x.rank; i-- > 0; stride *= x.extents[i]) strides[i] = stride;
-        for (int i = 0; i < x.rank; ++i) ((a.axes >> i & 1) != 0 ? s.along : s.outer).add(x.extents[i], &strides[i]);
+        for (int i = 0; i < x.rank; ++i) // an index space has elements
+            if (x.extents[i] > 0)
+                ((a.axes >> i & 1) != 0 ? s.along : s.outer).add(x.extents[i], &strides[i]);
+            else
+                ((a.axes >> i & 1) != 0 ? s.along : s.outer).size = 0;
         return s;
     }
     static std::size_t workspace(const kernel_call& c) {
-        if constexpr (!Gradient) return 0;
+        if (!Gradient || c.out[0].elements() == 0) return 0;
         const auto s = shape_of(c);
         return static_cast<std::size_t>(s.outer.size * tapegraph::detail::kept_places(s.along.size)) * sizeof(terms);
     }
     static void run(const kernel_call& c) {
+        if (c.out[0].elements() == 0) return;
         const auto s = shape_of(c);
-        if (s.outer.size == 0 || (s.along.size == 0 && !s.total)) return;
         const int x = Gradient ? 1 : 0;
         kernels::product_pointers<M, T> m{Gradient ? c.in[0].as<const T>() : nullptr,
                                           c.in[x].as<const T>(),
