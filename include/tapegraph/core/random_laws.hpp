@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/half.hpp>
 #include <tapegraph/core/philox.hpp>
 
 #include <limits>
@@ -14,13 +15,20 @@ enum class distribution : std::int64_t { uniform, normal, truncated_normal, expo
 
 namespace tapegraph::random {
 
-/// The largest T below b; b is not zero, infinite or NaN unless it is zero.
+/// The largest T below b, which is finite.
 template <class T>
-TG_HD constexpr T just_below(T b) {
+requires std::is_floating_point_v<T> TG_HD constexpr T just_below(T b) {
     using bits = math::detail::bits_t<T>;
     if (b == T(0)) return -math::detail::from_bits<T>(bits{1});
     const bits raw = math::detail::to_bits(b);
     return math::detail::from_bits<T>(b > T(0) ? raw - 1 : raw + 1);
+}
+
+/// The same of the 16-bit types.
+template <storage_type T>
+constexpr T just_below(T b) {
+    const bool zero = (b.bits & 0x7FFFu) == 0, positive = b.bits < 0x8000u;
+    return T::from_bits(static_cast<std::uint16_t>(zero ? 0x8001u : b.bits + (positive ? -1 : 1)));
 }
 
 /// Element `index` of the truncated normal law: attempt k reads the block of numbers 2^40 k further, so attempts of

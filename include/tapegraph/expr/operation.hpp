@@ -89,6 +89,10 @@ struct map_op {
     static constexpr zero_adjoint zeros = zero_adjoint::may_be_lost;
     static constexpr bool finite_slopes = false;
     static constexpr double regular_at = 0.5;
+    /// Whether at most one step of the vjp rounds (selections do not). Derivatives of all other operations are computed in float
+    /// where elements have 16 bits, and rounded once; `of_storage_types`, a structure, may give them a vjp of their own, for
+    /// one that is exact in all of bfloat16's range where the usual one would take time from float and double.
+    static constexpr bool vjp_rounds_once = false;
     /// Arithmetic instructions of one value, roughly.
     static constexpr int instructions = 1;
     using attributes = no_attributes;

@@ -4,6 +4,7 @@
 #include <tapegraph/expr/indexable.hpp>
 #include <tapegraph/expr/walk.hpp>
 #include <tapegraph/ir/trace.hpp>
+#include <tapegraph/ops/elementwise/cast.hpp>
 
 #include <source_location>
 #include <utility>
@@ -139,6 +140,44 @@ constexpr int vjp_node(std::integer_sequence<int, I...>, trace& t, [[maybe_unuse
 } // namespace detail
 
 namespace detail {
+/// Whether the derivative on 16-bit elements is computed in float and rounded once, from the value in float: as operations of
+/// their own its steps would each round, overflow in half where the result does not, and cancel against a rounded value.
+template <class Op>
+inline constexpr bool derivative_in_float = [] {
+    if constexpr (Op::kind == operation_kind::map)
+        return !Op::vjp_rounds_once;
+    else
+        return false;
+}();
+
+/// The node's 16-bit elements as float; other nodes (conditions) as they are.
+constexpr int widened(trace& t, int id) {
+    if (!is_storage_type(t.nodes[id].type)) return id;
+    static_assert(operation_binding<cast_op<float>>::bound);
+    return t.map(descriptor_of<cast_op<float>>, &id, 1);
+}
+
+template <class Op>
+constexpr int vjp_of_operands(trace& t, const std::int64_t* words, int which, int adjoint, const int* inputs,
+                              int output) {
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+        return vjp_node<Op>(std::make_integer_sequence<int, Op::arity>{}, t, words, which, node(&t, adjoint),
+                            node(&t, inputs[I])..., node(&t, output));
+    }
+    (std::make_index_sequence<static_cast<std::size_t>(Op::arity)>{});
+}
+
+template <class Op>
+constexpr int vjp_in_float(trace& t, int which, int adjoint, const int* inputs) {
+    int wide[Op::arity]{};
+    for (int k = 0; k < Op::arity; ++k) wide[k] = widened(t, inputs[k]);
+    const int above = widened(t, adjoint), value = t.map(descriptor_of<Op>, wide, Op::arity);
+    if constexpr (requires { typename Op::of_storage_types; })
+        return vjp_of_operands<typename Op::of_storage_types>(t, nullptr, which, above, wide, value);
+    else
+        return vjp_of_operands<Op>(t, nullptr, which, above, wide, value);
+}
+
 template <class Op>
 constexpr int trace_vjp(trace& t, const std::int64_t* words, int which, int adjoint, const int* inputs, int output) {
     if constexpr (requires { &Op::trace_flow; }) { // derivatives that need all operands, however many
@@ -148,10 +187,9 @@ constexpr int trace_vjp(trace& t, const std::int64_t* words, int which, int adjo
         for (int k = 0; k < t.nodes[output].arguments; ++k) shapes.push_back(t.dims(inputs[k]));
         return put(t, Op::vjp(attributes_from_words<Op>(words), node(&t, adjoint), shapes.begin(), shapes.size(), which));
     } else {
-        return [&]<std::size_t... I>(std::index_sequence<I...>) {
-            return vjp_node<Op>(std::make_integer_sequence<int, Op::arity>{}, t, words, which, node(&t, adjoint),
-                                node(&t, inputs[I])..., node(&t, output));
-        }(std::make_index_sequence<static_cast<std::size_t>(Op::arity)>{});
+        if constexpr (derivative_in_float<Op>)
+            if (is_storage_type(t.nodes[output].type)) return vjp_in_float<Op>(t, which, adjoint, inputs);
+        return vjp_of_operands<Op>(t, words, which, adjoint, inputs, output);
     }
 }
 } // namespace detail

@@ -221,9 +221,9 @@ public:
     }
 
     template <class T>
-    tensor<T> uniform_like(const tensor<T>& like) const {
+    auto uniform_like(const tensor<T>& like) const {
         const detail::random_scope draws(context_->random);
-        return random::uniform_like(like);
+        return random::detail::wide_uniform(like, like.shape(), std::source_location::current());
     }
 
     template <class F>

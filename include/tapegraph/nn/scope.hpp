@@ -273,10 +273,10 @@ public:
         return node;
     }
 
-    /// Uniform numbers in [0, 1) of the type and shape of `like`, new in every step.
+    /// Uniform numbers in [0, 1) of the shape of `like`, new in every step: of its type, float where that has 16 bits.
     template <handle H> // compiled where it is used
-    constexpr H uniform_like(const H& like) const {
-        return random::uniform_like(like);
+    constexpr auto uniform_like(const H& like) const {
+        return random::detail::wide_uniform(like, shape_of(like), std::source_location::current());
     }
     /// Runs f(), whose random operations (random::normal_like and the like) draw the model's numbers.
     template <class F>

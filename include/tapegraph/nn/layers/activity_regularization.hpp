@@ -21,7 +21,10 @@ constexpr auto activity_regularization(const Scope& scope, const X& x, const reg
     const bool sensible =
         scope.require(shape_of(input).rank() > 0, "activity_regularization: x must be [batch, ...], given a scalar") &&
         scope.require(penalty.kind == regularizer_kind::l1_l2, "activity_regularization: l1, l2 or l1_l2");
-    if (sensible) scope.add_loss(sum(mean(penalty.a * abs(input) + penalty.b * square(input), 0, {}, where), {}, {}, where), where);
+    if (sensible) {
+        const auto wide = detail::as_float(input, where); // squares leave half's range
+        scope.add_loss(sum(mean(penalty.a * abs(wide) + penalty.b * square(wide), 0, {}, where), {}, {}, where), where);
+    }
     return scope.leave("activity_regularization", mark, input);
 }
 

@@ -36,7 +36,7 @@ struct random_zoom_options {
 
 namespace detail {
 
-/// Places along an axis of n elements, whole numbers in a floating type, as places inside of it.
+/// Places along an axis of n elements, whole numbers in float or double, as places inside of it.
 template <handle H>
 constexpr H inside(const H& place, extent n, fill_mode mode, std::source_location where) {
     if (mode == fill_mode::wrap) return eval(place % extent_number(place, n), where);
@@ -47,9 +47,10 @@ constexpr H inside(const H& place, extent n, fill_mode mode, std::source_locatio
     return eval(clip(place, 0, extent_number(place, n - extent(1))), where);
 }
 
-/// images [batch, height, width, channels] at places (rows, columns) [batch, height, width], bilinear between four pixels.
-template <handle H>
-constexpr H sampled(const H& images, const H& rows, const H& columns, fill_mode mode, double beyond,
+/// images [batch, height, width, channels] at places (rows, columns) [batch, height, width], bilinear between four pixels. Places
+/// are floating, numbers of pixels are whole: bfloat16 has none between 256 and 258, float none between 2^24 and 2^24 + 2.
+template <handle H, handle P>
+constexpr H sampled(const H& images, const P& rows, const P& columns, fill_mode mode, double beyond,
                     std::source_location where) {
     const shape dims = shape_of(images);
     shape flat = no_axes(dims), places = flat, weights = flat;
@@ -57,53 +58,56 @@ constexpr H sampled(const H& images, const H& rows, const H& columns, fill_mode 
     for (const extent e : {dims[0], dims[1] * dims[2]}) places.push_back(e);
     for (const extent e : {dims[0], dims[1], dims[2], extent(1)}) weights.push_back(e);
     const H pixels = reshape(images, flat, where);
-    const H top = eval(floor(rows), where), left = eval(floor(columns), where);
-    const H below = reshape(rows - top, weights, where), right = reshape(columns - left, weights, where);
+    const P top = eval(floor(rows), where), left = eval(floor(columns), where);
+    const P below = reshape(rows - top, weights, where), right = reshape(columns - left, weights, where);
     const auto height = extent_number(top, dims[1]), width = extent_number(top, dims[2]);
-    const auto pixel = [&](int down, int along) -> H {
-        const H row = eval(top + down, where), column = eval(left + along, where);
-        const H at = eval(inside(row, dims[1], mode, where) * width + inside(column, dims[2], mode, where), where);
-        const auto index = eval(cast<std::int32_t>(reshape(at, places, where)), where);
-        const H found = reshape(gather(pixels, index, 1, 1, where), dims, where);
-        if (mode != fill_mode::constant) return found;
+    const auto pixel = [&](int down, int along) {
+        const P row = eval(top + down, where), column = eval(left + along, where);
+        const auto line = eval(cast<std::int32_t>(inside(row, dims[1], mode, where)), where);
+        const auto place = cast<std::int32_t>(inside(column, dims[2], mode, where));
+        const auto at = eval(line * extent_number(line, dims[2]) + place, where);
+        const H found = reshape(gather(pixels, eval(reshape(at, places, where), where), 1, 1, where), dims, where);
+        const P wide = as_float(found, where);
+        if (mode != fill_mode::constant) return wide;
         // Products of 0 and 1: whether the place is one of the image.
-        const H within =
+        const P within =
             eval(tapegraph::where(row >= 0, 1, zeros_like(row)) * tapegraph::where(row < height, 1, zeros_like(row)) *
                      tapegraph::where(column >= 0, 1, zeros_like(row)) *
                      tapegraph::where(column < width, 1, zeros_like(row)),
                  where);
-        return eval(tapegraph::where(reshape(within, weights, where) > 0, found, beyond), where);
+        return P(eval(tapegraph::where(reshape(within, weights, where) > 0, wide, beyond), where));
     };
-    const H a = pixel(0, 0), b = pixel(0, 1), c = pixel(1, 0), d = pixel(1, 1);
-    const H upper = eval(a + right * (b - a), where), lower = eval(c + right * (d - c), where);
-    return eval(upper + below * (lower - upper), where);
+    const P a = pixel(0, 0), b = pixel(0, 1), c = pixel(1, 0), d = pixel(1, 1);
+    const P upper = eval(a + right * (b - a), where), lower = eval(c + right * (d - c), where);
+    return rounded_like(images, eval(upper + below * (lower - upper), where), where);
 }
 
-/// Rows [1, height, 1] and columns [1, 1, width] of an image's pixels from its centre.
-template <handle H>
-constexpr H from_centre(const H& images, int axis, std::source_location where) {
+/// Rows [1, height, 1] and columns [1, 1, width] of an image's pixels from its centre, in the type of `like`.
+template <handle H, handle P>
+constexpr P from_centre(const H& images, const P& like, int axis, std::source_location where) {
     const extent n = shape_of(images)[axis];
-    const H numbers = cast_like(images, numbers_along<double>(images, n, axis, 3, where), where);
+    const P numbers = cast_like(like, numbers_along<double>(images, n, axis, 3, where), where);
     return eval((2 * numbers - extent_number(numbers, n - extent(1))) * 0.5, where);
 }
 
-/// Samples where f(draws..., row, column from the centre) says, which is a pair of places from the centre.
-template <handle H, class F>
-constexpr H moved(const H& images, fill_mode mode, double beyond, std::source_location where, const F& f) {
-    const H row = from_centre(images, 1, where), column = from_centre(images, 2, where);
+/// Samples where f(row, column from the centre) says, which is a pair of places from the centre of the type of `like`, the draws.
+template <handle H, handle P, class F>
+constexpr H moved(const H& images, const P& like, fill_mode mode, double beyond, std::source_location where,
+                  const F& f) {
+    const P row = from_centre(images, like, 1, where), column = from_centre(images, like, 2, where);
     const auto [rows, columns] = f(row, column);
     const shape dims = shape_of(images);
     shape places = no_axes(dims);
     for (int i = 0; i < 3; ++i) places.push_back(dims[i]);
-    const H from_top = eval((2 * rows + extent_number(rows, dims[1] - extent(1))) * 0.5, where);
-    const H from_left = eval((2 * columns + extent_number(columns, dims[2] - extent(1))) * 0.5, where);
-    return sampled(images, eval(broadcast_to(from_top, places), where), eval(broadcast_to(from_left, places), where),
-                   mode, beyond, where);
+    const P from_top = eval((2 * rows + extent_number(rows, dims[1] - extent(1))) * 0.5, where);
+    const P from_left = eval((2 * columns + extent_number(columns, dims[2] - extent(1))) * 0.5, where);
+    return sampled(images, P(eval(broadcast_to(from_top, places), where)),
+                   P(eval(broadcast_to(from_left, places), where)), mode, beyond, where);
 }
 
 /// A draw for each record beside rows and columns: [batch, 1, 1].
 template <handle H>
-constexpr H place_draws(const H& images, const factor_range& range, std::source_location where) {
+constexpr auto place_draws(const H& images, const factor_range& range, std::source_location where) {
     return squeeze(record_draws(images, range, where), 3, where);
 }
 
@@ -120,11 +124,11 @@ constexpr auto random_translation(const Scope& scope, const X& x, const random_t
                                   std::source_location where = std::source_location::current()) {
     const char* const wrong = o.height_factor.sensible() && o.width_factor.sensible() ? nullptr : detail::factor_needed;
     return detail::image_layer(scope, "random_translation", x, wrong, where, [&](const auto& input) {
-        using H = std::remove_cvref_t<decltype(input)>;
-        const H down = detail::place_draws(input, o.height_factor, where);
+        const auto down = detail::place_draws(input, o.height_factor, where);
+        using H = std::remove_cvref_t<decltype(down)>;
         const H right = detail::place_draws(input, o.width_factor, where);
         const shape dims = shape_of(input);
-        return detail::moved(input, o.fill_mode, o.fill_value, where, [&](const H& row, const H& column) {
+        return detail::moved(input, down, o.fill_mode, o.fill_value, where, [&](const H& row, const H& column) {
             return detail::two_places<H>{eval(row - down * extent_number(row, dims[1]), where),
                                          eval(column - right * extent_number(row, dims[2]), where)};
         });
@@ -137,10 +141,10 @@ constexpr auto random_rotation(const Scope& scope, const X& x, const random_rota
                                std::source_location where = std::source_location::current()) {
     const char* const wrong = o.factor.sensible() ? nullptr : detail::factor_needed;
     return detail::image_layer(scope, "random_rotation", x, wrong, where, [&](const auto& input) {
-        using H = std::remove_cvref_t<decltype(input)>;
-        const H turn = eval(detail::place_draws(input, o.factor, where) * (2 * std::numbers::pi), where);
+        const auto turn = eval(detail::place_draws(input, o.factor, where) * (2 * std::numbers::pi), where);
+        using H = std::remove_cvref_t<decltype(turn)>;
         const H cosine = eval(cos(turn), where), sine = eval(sin(turn), where);
-        return detail::moved(input, o.fill_mode, o.fill_value, where, [&](const H& row, const H& column) {
+        return detail::moved(input, turn, o.fill_mode, o.fill_value, where, [&](const H& row, const H& column) {
             return detail::two_places<H>{eval(cosine * row + sine * column, where),
                                          eval(cosine * column - sine * row, where)};
         });
@@ -156,10 +160,10 @@ constexpr auto random_zoom(const Scope& scope, const X& x, const random_zoom_opt
                                   ? nullptr
                                   : "random_zoom: factors must lie above -1";
     return detail::image_layer(scope, "random_zoom", x, wrong, where, [&](const auto& input) {
-        using H = std::remove_cvref_t<decltype(input)>;
-        const H height = detail::place_draws(input, o.height_factor, where);
+        const auto height = detail::place_draws(input, o.height_factor, where);
+        using H = std::remove_cvref_t<decltype(height)>;
         const H width = o.keep_ratio ? height : detail::place_draws(input, o.width_factor, where);
-        return detail::moved(input, o.fill_mode, o.fill_value, where, [&](const H& row, const H& column) {
+        return detail::moved(input, height, o.fill_mode, o.fill_value, where, [&](const H& row, const H& column) {
             return detail::two_places<H>{eval(row * (1 + height), where), eval(column * (1 + width), where)};
         });
     });

@@ -50,7 +50,8 @@ constexpr H attention_heads(const Scope& scope, const H& x, std::int64_t heads, 
 /// step sees nothing, all weights are equal, and what no step sees is zeros (steps_in_use).
 template <handle H, handle M>
 constexpr H seen_scores(const H& scores, const M& seen, std::source_location where) {
-    return eval(tapegraph::where(seen, scores, -1e9), where);
+    // The lowest number of half is -65504: -1e9 would be -infinity there, and a step that sees nothing NaN.
+    return eval(tapegraph::where(seen, scores, type_of(scores) == dtype::f16 ? -65504.0 : -1e9), where);
 }
 
 /// The steps of a query or value [batch, time, features] that some other step sees, or is seen by; 0 in the place of the others, so that it

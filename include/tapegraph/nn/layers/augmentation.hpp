@@ -52,13 +52,13 @@ inline constexpr const char* image_needed = "augmentation: input must be [batch,
 inline constexpr const char* factor_needed =
     "augmentation: a factor must be finite, its lower end not above the upper one";
 
-/// A uniform number for each record, [batch, 1, 1, 1].
+/// A uniform number for each record, [batch, 1, 1, 1], in float where images have 16 bits: places are made of them.
 template <handle H>
-constexpr H record_draws(const H& images, const factor_range& range, std::source_location where) {
+constexpr auto record_draws(const H& images, const factor_range& range, std::source_location where) {
     shape dims = no_axes(shape_of(images));
     dims.push_back(shape_of(images)[0]);
     for (int i = 0; i < 3; ++i) dims.push_back(1);
-    const H drawn = random::uniform(images, dims, {}, where);
+    const auto drawn = random::detail::wide_uniform(images, dims, where);
     if (range.low == 0 && range.high == 1) return drawn;
     return eval(range.low + (range.high - range.low) * drawn, where); // the ends may be equal
 }
@@ -138,7 +138,9 @@ constexpr auto random_brightness(const Scope& scope, const X& x, const random_br
     return detail::image_layer(scope, "random_brightness", x, wrong, where, [&](const auto& input) {
         const auto drawn = detail::record_draws(input, o.factor, where);
         const double extent = o.value_range.high - o.value_range.low;
-        return eval(clip(input + drawn * extent, o.value_range.low, o.value_range.high), where);
+        const auto images = detail::as_float(input, where);
+        const auto brighter = clip(images + drawn * extent, o.value_range.low, o.value_range.high);
+        return detail::rounded_like(input, eval(brighter, where), where);
     });
 }
 
@@ -151,8 +153,10 @@ constexpr auto random_contrast(const Scope& scope, const X& x, const random_cont
                                                    : "random_contrast: the factor must not be below -1";
     return detail::image_layer(scope, "random_contrast", x, wrong, where, [&](const auto& input) {
         const auto drawn = detail::record_draws(input, o.factor, where);
-        const auto middle = eval(mean(input, {1, 2}, {.keepdims = true}, where), where);
-        return eval(clip((input - middle) * (1 + drawn) + middle, o.value_range.low, o.value_range.high), where);
+        const auto images = detail::as_float(input, where);
+        const auto middle = eval(mean(images, {1, 2}, {.keepdims = true}, where), where);
+        const auto stretched = (images - middle) * (1 + drawn) + middle;
+        return detail::rounded_like(input, eval(clip(stretched, o.value_range.low, o.value_range.high), where), where);
     });
 }
 

@@ -160,9 +160,10 @@ constexpr auto global_average_pooling1d(const masked<X, M>& x, reduce_options op
     const auto input = eval(x.value, where);
     if (!x.has_mask) return global_average_pooling1d(input, options, where);
     const auto counts = expand_dims(x.mask, -1, where);
-    const auto total = sum(tapegraph::where(counts, input, 0), 1, options, where);
-    const auto steps = sum(tapegraph::where(counts, ones_like(input), 0), 1, options, where);
-    return eval(total / maximum(steps, 1), where);
+    const auto wide = detail::as_float(input, where); // a sum may leave half's range where the mean does not
+    const auto total = sum(tapegraph::where(counts, wide, 0), 1, options, where);
+    const auto steps = sum(tapegraph::where(counts, ones_like(wide), 0), 1, options, where);
+    return detail::rounded_like(input, eval(total / maximum(steps, 1), where), where);
 }
 /// The maximum over the steps that count; -infinity where none does.
 template <class X, class M>

@@ -42,7 +42,7 @@ constexpr auto spatial_dropout(const Scope& scope, const X& x, double rate, int 
         const shape dims = shape_of(input);
         shape drawn = no_axes(dims);
         for (int i = 0; i < dims.rank(); ++i) drawn.push_back(i == 0 || i == dims.rank() - 1 ? dims[i] : extent(1));
-        const auto numbers = random::uniform(input, drawn, {}, where);
+        const auto numbers = random::detail::wide_uniform(input, drawn, where);
         return eval(tapegraph::where(numbers >= rate, input * (1 / (1 - rate)), 0), where);
     });
 }
@@ -74,7 +74,7 @@ constexpr auto alpha_dropout(const Scope& scope, const X& x, const noise_rate_op
         constexpr double lowest = -1.0507009873554805 * 1.6732632423543772;
         const double factor = 1 / math::sqrt((1 - o.rate) * (1 + o.rate * lowest * lowest));
         const double offset = -factor * lowest * o.rate;
-        const auto numbers = random::uniform_like(input, {}, where);
+        const auto numbers = random::detail::wide_uniform(input, shape_of(input), where);
         return eval(tapegraph::where(numbers >= o.rate, input * factor + offset, lowest * factor + offset), where);
     });
 }

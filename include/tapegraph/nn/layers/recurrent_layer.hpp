@@ -21,7 +21,7 @@ concept recurrent_layer_options = requires {
 /// Factors of a dropout in training: 0 with probability `rate`, otherwise 1 / (1 - rate).
 template <class Scope, handle H>
 constexpr H dropout_factors(const Scope& scope, const H& like, double rate, std::source_location where) {
-    const H drawn = scope.uniform_like(like);
+    const auto drawn = scope.uniform_like(like);
     return eval(tapegraph::where(drawn >= rate, full_like(like, 1 / (1 - rate)), 0), where);
 }
 

@@ -60,8 +60,11 @@ constexpr auto cumulative_sum(const A& x, int axis = -1, cumulative_options opti
 template <tensor_like A>
 constexpr auto cumulative_product(const A& x, int axis = -1, cumulative_options options = {},
                                   std::source_location where = std::source_location::current()) {
-    return invoke<cumulative_product_op>(
-        {normalized_axis(axis, shape_of(x).rank()), options.reverse, options.exclusive}, nullptr, where, x);
+    return detail::in_float(x, where, [&](const auto& operand) { // as prod
+        return invoke<cumulative_product_op>(
+            {normalized_axis(axis, shape_of(operand).rank()), options.reverse, options.exclusive}, nullptr, where,
+            operand);
+    });
 }
 
 } // namespace tapegraph

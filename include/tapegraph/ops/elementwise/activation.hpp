@@ -13,6 +13,7 @@ namespace tapegraph {
 struct relu_op : map_op<1> {
     static constexpr std::string_view name = "relu";
     static constexpr bool finite_slopes = true;
+    static constexpr bool vjp_rounds_once = true;
     static constexpr std::string_view layer_name = "relu";
     static constexpr bool integers = true;
     template <class V>
@@ -25,6 +26,7 @@ struct relu_op : map_op<1> {
 /// min(max(x, 0), 6); the derivative at 0 and at 6 is 0.
 struct relu6_op : map_op<1> {
     static constexpr std::string_view name = "relu6";
+    static constexpr bool vjp_rounds_once = true;
     static constexpr bool integers = true;
     template <class V>
     TG_HD static constexpr V value(V x) {
@@ -36,6 +38,7 @@ struct relu6_op : map_op<1> {
 /// x above 0, alpha x below; the derivative at 0 is alpha. With a tensor for alpha, the parametric relu.
 struct leaky_relu_op : map_op<2> {
     static constexpr std::string_view name = "leaky_relu";
+    static constexpr bool vjp_rounds_once = true;
     template <class V>
     TG_HD static constexpr V value(V x, V alpha) {
         return detail::choose(x > V(0), x, alpha * x);
@@ -91,6 +94,9 @@ struct sigmoid_op : series_op<1> {
         return math::sigmoid(x);
     }
     TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * (y * (1 - y)); }
+    struct of_storage_types : series_op<1> { // 1 - y without the digits that y has lost beside 1
+        TG_INLINE static constexpr auto vjp(auto dy, auto x, auto y) { return dy * (y * apply<sigmoid_op>(-x)); }
+    };
 };
 
 struct tanh_op : series_op<1> {
@@ -103,12 +109,18 @@ struct tanh_op : series_op<1> {
     }
     // d tanh(x) = 1 - tanh(x)^2, from the output
     TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * (1 - y * y); }
+    struct of_storage_types : series_op<1> { // 4 sigmoid(2 x) sigmoid(-2 x)
+        TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
+            return dy * (4 * apply<sigmoid_op>(2 * x) * apply<sigmoid_op>(-2 * x));
+        }
+    };
 };
 
 /// log(1 + exp(x)), without overflow
 struct softplus_op : series_op<1> {
     static constexpr std::string_view name = "softplus";
     static constexpr bool finite_slopes = true;
+    static constexpr bool vjp_rounds_once = true;
     template <class V>
     TG_HD static constexpr V value(V x) {
         return math::softplus(x);

@@ -37,6 +37,7 @@ TG_HD constexpr V quotient(V x, V y) {
 
 struct add_op : map_op<2> {
     static constexpr std::string_view name = "add";
+    static constexpr bool vjp_rounds_once = true;
     static constexpr bool integers = true;
     static constexpr zero_adjoint zeros = zero_adjoint::passes;
     template <class V>
@@ -54,6 +55,7 @@ struct add_op : map_op<2> {
 
 struct subtract_op : map_op<2> {
     static constexpr std::string_view name = "subtract";
+    static constexpr bool vjp_rounds_once = true;
     static constexpr bool integers = true;
     static constexpr zero_adjoint zeros = zero_adjoint::passes;
     template <class V>
@@ -75,6 +77,7 @@ struct subtract_op : map_op<2> {
 struct multiply_op : map_op<2> {
     static constexpr std::string_view name = "multiply";
     static constexpr bool finite_slopes = true;
+    static constexpr bool vjp_rounds_once = true;
     static constexpr bool integers = true;
     static constexpr zero_adjoint zeros = zero_adjoint::passes_beside_number;
     template <class V>
@@ -115,6 +118,7 @@ struct divide_op : map_op<2> {
 
 struct negate_op : map_op<1> {
     static constexpr std::string_view name = "negate";
+    static constexpr bool vjp_rounds_once = true;
     static constexpr bool integers = true;
     static constexpr zero_adjoint zeros = zero_adjoint::passes;
     template <class V>

@@ -10,6 +10,7 @@ namespace tapegraph {
 template <class To>
 struct cast_op : map_op<1> {
     static constexpr std::string_view name = "cast";
+    static constexpr bool vjp_rounds_once = true;
     static constexpr bool integers = true;
     static constexpr bool from_integers = true;
     static constexpr zero_adjoint zeros = zero_adjoint::passes;

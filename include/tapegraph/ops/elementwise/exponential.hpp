@@ -9,6 +9,7 @@ namespace tapegraph {
 
 struct exp_op : series_op<1> {
     static constexpr std::string_view name = "exp";
+    static constexpr bool vjp_rounds_once = true;
     template <class V>
     TG_HD static constexpr V value(V x) {
         return math::exp(x);
@@ -23,10 +24,14 @@ struct expm1_op : series_op<1> {
         return math::expm1(x);
     }
     TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * (y + 1); }
+    struct of_storage_types : series_op<1> {
+        TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<exp_op>(x); }
+    };
 };
 
 struct log_op : series_op<1> {
     static constexpr std::string_view name = "log";
+    static constexpr bool vjp_rounds_once = true;
     template <class V>
     TG_HD static constexpr V value(V x) {
         return math::log(x);

@@ -9,6 +9,7 @@ namespace tapegraph {
 
 struct cosh_op : series_op<1> {
     static constexpr std::string_view name = "cosh";
+    static constexpr bool vjp_rounds_once = true;
     template <class V>
     TG_HD static constexpr V value(V x) {
         return math::cosh(x);
@@ -18,6 +19,7 @@ struct cosh_op : series_op<1> {
 
 struct sinh_op : series_op<1> {
     static constexpr std::string_view name = "sinh";
+    static constexpr bool vjp_rounds_once = true;
     template <class V>
     TG_HD static constexpr V value(V x) {
         return math::sinh(x);

@@ -60,6 +60,33 @@ struct static_type<expr<Op, Args...>> {
     static constexpr dtype value = make();
 };
 
+/// x; 16-bit elements as float.
+template <handle A>
+constexpr auto as_float(const A& x, std::source_location where) {
+    if constexpr (one_handle<mode_of_t<A>>)
+        return is_storage_type(type_of(x)) ? A(eval(cast<float>(x), where)) : x;
+    else if constexpr (is_storage_type(static_type<A>::value))
+        return eval(cast<float>(x), where);
+    else
+        return x;
+}
+/// A value that as_float has led to, rounded to the type of `like` where that has 16 bits.
+template <handle L, handle A>
+constexpr auto rounded_like(const L& like, const A& wide, std::source_location where) {
+    if constexpr (one_handle<mode_of_t<A>>) {
+        const dtype type = type_of(like);
+        return type == dtype::bf16  ? A(eval(cast<bfloat16>(wide), where))
+               : type == dtype::f16 ? A(eval(cast<half>(wide), where))
+                                    : wide;
+    } else if constexpr (static_type<L>::value == dtype::bf16) {
+        return eval(cast<bfloat16>(wide), where);
+    } else if constexpr (static_type<L>::value == dtype::f16) {
+        return eval(cast<half>(wide), where);
+    } else {
+        return wide;
+    }
+}
+
 /// f(x); for 16-bit elements f(cast<float>(x)), rounded. Sealed alike in both modes, so that adjoints add alike.
 template <tensor_like A, class F>
     requires one_handle<mode_of_t<A>>

@@ -46,6 +46,7 @@ TG_HD constexpr V magnitude(V x) {
 /// condition ? x : y, element by element.
 struct where_op : map_op<3> {
     static constexpr std::string_view name = "where";
+    static constexpr bool vjp_rounds_once = true;
     static constexpr bool integers = true;
     static constexpr int condition_operands = 1;
     template <class V>
@@ -75,6 +76,7 @@ TG_INLINE constexpr auto where_op::vjp(auto dy, auto condition, auto, auto, auto
 struct maximum_op : map_op<2> {
     static constexpr std::string_view name = "maximum";
     static constexpr bool finite_slopes = true;
+    static constexpr bool vjp_rounds_once = true;
     static constexpr bool integers = true;
     template <class V>
     TG_HD static constexpr V value(V x, V y) {
@@ -92,6 +94,7 @@ struct maximum_op : map_op<2> {
 struct minimum_op : map_op<2> {
     static constexpr std::string_view name = "minimum";
     static constexpr bool finite_slopes = true;
+    static constexpr bool vjp_rounds_once = true;
     static constexpr bool integers = true;
     template <class V>
     TG_HD static constexpr V value(V x, V y) {
@@ -111,6 +114,7 @@ struct minimum_op : map_op<2> {
 struct clip_op : map_op<3> {
     static constexpr std::string_view name = "clip";
     static constexpr bool finite_slopes = true;
+    static constexpr bool vjp_rounds_once = true;
     static constexpr bool integers = true;
     template <class V>
     TG_HD static constexpr V value(V x, V low, V high) {
@@ -148,6 +152,7 @@ TG_INLINE constexpr auto sign(const A& x) {
 struct abs_op : map_op<1> {
     static constexpr std::string_view name = "abs";
     static constexpr bool finite_slopes = true;
+    static constexpr bool vjp_rounds_once = true;
     static constexpr bool integers = true;
     template <class V>
     TG_HD static constexpr V value(V x) {
@@ -160,6 +165,7 @@ struct abs_op : map_op<1> {
 struct stop_gradient_op : map_op<1> {
     static constexpr std::string_view name = "stop_gradient";
     static constexpr zero_adjoint zeros = zero_adjoint::passes;
+    static constexpr bool vjp_rounds_once = true;
     static constexpr bool integers = true;
     template <class V>
     TG_HD static constexpr V value(V x) {

@@ -10,6 +10,7 @@ namespace tapegraph {
 struct cos_op : series_op<1> {
     static constexpr std::string_view name = "cos";
     static constexpr bool finite_slopes = true;
+    static constexpr bool vjp_rounds_once = true;
     template <class V>
     TG_HD static constexpr V value(V x) {
         return math::cos(x);
@@ -20,6 +21,7 @@ struct cos_op : series_op<1> {
 struct sin_op : series_op<1> {
     static constexpr std::string_view name = "sin";
     static constexpr bool finite_slopes = true;
+    static constexpr bool vjp_rounds_once = true;
     template <class V>
     TG_HD static constexpr V value(V x) {
         return math::sin(x);

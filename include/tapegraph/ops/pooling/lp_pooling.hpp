@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/ops/elementwise/comparison.hpp>
+#include <tapegraph/ops/elementwise/in_float.hpp>
 #include <tapegraph/ops/elementwise/power.hpp>
 #include <tapegraph/ops/elementwise/selection.hpp>
 #include <tapegraph/ops/pooling/pooling.hpp>
@@ -48,13 +49,17 @@ struct lp_pool_op : detail::pool_operation {
 template <tensor_like X>
 constexpr auto lp_pooling2d(const X& x, double norm, const pool2d_options& options = {},
                             std::source_location where = std::source_location::current()) {
-    return detail::pool<lp_pool_op>(x, {detail::pool_attributes(options), norm}, 4, where);
+    return detail::in_float(x, where, [&](const auto& images) { // powers leave half's range, and bfloat16's
+        return detail::pool<lp_pool_op>(images, {detail::pool_attributes(options), norm}, 4, where);
+    });
 }
 /// The same for x [batch, width, channels].
 template <tensor_like X>
 constexpr auto lp_pooling1d(const X& x, double norm, const pool1d_options& options = {},
                             std::source_location where = std::source_location::current()) {
-    return detail::pool<lp_pool_op>(x, {detail::pool_attributes(options), norm}, 3, where);
+    return detail::in_float(x, where, [&](const auto& lines) {
+        return detail::pool<lp_pool_op>(lines, {detail::pool_attributes(options), norm}, 3, where);
+    });
 }
 
 } // namespace tapegraph

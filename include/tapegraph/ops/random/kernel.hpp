@@ -93,6 +93,8 @@ struct kernel<random_op<T>, T> {
     static void run(const kernel_call& c) {
         const typename random_op<T>::attributes& a = attributes_of<random_op<T>>(c);
         const random_op<float>::attributes wide{a.ordinal, a.law, a.a, a.b};
+        const bool uniform = static_cast<distribution>(a.law) == distribution::uniform;
+        const auto most = static_cast<float>(random::just_below(T(a.b)));
         constexpr std::int64_t piece = 2048;
         const std::int64_t count = c.out[0].elements();
         T* const out = c.out[0].as<T>();
@@ -100,6 +102,8 @@ struct kernel<random_op<T>, T> {
             alignas(64) float numbers[piece];
             const std::int64_t begin = task * piece, size = std::min(piece, count - begin);
             cpu::dispatch<random_body<float>>(static_cast<float*>(numbers), begin, size, &wide, c.random);
+            if (uniform) // rounding must not reach the end that the law excludes
+                for (std::int64_t i = 0; i < size; ++i) numbers[i] = numbers[i] < most ? numbers[i] : most;
             cpu::dispatch<cpu::detail::narrow_body<T>>(out + begin, static_cast<const float*>(numbers), size);
         });
     }

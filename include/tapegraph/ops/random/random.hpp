@@ -3,6 +3,7 @@
 #include <tapegraph/core/half.hpp>
 #include <tapegraph/core/random_laws.hpp>
 #include <tapegraph/ops/elementwise/cast.hpp>
+#include <tapegraph/ops/elementwise/in_float.hpp>
 #include <tapegraph/ops/elementwise/selection.hpp>
 #include <tapegraph/ops/ordering/ordering.hpp>
 #include <tapegraph/ops/refusal.hpp>
@@ -77,21 +78,44 @@ struct normal_law {
 };
 
 namespace detail {
+/// Numbers of a law in the element type of `like`, but in float where that has 16 bits: what is compared with a rate, or becomes a
+/// place. Of 2^24 numbers bfloat16 tells 2^15 apart, and none of [0.998, 1) from 1.
 template <handle H>
-constexpr H of_law(const H& like, shape dims, distribution law, double a, double b, std::source_location where) {
+constexpr auto wide_numbers(const H& like, shape dims, distribution law, double a, double b,
+                            std::source_location where) {
     dims.attach(shape_of(like).table());
     const random_op<float>::attributes how{0, static_cast<std::int64_t>(law), a, b};
-    if constexpr (requires { like.owner(); }) { // a node
-        const H drawn = draw_like<random_op>(how, dims, where, like);
-        return like.type() == dtype::bf16  ? H(eval(cast<bfloat16>(drawn), where))
-               : like.type() == dtype::f16 ? H(eval(cast<half>(drawn), where))
-                                           : drawn;
-    } else if constexpr (requires { requires storage_type<typename H::element_type>; }) { // the float numbers, rounded
+    if constexpr (requires { requires storage_type<typename H::element_type>; }) {
         const decltype(eval(cast<float>(like), where)) wide{};
-        return eval(cast<typename H::element_type>(draw_like<random_op>(how, dims, where, wide)), where);
+        return draw_like<random_op>(how, dims, where, wide);
     } else {
-        return draw_like<random_op>(how, dims, where, like);
+        return draw_like<random_op>(how, dims, where, like); // nodes of 16 bits are drawn in float
     }
+}
+/// The numbers rounded; rounding must not reach the end that a uniform law excludes.
+template <storage_type T, handle H>
+constexpr auto rounded_numbers(const H& drawn, distribution law, double high, std::source_location where) {
+    const double most = law == distribution::uniform ? static_cast<double>(random::just_below(T(high)))
+                                                     : std::numeric_limits<double>::infinity();
+    return eval(cast<T>(minimum(drawn, most)), where);
+}
+template <handle H>
+constexpr H of_law(const H& like, const shape& dims, distribution law, double a, double b, std::source_location where) {
+    const auto drawn = wide_numbers(like, dims, law, a, b, where);
+    if constexpr (requires { like.owner(); }) { // a node
+        return like.type() == dtype::bf16  ? H(rounded_numbers<bfloat16>(drawn, law, b, where))
+               : like.type() == dtype::f16 ? H(rounded_numbers<half>(drawn, law, b, where))
+                                           : drawn;
+    } else if constexpr (requires { requires storage_type<typename H::element_type>; }) {
+        return rounded_numbers<typename H::element_type>(drawn, law, b, where);
+    } else {
+        return drawn;
+    }
+}
+/// Uniform in [0, 1), as wide_numbers.
+template <handle H>
+constexpr auto wide_uniform(const H& like, const shape& dims, std::source_location where) {
+    return wide_numbers(like, dims, distribution::uniform, 0, 1, where);
 }
 } // namespace detail
 
@@ -190,8 +214,10 @@ constexpr auto shuffle(const X& x, std::source_location where = std::source_loca
 template <tensor_like X>
 constexpr auto categorical(const X& logits, std::source_location where = std::source_location::current()) {
     const auto value = eval(logits, where);
-    const auto times = exponential_like(value, 1, where);
-    return argmax(value - log(maximum(times, 1e-30)), -1, {}, where);
+    const auto times = detail::wide_numbers(value, shape_of(value), distribution::exponential, 1, 0, where);
+    // In half 1e-30 is 0, and its logarithm would make NaN of a logit of -infinity.
+    const auto wide = tapegraph::detail::as_float(value, where);
+    return argmax(wide - log(maximum(times, 1e-30)), -1, {}, where);
 }
 
 } // namespace random
@@ -208,7 +234,7 @@ constexpr auto dropout(const X& x, double rate, std::source_location where = std
     const auto input = eval(x, where);
     if (!(rate >= 0 && rate < 1)) return detail::refuse<detail::dropout_texts>(0, where, input);
     if (rate == 0) return input;
-    const auto drawn = random::uniform_like(input, {}, where);
+    const auto drawn = random::detail::wide_uniform(input, shape_of(input), where);
     return eval(tapegraph::where(drawn >= rate, input * (1 / (1 - rate)), 0), where);
 }
 

@@ -50,12 +50,14 @@ constexpr auto variance(const A& x, axes over = {}, variance_options options = {
 template <tensor_like A>
 constexpr auto moments(const A& x, axes over = {}, variance_options options = {},
                        std::source_location where = std::source_location::current()) {
-    const auto value = eval(x, where);
+    const auto given = eval(x, where);
+    const auto value = detail::as_float(given, where); // squares leave half's range, and the mean would round first
     const auto centre = mean(value, over, {.keepdims = true}, where);
     const auto spread = detail::squared_distance(value, centre, over, options, where);
     const std::int64_t mask = over.bits(shape_of(value).rank());
-    return mean_and_variance<std::remove_cvref_t<decltype(spread)>>{
-        detail::without_kept_axes(centre, mask, options.keepdims, where), spread};
+    const auto middle = detail::without_kept_axes(centre, mask, options.keepdims, where);
+    return mean_and_variance<std::remove_cvref_t<decltype(given)>>{detail::rounded_like(given, middle, where),
+                                                                   detail::rounded_like(given, spread, where)};
 }
 
 } // namespace tapegraph

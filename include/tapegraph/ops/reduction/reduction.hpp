@@ -167,7 +167,9 @@ constexpr auto sum(const A& x, axes over = {}, reduce_options options = {},
 template <tensor_like A>
 constexpr auto prod(const A& x, axes over = {}, reduce_options options = {},
                     std::source_location where = std::source_location::current()) {
-    return detail::reduce_over<prod_op>(x, over, options, where);
+    // A product may leave half's range where its derivatives, without one of the factors, do not.
+    return detail::in_float(
+        x, where, [&](const auto& operand) { return detail::reduce_over<prod_op>(operand, over, options, where); });
 }
 /// The largest element; NaN if any is. Elements that attain it share the derivative evenly. Of no elements: an error.
 template <tensor_like A>

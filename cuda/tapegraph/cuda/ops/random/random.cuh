@@ -37,10 +37,12 @@ struct kernel<random_op<T>, T> {
         const auto a = runtime::attributes_of<random_op<T>>(call);
         const std::int64_t count = call.out[0].elements();
         if (count == 0) return;
+        auto arguments = detail::random_arguments_of<number>({a.ordinal, a.law, a.a, a.b}, call.random);
+        if constexpr (storage_type<T>) // rounding must not reach the end that the law excludes
+            if (arguments.law == distribution::uniform)
+                arguments.scaled.most = static_cast<float>(random::just_below(T(a.b)));
         launch(call, "random numbers", {detail::random_blocks(detail::divide_up(count, per)), kernels::random_threads},
-               kernels::random_numbers<number, T>,
-               detail::random_arguments_of<number>({a.ordinal, a.law, a.a, a.b}, call.random), call.out[0].as<T>(),
-               count, detail::is_aligned(call.out[0].data, sizeof(T) * per));
+               kernels::random_numbers<number, T>, arguments, call.out[0].as<T>(), count, detail::is_aligned(call.out[0].data, sizeof(T) * per));
     }
 };
 
