@@ -25,8 +25,9 @@ struct lp_pool_op : detail::pool_operation {
         if (io.require(a.norm >= 1 && a.norm < 1e9, "lp_pooling: the norm is a number from 1 on"))
             detail::infer_pool(a.window, io);
     }
-    /// dy y^(1 - p) |x|^(p - 1) sign(x), where y is not 0: there the slope is taken to be 0, as it is at a norm's origin. x and y are
-    /// scaled by the largest y, or powers of tiny and of huge ones would leave the range.
+    /// dy y^(1 - p) |x|^(p - 1) sign(x), where y is not 0: there the slope is taken to be 0, as it is at a norm's origin. For even p
+    /// that is x^(p - 1), which is smooth at x = 0; for others |x|^(p - 1) has no derivative of every order there, and 0 is taken. x and
+    /// y are scaled by the largest y, or powers of tiny and of huge ones would leave the range.
     template <int I>
     static constexpr auto vjp(const attributes& a, auto dy, auto x, auto y) {
         const auto here = std::source_location::current();
@@ -34,12 +35,16 @@ struct lp_pool_op : detail::pool_operation {
         window_attributes sums = a.window;
         sums.count_padding = 1; // the adjoint of an average is that of a sum, divided by all of the window
         const auto taps = static_cast<double>(a.window.window[0] * a.window.window[1]);
-        const auto power = [&](const auto& base) { return a.norm == 2 ? eval(base * 1) : eval(pow(base, a.norm - 1)); };
+        const double n = a.norm - 1;
+        const auto power = [n](const auto& base) { return n == 1 ? eval(base * 1) : eval(pow(base, n)); };
         const auto scale = eval(stop_gradient(detail::inverse_scale(y, axes{}.bits(shape_of(y).rank()), here)));
         const auto steep = power(eval(where(y == 0, 1, y * scale)));
         const auto each = eval(where(y == 0, 0, dy * taps / steep));
         const auto spread = invoke<average_pool_gradient_op>(sums, &target, here, each);
-        return eval(spread * sign(x) * power(eval(abs(x) * scale)));
+        const double half = a.norm / 2;
+        if (half == static_cast<double>(static_cast<std::int64_t>(half)))
+            return eval(spread * power(eval(x * scale)));
+        return eval(spread * where(x == 0, 0, sign(x) * pow(abs(x) * scale, n)));
     }
 };
 
