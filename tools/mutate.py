@@ -42,8 +42,7 @@ def table(rows, *more):
     return [(f"operations/{rows}", "ops/table_test", "operations/operation", "operations/formula")] + [(m,) for m in more]
 
 
-STORED = "ops/stored_test"
-CORNERS = "ops/corner_test"
+STORED, CORNERS = "ops/stored_test", "ops/corner_test"
 WINDOWS = "ops/stored_windows_test"
 SEQUENCE = "nn/sequence_layers_test"
 SEQUENCE_DEFAULTS = "nn/sequence_defaults_test"
@@ -58,6 +57,7 @@ PROGRAMS = {
     "ops/convolution/convolution": table("convolution", HIGHER, WINDOWS),
     "ops/convolution/convolution_transpose": table("transposed", WINDOWS),
     "ops/movement/concat": table("slicing", HIGHER, "ops/movement_corner_test"),
+    "ops/elementwise/cross_entropy": table("activation", "ops/seams_test"),
     "ops/elementwise/exponential": table("function") + table("elementwise"),
     "ops/movement/fill": table("padding", HIGHER, "ops/movement_corner_test"),
     "ops/elementwise/gated_activation": table("activation", "ops/stored_elementwise_test"),
@@ -112,8 +112,8 @@ OPERATORS = {" + ": " - ", " - ": " + ", "maximum(": "minimum(", "max(": "min(",
 
 
 # Their vjps become the text of types, or give nothing by some operands.
-VJPS_ALONE = {"ops/elementwise/" + name for name in ("activation", "arithmetic", "cast", "exponential", "gated_activation",
-                                                      "hyperbolic", "power", "selection", "trigonometric")}
+VJPS_ALONE = {"ops/elementwise/" + name for name in ("activation", "arithmetic", "cast", "cross_entropy", "exponential",
+                                                      "gated_activation", "hyperbolic", "power", "selection", "trigonometric")}
 VJPS_ALONE |= {"ops/recurrent/recurrent_gradient", "ops/recurrent/recurrent_second"}
 
 # Changes that are chosen when the program runs. The compiler's own evaluations see the library as it is.

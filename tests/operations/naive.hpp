@@ -71,6 +71,12 @@ inline real swish(real x) { return gated(x, sigmoid(x)); }
 inline real mish(real x) { return gated(x, x > 100 ? real(1) : std::tanh(std::log1p(std::exp(x)))); }
 inline real softsign(real x) { return std::isinf(x) ? std::copysign(real(1), x) : x / (1 + std::abs(x)); }
 inline real log_sigmoid(real x) { return -softplus(-x); }
+inline real sigmoid_cross_entropy_with_logits(real x, real z) {
+    const auto part = [](real share, real loss) {
+        return share == 0 ? real(0) : share * loss;
+    }; // 0 of an infinite loss
+    return std::isnan(x) ? x : part(z, softplus(-x)) + part(1 - z, softplus(x));
+}
 inline real relu6(real x) { return clip(x, 0, 6); }
 inline real hard_sigmoid(real x) { return relu6(x + 3) / 6; }
 inline real hard_swish(real x) { return gated(x, hard_sigmoid(x)) + 0; }

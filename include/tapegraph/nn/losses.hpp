@@ -1,7 +1,7 @@
 #pragma once
 
-#include <tapegraph/ops/elementwise/activation.hpp>
 #include <tapegraph/ops/elementwise/cast.hpp>
+#include <tapegraph/ops/elementwise/cross_entropy.hpp>
 #include <tapegraph/ops/gather/gather.hpp>
 #include <tapegraph/ops/ordering/ordering.hpp>
 #include <tapegraph/ops/reduction/reduction.hpp>
@@ -74,15 +74,15 @@ constexpr auto mean_of_record(const A& values) {
 }
 } // namespace detail
 
-/// Binary cross-entropy of logits x against labels z in [0, 1], of the output's type and shape:
-/// max(x, 0) - x z + log(1 + exp(-|x|)), which does not overflow.
+/// Binary cross-entropy of logits x against labels z in [0, 1], of the output's type and shape: log(1 + e^x) - x z, which does not
+/// overflow, and is smooth.
 struct sigmoid_cross_entropy {
     static constexpr std::string_view name = "sigmoid_cross_entropy";
     [[gnu::noinline]] constexpr auto operator()(auto x, auto z) const { return mean(each(x, z)); }
     static constexpr auto per_record(auto x, auto z) { return detail::mean_of_record(each(x, z)); }
     static constexpr auto each(auto x, auto z) {
         detail::check_labels(x, z);
-        return maximum(x, 0) - x * z + log1p(exp(-abs(x)));
+        return sigmoid_cross_entropy_with_logits(x, z);
     }
     static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
     static constexpr auto right(auto x, auto z) {

@@ -10,6 +10,7 @@
 #include <tapegraph/ops/elementwise/arithmetic.hpp>
 #include <tapegraph/ops/elementwise/cast.hpp>
 #include <tapegraph/ops/elementwise/comparison.hpp>
+#include <tapegraph/ops/elementwise/cross_entropy.hpp>
 #include <tapegraph/ops/elementwise/exponential.hpp>
 #include <tapegraph/ops/elementwise/gated_activation.hpp>
 #include <tapegraph/ops/elementwise/hyperbolic.hpp>

@@ -9,8 +9,10 @@ namespace tapegraph {
 
 namespace detail {
 
-/// q^gamma with a derivative of 0 at q = 0, where the power's own may be infinite.
-constexpr auto focus(const auto& q, const auto& gamma) { return pow(maximum(q, 1e-30), gamma); }
+/// q^gamma with the power's derivatives; at q = 0, where those of a gamma that is no integer become infinite, 0.
+constexpr auto focus(const auto& q, const auto& gamma) {
+    return where(logical_or(q > 0, gamma == floor(gamma)), pow(q, gamma), 0);
+}
 
 template <bool Logits>
 struct binary_focal {
@@ -38,12 +40,12 @@ struct binary_focal {
         check_labels(x, z);
         const auto weight = n[0] * z + n[1] * (1 - z);
         if constexpr (Logits) {
-            const auto p = eval(sigmoid(x));
-            const auto entropy = maximum(x, 0) - x * z + log1p(exp(-abs(x)));
-            return weight * focus(1 - (z * p + (1 - z) * (1 - p)), n[2]) * entropy;
+            const auto wrong = eval(z * sigmoid(-x) + (1 - z) * sigmoid(x)); // without cancellation
+            return weight * focus(wrong, n[2]) * sigmoid_cross_entropy_with_logits(x, z);
         } else {
             const auto q = eval(clip(x, loss_epsilon, 1 - loss_epsilon));
-            return weight * focus(1 - (z * x + (1 - z) * (1 - x)), n[2]) * -(z * log(q) + (1 - z) * log(1 - q));
+            const auto wrong = eval(z * (1 - x) + (1 - z) * x);
+            return weight * focus(wrong, n[2]) * -(z * log(q) + (1 - z) * log(1 - q));
         }
     }
     static constexpr auto right(const auto& x, const auto& z) {
@@ -76,7 +78,8 @@ struct categorical_focal {
             else
                 return log_of_probabilities(x);
         }();
-        return sum(n[0] * focus(1 - exp(logs), n[1]) * -(labels * logs), -1);
+        const auto wrong = eval(-expm1(logs));
+        return sum(n[0] * focus(wrong, n[1]) * -(labels * logs), -1);
     }
     static constexpr auto right(const auto& x, const auto& z) { return softmax_cross_entropy::right(x, z); }
     static constexpr auto accuracy(const auto& x, const auto& z) { return mean(right(x, z)); }

@@ -34,6 +34,26 @@ struct mean_squared_logarithmic_error : detail::loss_of_elements<mean_squared_lo
     }
 };
 
+namespace detail {
+/// Of an error and delta. The derivative is the error kept within delta.
+struct huber_op : map_op<2> {
+    static constexpr std::string_view name = "huber";
+    template <class V>
+    TG_HD static constexpr V value(V e, V delta) {
+        const V a = math::abs(e), square = V(0.5) * math::detail::product(e, e);
+        return math::detail::select(a <= delta, square,
+                                    math::detail::product(delta, a) - V(0.5) * math::detail::product(delta, delta));
+    }
+    template <int I>
+    TG_INLINE static constexpr auto vjp(auto dy, auto e, auto delta, auto) {
+        if constexpr (I == 0)
+            return dy * apply<clip_op>(e, -delta, delta);
+        else
+            return dy * apply<maximum_op>(apply<abs_op>(e) - delta, 0);
+    }
+};
+} // namespace detail
+
 /// e^2 / 2 where |e| <= delta and delta |e| - delta^2 / 2 beyond, e = x - z (Huber 1964). delta > 0.
 struct huber {
     double delta = 1;
@@ -53,16 +73,32 @@ struct huber {
     static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
     static constexpr auto each(const auto& x, const auto& z, const auto& n) {
         detail::check_labels(x, z);
-        return where(abs(x - z) <= n[0], 0.5 * square(x - z), n[0] * abs(x - z) - 0.5 * (n[0] * n[0]));
+        return apply<detail::huber_op>(x - z, n[0]);
     }
 };
 
-/// log(cosh(x - z)) = e + softplus(-2 e) - log 2, which does not overflow.
+namespace detail {
+/// |x| + log(1 + e^(-2 |x|)) - log 2, which does not overflow, and near 0, where that cancels, -log(1 - tanh(x)^2) / 2. One operation,
+/// because both are smooth, and seams between them are not.
+struct log_cosh_op : series_op<1> {
+    static constexpr std::string_view name = "log_cosh";
+    template <class V>
+    TG_HD static constexpr V value(V x) {
+        const V a = math::abs(x), m = math::expm1(V(-2) * a), t = m / (m + V(2)); // t = -tanh(a)
+        const bool near = a < V(1);
+        const V log = math::log1p(math::detail::select(near, -math::detail::product(t, t), m + V(1)));
+        return math::detail::select(near, V(-0.5) * log, a + (log - V(0.6931471805599453)));
+    }
+    TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<tanh_op>(x); }
+};
+} // namespace detail
+
+/// log(cosh(x - z)), without overflow.
 struct log_cosh : detail::loss_of_elements<log_cosh> {
     static constexpr std::string_view name = "log_cosh";
     static constexpr auto each(const auto& x, const auto& z) {
         detail::check_labels(x, z);
-        return (x - z) + softplus(-2 * (x - z)) - 0.6931471805599453;
+        return apply<detail::log_cosh_op>(x - z);
     }
 };
 
