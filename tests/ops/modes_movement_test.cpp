@@ -2,6 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <array>
+#include <span>
+#include <vector>
+
 namespace modes_movement_test {
 
 /// Shapes and movement in graph mode: the same bits as in eager mode, values and gradients, with symbolic extents.
@@ -46,6 +51,19 @@ constexpr auto parts = [](auto x) { // [n, 4, 6], n at least 3
                       tg::concat({x, a, x, b}, 1),
                       tg::concat({x, tg::eval(square(x)), slice(x, {{1}}), x, x}, 0),
                       tg::stack({rows[3], rows[0], rows[1]}, -1)};
+};
+
+// std::vector, std::array and std::span, of handles and of formulas; only the axis that is joined may differ.
+constexpr auto ranges = [](auto x) { // [n, 4, 6], n at least 3
+    std::vector<decltype(x)> widths{x};
+    for (int k = 1; k < 6; ++k)
+        widths.push_back(tg::slice(square(widths.back()) - 0.5, {tg::all, tg::all, {0, 7 - k}}));
+    const std::vector<decltype(x)> alone{x};
+    std::vector<decltype(x * 2.0)> formulas{x * 2.0, x * -1.5, x * 0.25};
+    const std::array same{x, tg::eval(tanh(x)), x};
+    return std::tuple{concat(widths),     concat(std::span(widths).first(2), 2), concat(alone, 0), concat(formulas, 1),
+                      concat(same, -2),   concat(tg::split<2>(x, 1), 0),         stack(same),      stack(alone, -1),
+                      stack(formulas, 2), tg::stack(std::span(same), -1)};
 };
 
 constexpr auto spread = [](auto x) { // [n, 4, 6], n at least 1
@@ -100,6 +118,44 @@ TEST_CASE("both modes: parts and concatenation") {
     // What was traced for any batch cannot be cut from one that is too short.
     CHECK_THROWS_WITH_AS(values.compare(drawn<double>({2, 4, 6}, 1)), "slice: extent batch is 2, at least 3 is needed",
                          tg::shape_error);
+}
+
+TEST_CASE("both modes: ranges of tensors and of formulas behind one another") {
+    both_modes values(ranges, batch_of_matrices{});
+    both_modes gradients(gradient_loss(ranges), batch_of_matrices{});
+    for (std::int64_t n : {3, 1, 0}) {
+        TG_SAME(n, values.compare(drawn<double>({n, 4, 6}, 1)));
+        TG_SAME(n, gradients.compare(drawn<double>({n, 4, 6}, 1)));
+    }
+}
+
+TEST_CASE("eager mode: a number of tensors that only the run knows, with derivatives") {
+    for (int count : {1, 2, 97}) {
+        std::vector<tg::tensor<float>> rows, points;
+        std::vector<float> expected;
+        for (int k = 0; k < count; ++k) {
+            rows.push_back(drawn<float>({k % 4, 3}, static_cast<std::uint64_t>(k)));
+            for (std::int64_t i = 0; i < rows.back().size(); ++i) expected.push_back(rows.back().data()[i]);
+            points.push_back(drawn<float>({3}, static_cast<std::uint64_t>(k)));
+        }
+        const tg::tensor<float> all = concat(rows, 0), stacked = stack(points, 1);
+        CHECK(std::equal(expected.begin(), expected.end(), all.data(), all.data() + all.size()));
+        CHECK(stacked.shape() == tg::shape{3, count});
+        for (int k = 0; k < count; ++k)
+            for (int i = 0; i < 3; ++i)
+                CHECK(stacked.data()[i * count + k] == points[static_cast<std::size_t>(k)].data()[i]);
+
+        tg::gradient_tape tape({.persistent = true});
+        for (auto& p : points) tape.watch(p);
+        const tg::tensor<float> loss = sum(square(stack(points, 1)) * 3);
+        for (const auto& p : points) { // d/dp of 3 p^2, a rounding or two
+            const auto dp = tape.gradient(loss, p);
+            for (int i = 0; i < 3; ++i) CHECK(dp.data()[i] == doctest::Approx(6 * p.data()[i]));
+        }
+    }
+    const std::vector<tg::tensor<float>> none;
+    CHECK_THROWS_WITH_AS(concat(none), "concat: the range has no tensors", tg::shape_error);
+    CHECK_THROWS_WITH_AS(stack(none), "stack: the range has no tensors", tg::shape_error);
 }
 
 TEST_CASE("both modes: padding, tiles and constants") {

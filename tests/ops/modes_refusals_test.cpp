@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <string>
+#include <vector>
 
 namespace modes_refusals_test {
 
@@ -108,6 +109,8 @@ TEST_CASE("refused in both modes: elementwise and shapes") {
     TG_REFUSED(concat(x, y, 0), scalar, scalar);
     TG_REFUSED((tg::stack({tg::eval(x), tg::eval(y)}, 0)), plane, vector);
     TG_REFUSED((tg::stack({tg::eval(x), tg::eval(y)}, 3)), plane, plane);
+    TG_REFUSED((concat(std::vector{tg::eval(x), tg::eval(y)}, 0)), plane, tg::ones<float>({2, 4}));
+    TG_REFUSED((stack(std::vector{tg::eval(x), tg::eval(y)}, 0)), plane, vector);
     TG_REFUSED(pad(x, {{-1, 0}}), plane);
     TG_REFUSED(pad(x, {{1, 0}, {1, 0}, {1, 0}}), plane);
     TG_REFUSED(pad(x, {{0, 0}, {1, 1}}, {.mode = tg::pad_mode::reflect}), nothing);

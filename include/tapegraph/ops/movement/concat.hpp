@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/error.hpp>
 #include <tapegraph/core/list.hpp>
 #include <tapegraph/ops/movement/slice.hpp>
 
@@ -46,19 +47,56 @@ struct concat_op {
     }
 };
 
+namespace detail {
+/// Tensors or formulas of one type that lie behind one another: a std::vector, std::array or std::span.
+template <class R>
+concept tensor_range = requires(const R& parts) {
+    parts.size();
+    requires tensor_like<std::remove_cvref_t<decltype(*parts.data())>>;
+};
+template <tensor_range R>
+using handle_in = std::remove_cvref_t<decltype(eval(*std::declval<const R&>().data()))>;
+
+/// The handles of a range, formulas sealed. Where there are none nobody knows which shape nothing would have.
+template <tensor_range R, class F>
+constexpr auto with_handles(const R& parts, const char* none, std::source_location where, const F& f) {
+    const int count = static_cast<int>(parts.size());
+    if (count == 0) throw shape_error(none);
+    if constexpr (handle<std::remove_cvref_t<decltype(*parts.data())>>) {
+        return f(parts.data(), count);
+    } else {
+        list<handle_in<R>> sealed;
+        for (int k = 0; k < count; ++k) sealed.push_back(eval(parts.data()[k], where));
+        return f(static_cast<const handle_in<R>*>(sealed.begin()), count);
+    }
+}
+
+template <handle H>
+constexpr H concatenated(const H* parts, int count, int axis, std::source_location where) {
+    return invoke_list<concat_op>({normalized_axis(axis, shape_of(parts[0]).rank())}, where, parts, count);
+}
+template <handle H>
+constexpr H stacked(const H* parts, int count, int axis, std::source_location where) {
+    list<H> raised;
+    for (int k = 0; k < count; ++k) raised.push_back(expand_dims(parts[k], axis, where));
+    return concatenated(static_cast<const H*>(raised.begin()), count, axis, where);
+}
+} // namespace detail
+
 /// Any number of handles of one type behind one another along an axis: concat({a, b, c}, 1). The operands may differ in
 /// extent along the axis only.
 template <handle H>
 constexpr H concat(std::initializer_list<H> parts, int axis = -1,
                    std::source_location where = std::source_location::current()) {
-    const int rank = shape_of(*parts.begin()).rank();
-    return invoke_list<concat_op>({normalized_axis(axis, rank)}, where, parts.begin(), static_cast<int>(parts.size()));
+    return detail::concatenated(parts.begin(), static_cast<int>(parts.size()), axis, where);
 }
-template <handle H, std::size_t N>
-constexpr H concat(const std::array<H, N>& parts, int axis = -1,
-                   std::source_location where = std::source_location::current()) {
-    const int rank = shape_of(parts[0]).rank();
-    return invoke_list<concat_op>({normalized_axis(axis, rank)}, where, parts.data(), static_cast<int>(N));
+/// A std::vector, std::array or std::span of them, or of formulas: in eager mode their number and extents need not be known before.
+template <detail::tensor_range R>
+constexpr detail::handle_in<R> concat(const R& parts, int axis = -1,
+                                      std::source_location where = std::source_location::current()) {
+    return detail::with_handles(parts, "concat: the range has no tensors", where, [&](const auto* all, int count) {
+        return detail::concatenated(all, count, axis, where);
+    });
 }
 /// Two tensors or formulas.
 template <tensor_like A, tensor_like B>
@@ -74,26 +112,18 @@ constexpr auto concat(const A& x, const B& y, int axis = -1,
     }
 }
 
-namespace detail {
-template <handle H>
-constexpr H stacked(const H* parts, int count, int axis, std::source_location where) {
-    list<H> raised;
-    for (int k = 0; k < count; ++k) raised.push_back(expand_dims(parts[k], axis, where));
-    const int rank = shape_of(parts[0]).rank() + 1;
-    return invoke_list<concat_op>({normalized_axis(axis, rank)}, where, raised.begin(), count);
-}
-} // namespace detail
-
 /// Any number of handles of one shape along a new axis, which stands at `axis` of the result.
 template <handle H>
 constexpr H stack(std::initializer_list<H> parts, int axis = 0,
                   std::source_location where = std::source_location::current()) {
     return detail::stacked(parts.begin(), static_cast<int>(parts.size()), axis, where);
 }
-template <handle H, std::size_t N>
-constexpr H stack(const std::array<H, N>& parts, int axis = 0,
-                  std::source_location where = std::source_location::current()) {
-    return detail::stacked(parts.data(), static_cast<int>(N), axis, where);
+/// A std::vector, std::array or std::span of them, or of formulas.
+template <detail::tensor_range R>
+constexpr detail::handle_in<R> stack(const R& parts, int axis = 0,
+                                     std::source_location where = std::source_location::current()) {
+    return detail::with_handles(parts, "stack: the range has no tensors", where,
+                                [&](const auto* all, int count) { return detail::stacked(all, count, axis, where); });
 }
 
 } // namespace tapegraph
