@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/half.hpp>
 #include <tapegraph/expr/apply.hpp>
 #include <tapegraph/expr/indexable.hpp>
 #include <tapegraph/expr/walk.hpp>
