@@ -61,7 +61,7 @@ CALLS = {
     "ops/product/einsum.hpp": statements('const auto x = tg::ones<float>({2, 2}); tg::einsum("ij,jk->ik", x, x).values();'),
     "ops/product/tensordot.hpp": statements("const auto x = tg::ones<float>({2, 2}); tg::tensordot(x, x, 1).values();"),
     "ops/random/random.hpp": LAYER % ("x + tg::random::normal(x, {2, 3})", "2, 3", "2, 3"),
-    "eager/random.hpp": statements("tg::random::generator numbers(1); numbers.normal<float>({2}).values();"),
+    "eager/random.hpp": statements("tg::random::set_seed(1); tg::random::normal<float>({2}).values();"),
     "eager/tensor.hpp": statements("const tg::tensor<float> x{1, 2}, y = 2 * x; y.values();"),
     "nn/losses.hpp": statements(
         "const tg::tensor<float> x{1, 2}; if (tg::mean_squared_error{}(x, x).item() != 0) return 1;"),
@@ -73,14 +73,14 @@ CALLS = {
     "nn/optimizers.hpp": LAYER % ("tg::dense(scope / \"d\", x, {.units = 1})", "tg::dyn, 2", "3, 2"),
     "nn/optimizers/chain.hpp": statements("tg::chain both{tg::sgd{}}; both.main().learning_rate = 0.5;"),
     "nn/model.hpp": LAYER % ("tg::dense(scope / \"d\", x, {.units = 1})", "tg::dyn, 2", "3, 2"),
-    "nn/layers/resizing.hpp": LAYER % ("tg::up_sampling2d(x) * scope.variable(\"w\", {2})", *IMAGE),
+    "nn/layers/resizing.hpp": LAYER % ("tg::dense(scope / \"d\", tg::up_sampling2d(x), {.units = 1})", *IMAGE),
     "nn/layers/transposed_convolution.hpp": LAYER % ("tg::conv2d_transpose(scope / \"c\", x, {.filters = 1})", *IMAGE),
     "nn/layers/synchronized_normalization.hpp": LAYER % (
         "tg::batch_normalization(scope / \"n\", x, {}, tg::synchronized)", *IMAGE),
     "nn/layers/augmentation.hpp": LAYER % (
         "tg::dense(scope / \"d\", tg::random_flip(scope / \"f\", x), {.units = 1})", *IMAGE),
     "nn/layers/activity_regularization.hpp": LAYER % (
-        "tg::activity_regularization(scope / \"a\", tg::dense(scope / \"d\", x, {.units = 1}), tg::regularizer{})",
+        "tg::activity_regularization(scope / \"a\", tg::dense(scope / \"d\", x, {.units = 1}), tg::regularizers::l2{1})",
         "tg::dyn, 2", "3, 2"),
 }
 # Named where a page says how something works, not what to include.
