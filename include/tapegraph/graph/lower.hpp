@@ -3,9 +3,7 @@
 #include <tapegraph/graph/freeze.hpp>
 #include <tapegraph/ir/region_view.hpp>
 #include <tapegraph/ops/kernels.hpp>
-#ifndef TG_CUDA // no program with a backend has them, and nvcc 13.0's front end crashes on cpu/sum_columns.hpp
 #include <tapegraph/runtime/several_reductions.hpp>
-#endif
 
 #include <utility>
 
@@ -30,13 +28,14 @@ struct kernels_of_region<region<Slots, Results, Instructions...>> {
     static constexpr runtime::kernel_pair reduction() {
         return runtime::reduction_kernel_for<Op, decoded, T>();
     }
-#ifndef TG_CUDA
-    template <int Reduced, class T>
+    template <class Op, int Reduced, class T>
     static constexpr runtime::kernel_pair sums() {
         using kernel = runtime::several_kernel<decoded, Reduced, T>;
-        return {{&kernel::run, &kernel::workspace}, {}};
+        if constexpr (Results::count == 1)
+            return {{&kernel::run, &kernel::workspace}, runtime::reduction_on_device<Op, decoded, T>()};
+        else
+            return {{&kernel::run, &kernel::workspace}, {}};
     }
-#endif
 };
 
 template <class Stage, int K>
@@ -52,14 +51,13 @@ constexpr runtime::kernel_pair kernel_at() {
         using kernels = kernels_of_region<typename decoded_region<Stage, k.first_word>::type>;
         if constexpr (k.kind == static_cast<int>(kernel_kind::region)) {
             return kernels::map();
-#ifndef TG_CUDA
-        } else if constexpr (k.kind == static_cast<int>(kernel_kind::sums)) {
-            return kernels::template sums<reductions_of(k, Stage::value.kernel_words.begin()),
-                                          element_t<static_cast<dtype>(k.type)>>();
-#endif
         } else {
             using op = operation_type<Stage::value.ops[k.op]>;
-            return kernels::template reduction<op, element_t<static_cast<dtype>(k.type)>>();
+            if constexpr (k.kind == static_cast<int>(kernel_kind::sums))
+                return kernels::template sums<op, reductions_of(k, Stage::value.kernel_words.begin()),
+                                              element_t<static_cast<dtype>(k.type)>>();
+            else
+                return kernels::template reduction<op, element_t<static_cast<dtype>(k.type)>>();
         }
     }
 }

@@ -274,10 +274,14 @@ struct reduction_kernel {
     }
 };
 
-/// A region's kernel on a device, for whoever runs it on the CPU in a way of its own.
+/// A region's kernels on a device, for whoever runs them on the CPU in a way of its own.
 template <class Region, class Backend = backend>
 constexpr kernel_functions map_on_device() {
     return Backend::template map<Region>();
+}
+template <class Op, class Region, class T, class Backend = backend>
+constexpr kernel_functions reduction_on_device() {
+    return Backend::template reduction<Op, Region, T>();
 }
 template <class Region, class Backend = backend>
 constexpr kernel_pair map_kernel_for() {
@@ -286,7 +290,7 @@ constexpr kernel_pair map_kernel_for() {
 template <class Op, class Region, class T, class Backend = backend>
 constexpr kernel_pair reduction_kernel_for() {
     using kernel = reduction_kernel<Op, Region, T>;
-    return {{&kernel::run, &kernel::workspace}, Backend::template reduction<Op, Region, T>()};
+    return {{&kernel::run, &kernel::workspace}, reduction_on_device<Op, Region, T, Backend>()};
 }
 
 #define TG_COMPILED_RUN_REDUCTION(T)                                                                                   \

@@ -123,7 +123,7 @@ struct sum_merger {
     constexpr bool find_host(int at) {
         constexpr int most_tried = 8; // or a value that hundreds of steps read would make this quadratic
         const step_entry& e = s.steps[at];
-        for (int k = 0; k < e.inputs; ++k) {
+        for (int k = 0; !runtime::has_backend && k < e.inputs; ++k) {
             const int node = s.values[e.first_value + k], by = maker[s.alias[node]];
             if (!t.same_shape(node, e.domain)) continue;
             if (by >= 0 && role_of[by] == region && takes(by, at)) return true;
@@ -183,13 +183,11 @@ struct sum_merger {
 
 } // namespace detail
 
-/// Programs that may run on a device keep a kernel for each: devices have none for several sums, and both modes' bits are the same.
+/// Programs that may run on a device keep a kernel for each sum: devices have none for several.
 template <class = void>
 constexpr void merge_sums(trace& t, const list<int>& buffered, schedule& s) {
-    if constexpr (!runtime::has_backend) {
-        detail::sum_merger<> merger(t, buffered, s);
-        if (merger.find()) merger.rewrite();
-    }
+    detail::sum_merger<> merger(t, buffered, s);
+    if (merger.find()) merger.rewrite();
 }
 
 } // namespace tapegraph::ir
