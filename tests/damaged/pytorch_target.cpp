@@ -35,6 +35,19 @@ std::string mixed_pickle() {
            tensor("ComplexFloatStorage", '1', 3, "K\3\x85K\1\x85") + "sX\x08\0\0\0_modules}ubX\4\0\0\0selfh\0u."s;
 }
 
+/// The same as files were before PyTorch 1.6.
+std::string legacy() {
+    const auto stored = [](char elements, std::string bytes) {
+        return elements + "\0\0\0\0\0\0\0"s + std::move(bytes);
+    };
+    return std::string(tapegraph::io::detail::pytorch_legacy_magic) +
+           ".\x80\2M\xe9\3.\x80\2}X\x0d\0\0\0little_endian\x88s."s + pickle() +
+           "\x80\2](X\1\0\0\0"
+           "0X\1\0\0\0"
+           "1e."s +
+           stored(6, std::string(24, 'x')) + stored(3, "\1\0\1"s);
+}
+
 std::string archive(const tapegraph::io::zip_options& options) {
     const auto path = folder().path() / "sound";
     tapegraph::io::zip_writer writer(path, options);
@@ -48,7 +61,7 @@ std::string archive(const tapegraph::io::zip_options& options) {
 
 /// The bytes as a file, and, what the archive's checksums would keep from the pickle's machine, as a pickle.
 bool read(const std::string& bytes) {
-    if (bytes.starts_with("PK")) {
+    if (bytes.starts_with("PK") || bytes.starts_with(tapegraph::io::detail::pytorch_legacy_magic)) {
         static_cast<void>(tapegraph::io::read_pytorch_file(folder().write("damaged", bytes)));
         return true;
     }
@@ -67,7 +80,7 @@ bool read(const std::string& bytes) {
 } // namespace
 
 std::vector<std::string> sound_files() {
-    return {pickle(), mixed_pickle(), archive({}), archive({.level = 9}), archive({.zip64_from = 0})};
+    return {pickle(), mixed_pickle(), legacy(), archive({}), archive({.level = 9}), archive({.zip64_from = 0})};
 }
 
 bool read_damaged(const std::string& bytes) {

@@ -250,4 +250,49 @@ TEST_CASE("tensors of all kinds: read, or named and, within the model's part, in
                    "'torch.ComplexFloatStorage' are not read)"));
 }
 
+TEST_CASE("files from before PyTorch 1.6: pickles and storages in a row") {
+    const support::temporary_folder folder;
+    const std::string magic = "\x80\2\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."s, version = "\x80\2M\xe9\3."s;
+    const auto head = [&](bool little) {
+        return magic + version + "\x80\2" +
+               dict(text("protocol_version") + "M\xe9\3" + text("little_endian") + (little ? "\x88" : "\x89")) + ".";
+    };
+    const auto stored = [](char elements, const std::string& bytes) { return elements + "\0\0\0\0\0\0\0"s + bytes; };
+    const std::string values = "\x80\2" +
+                               dict(text("x") + tensor("ComplexFloatStorage", '2', 1, one) + weights + text("seed") +
+                                    "\x8a\x09\0\0\0\0\0\0\0\0\1"s) +
+                               ".";
+    const std::string storages =
+        stored(2, "\0\0\x80\x3f\0\0\0\x40"s) + stored(1, "12345678") + stored(1, "\0\0\x40\x40"s);
+    const std::string keys = "\x80\2](" + text("0") + text("2") + text("1") + "e.";
+    const auto path = folder.write("old.pt", head(true) + values + keys + storages);
+    auto net = tg::instance(layer, tg::spec<float, tg::dyn, 2>{});
+    const auto report = tg::io::load_pytorch(net, path, {.strict = false});
+    CHECK(report.text() == "2 matched, 0 missing, 1 unexpected, 0 mismatched\nunexpected: x (elements of "
+                           "'torch.ComplexFloatStorage' are not read)\nfc/kernel <- fc.weight\nfc/bias <- fc.bias\n"
+                           "not read: x: elements of 'torch.ComplexFloatStorage' are not read\n");
+    CHECK(net.variables()["fc/kernel"].template value<float>().to_vector() == std::vector<float>{1, 2});
+    CHECK(tg::io::read_pytorch_file(path).settings.at("seed") == "18446744073709551616");
+    // As a machine of the other order writes it.
+    const auto other =
+        tg::io::read_pytorch(folder.write("big.pt", head(false) + values + keys + stored(2, "\x3f\x80\0\0\x40\0\0\0"s) +
+                                                        stored(1, "12345678") + stored(1, "\x40\x40\0\0"s)));
+    REQUIRE(other.size() == 2);
+    CHECK(other[0].array.values<float>()[1] == 2);
+    const auto objection = [&](const std::string& bytes) {
+        return message_of<tg::data_error>([&] { tg::io::read_pytorch(folder.write("x.pt", bytes)); });
+    };
+    CHECK(contains(objection(head(true) + values + keys + stored(2, "1234")),
+                   "x.pt': ends within storage '0' of 2 elements"));
+    CHECK(contains(objection(head(true) + values + keys), "x.pt': ends before storage '0'"));
+    CHECK(
+        contains(objection(head(true) + values + keys + stored(1, "1234") + stored(1, "12345678") + stored(1, "1234")),
+                 "tensor 'fc.weight': storage '0' of 2 f32 has 4 bytes"));
+    // Behind a storage whose width nobody knows there is nothing to be found.
+    const std::string strange = "\x80\2" + dict(text("x") + tensor("OddStorage", '2', 1, one) + weights) + ".";
+    const auto found = tg::io::read_pytorch_file(folder.write("odd.pt", head(true) + strange + keys + storages));
+    CHECK(found.tensors.size() == 1);
+    CHECK(reason(found, "fc.bias") == "its storage is not in the file");
+}
+
 } // namespace pytorch_beside_test

@@ -61,7 +61,7 @@ public:
     pickle_machine(std::span<const std::byte> file, pickle_rule allowed, const std::string& what)
         : file_(file), allowed_(allowed), what_(what) {}
 
-    pickle_value run() {
+    pickle_value run(std::size_t* end) {
         if (file_.size() < 2 || take() != 0x80) fail("no pickle of protocol 2 or later");
         const unsigned protocol = take();
         if (protocol < 2 || protocol > 5)
@@ -73,7 +73,10 @@ public:
             perform(opcode);
         }
         if (stack_.size() != 1 || !marks_.empty()) fail("ends with " + std::to_string(stack_.size()) + " values");
-        if (at_ != file_.size()) fail("goes on behind its end");
+        if (end != nullptr)
+            *end = at_;
+        else if (at_ != file_.size())
+            fail("goes on behind its end");
         result_.root = stack_.back();
         return std::move(result_);
     }
@@ -346,9 +349,11 @@ private:
 
 /// Reads a pickle; `what` names it in errors. Throws data_error, naming the byte, where it is truncated, of another
 /// protocol, names what `allowed` refuses, or uses an opcode that neither plain data nor objects need. Nothing is ever called.
+/// `end` is told where the pickle ends; without one it has to be the end of the bytes.
 template <class = void>
-pickle_value read_pickle(std::span<const std::byte> file, pickle_rule allowed, const std::string& what) {
-    return detail::pickle_machine<>(file, allowed, what).run();
+pickle_value read_pickle(std::span<const std::byte> file, pickle_rule allowed, const std::string& what,
+                         std::size_t* end = nullptr) {
+    return detail::pickle_machine<>(file, allowed, what).run(end);
 }
 
 } // namespace tapegraph::io

@@ -3,6 +3,7 @@
 #include <tapegraph/io/host_array.hpp>
 #include <tapegraph/io/path.hpp>
 #include <tapegraph/io/pickle.hpp>
+#include <tapegraph/io/pytorch_legacy.hpp>
 #include <tapegraph/io/pytorch_walk.hpp>
 #include <tapegraph/io/strided_copy.hpp>
 #include <tapegraph/io/zip.hpp>
@@ -46,9 +47,9 @@ namespace detail {
     throw data_error(archive.name() + ": a zip archive, but no file of torch.save: there is no data.pkl");
 }
 
-/// Files of other formats that bear the same name.
+/// Whether a file is one from before PyTorch 1.6. Throws data_error for files of other formats that bear the same name.
 template <class = void>
-void check_pytorch_kind(const files::path& path) {
+bool is_pytorch_legacy(const files::path& path) {
     const std::string what = quoted(path);
     const input_file in(path);
     if (in.size() < 4) throw data_error(what + ": no file of torch.save");
@@ -56,55 +57,24 @@ void check_pytorch_kind(const files::path& path) {
     const auto known = static_cast<std::size_t>(std::min<std::uint64_t>(in.size(), begin.size()));
     in.read(begin.data(), known, 0);
     const std::string_view head(begin.data(), known);
-    using namespace std::string_view_literals;
-    if (head.starts_with("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"sv))
-        throw data_error(what + ": the format that torch.save had before 1.6; in Python: torch.save(torch.load(path, "
-                                "weights_only=True), path)");
+    if (head.starts_with(pytorch_legacy_magic)) return true;
     if (!head.starts_with("PK"))
         throw data_error(
             what + ": no file of torch.save" +
             (head.starts_with("\x80") ? ", a pickle of something else" : ", which begins as a zip archive"));
+    return false;
 }
 
-} // namespace detail
-
-/// Reads the tensors of a file of torch.save (1.6 or later): a state_dict, a tensor, a module, or dicts and lists of such in each other, whose keys
-/// become names by points: "model.conv1.weight". Views are copied into rows, views of one storage each for itself. What is no
-/// tensor and no plain value, and tensors of other types (complex, quantised, float8), cost the rest nothing: they are named in `unread`.
-/// No object can be made, so none can do harm. Throws data_error, naming file and tensor, where the file is missing, damaged or of another
-/// format (with what to do in Python about it).
-template <class = void>
-pytorch_file read_pytorch_file(const files::path& path) {
-    detail::check_pytorch_kind(path);
-    const zip_reader archive(path);
-    std::string stem;
-    const zip_member* pickle = nullptr;
-    for (const zip_member& member : archive.members()) // "<stem>/data.pkl"
-        if (pickle == nullptr && (member.name == "data.pkl" || member.name.ends_with("/data.pkl"))) {
-            pickle = &member;
-            stem = member.name.substr(0, member.name.size() - 8);
-        }
-    if (pickle == nullptr || archive.find(stem + "constants.pkl") != nullptr) detail::refuse_pytorch(archive, stem);
-    const std::string what = archive.name();
-    const auto bytes = archive.read(*pickle);
-    const pickle_value value = read_pickle(
-        bytes, [](std::string_view) { return true; }, what);
-    detail::pytorch_walk<> walk(value, what);
-    walk.visit(value.root, "");
-
-    bool swap = false;
-    if (const zip_member* const order = archive.find(stem + "byteorder"); order != nullptr) {
-        const auto text = archive.read(*order, 64);
-        swap = std::string_view(reinterpret_cast<const char*>(text.data()), text.size()) == "big";
-    }
-    pytorch_file file{.tensors = {}, .settings = std::move(walk.settings), .unread = std::move(walk.unread)};
+/// Copies what views show of storages. `bytes_of(key)` are those of a storage, all of them; `most` bounds the bytes of all tensors.
+template <class Storage>
+void read_pytorch_views(pytorch_file& file, const std::vector<pytorch_view>& views, const std::string& what,
+                        std::uint64_t most, bool swap, const Storage& bytes_of) {
     std::map<std::string_view, std::vector<std::pair<std::size_t, std::size_t>>> by_storage; // views, tensors
     std::uint64_t total = 0;
-    const std::uint64_t most = 8 * detail::file_size_of(path) + 1024;
-    for (std::size_t i = 0; i < walk.views.size(); ++i) {
-        const detail::pytorch_view& view = walk.views[i];
+    for (std::size_t i = 0; i < views.size(); ++i) {
+        const pytorch_view& view = views[i];
         std::int64_t size = 0;
-        detail::check_pytorch_view(view, size, what);
+        check_pytorch_view(view, size, what);
         const std::uint64_t needed = static_cast<std::uint64_t>(size) * size_of(view.type);
         if (needed > most - total) {
             file.unread.push_back({view.name,
@@ -119,25 +89,25 @@ pytorch_file read_pytorch_file(const files::path& path) {
         file.tensors.push_back({view.name, {view.type, view.shape, {}}});
     }
     for (const auto& [key, which] : by_storage) {
-        const zip_member& member = archive.at(stem + "data/" + std::string(key));
-        std::vector<std::byte> storage = archive.read(member);
+        std::vector<std::byte> storage = bytes_of(std::string(key));
+        const std::size_t stored = storage.size();
         for (const auto& [i, tensor] : which) {
-            const detail::pytorch_view& view = walk.views[i];
+            const pytorch_view& view = views[i];
             const std::size_t width = size_of(view.type);
-            const std::string name = what + ", tensor " + detail::shown_name(view.name);
-            if (static_cast<std::uint64_t>(view.stored) > member.size / width)
+            const std::string name = what + ", tensor " + shown_name(view.name);
+            if (static_cast<std::uint64_t>(view.stored) > stored / width)
                 throw data_error(name + ": storage '" + view.key + "' of " + std::to_string(view.stored) + " " +
-                                 name_of(view.type) + " has " + std::to_string(member.size) + " bytes");
+                                 name_of(view.type) + " has " + std::to_string(stored) + " bytes");
             host_array& array = file.tensors[tensor].array;
             std::int64_t size = 0;
-            detail::check_pytorch_view(view, size, what);
+            check_pytorch_view(view, size, what);
             const std::size_t count = static_cast<std::size_t>(size) * width;
-            if (view.offset == 0 && which.size() == 1 && count == storage.size() &&
-                view.strides == detail::strides_of(std::span(view.shape)))
+            if (view.offset == 0 && which.size() == 1 && count == stored &&
+                view.strides == strides_of(std::span(view.shape)))
                 array.bytes = std::move(storage);
             else if (array.bytes.resize(count); count > 0)
-                detail::copy_strided(array.bytes.data(), storage.data() + static_cast<std::size_t>(view.offset) * width,
-                                     view.shape, view.strides, width);
+                copy_strided(array.bytes.data(), storage.data() + static_cast<std::size_t>(view.offset) * width,
+                             view.shape, view.strides, width);
             if (swap && width > 1)
                 for (auto at = array.bytes.begin(); at != array.bytes.end(); at += static_cast<std::ptrdiff_t>(width))
                     std::reverse(at, at + static_cast<std::ptrdiff_t>(width));
@@ -147,6 +117,68 @@ pytorch_file read_pytorch_file(const files::path& path) {
                         throw data_error(name + ": a bool holds " + std::to_string(static_cast<int>(b)));
         }
     }
+}
+
+/// The file that a walk has found.
+template <class = void>
+pytorch_file file_of_walk(pytorch_walk<>& walk, std::uint32_t root) {
+    walk.visit(root, "");
+    return {.tensors = {}, .settings = std::move(walk.settings), .unread = std::move(walk.unread)};
+}
+
+template <class = void>
+pytorch_file read_pytorch_legacy_file(const files::path& path) {
+    const std::string what = quoted(path);
+    const std::vector<std::uint8_t> bytes = read_file(path);
+    const pytorch_legacy legacy = read_pytorch_legacy(std::as_bytes(std::span(bytes)), what);
+    pytorch_walk<> walk(legacy.values, what);
+    pytorch_file file = file_of_walk(walk, legacy.values.root);
+    std::vector<pytorch_view> views;
+    for (pytorch_view& view : walk.views)
+        if (legacy.storages.count(view.key) > 0)
+            views.push_back(std::move(view));
+        else
+            file.unread.push_back({view.name, "its storage is not in the file", true});
+    read_pytorch_views(file, views, what, 8 * std::uint64_t{bytes.size()} + 1024, legacy.big_endian,
+                       [&](const std::string& key) {
+                           const auto storage = legacy.storages.at(key);
+                           return std::vector<std::byte>(storage.begin(), storage.end());
+                       });
+    return file;
+}
+
+} // namespace detail
+
+/// Reads the tensors of a file of torch.save: a state_dict, a tensor, a module, or dicts and lists of such in each other, whose keys
+/// become names by points: "model.conv1.weight". Views are copied into rows, views of one storage each for itself. What is no
+/// tensor and no plain value, and tensors of other types (complex, quantised, float8), cost the rest nothing: they are named in `unread`.
+/// No object can be made, so none can do harm. Throws data_error, naming file and tensor, where the file is missing, damaged or of another
+/// format (with what to do in Python about it).
+template <class = void>
+pytorch_file read_pytorch_file(const files::path& path) {
+    if (detail::is_pytorch_legacy(path)) return detail::read_pytorch_legacy_file(path);
+    const zip_reader archive(path);
+    std::string stem;
+    const zip_member* pickle = nullptr;
+    for (const zip_member& member : archive.members()) // "<stem>/data.pkl"
+        if (pickle == nullptr && (member.name == "data.pkl" || member.name.ends_with("/data.pkl"))) {
+            pickle = &member;
+            stem = member.name.substr(0, member.name.size() - 8);
+        }
+    if (pickle == nullptr || archive.find(stem + "constants.pkl") != nullptr) detail::refuse_pytorch(archive, stem);
+    const std::string what = archive.name();
+    const auto bytes = archive.read(*pickle);
+    const pickle_value value = read_pickle(
+        bytes, [](std::string_view) { return true; }, what);
+    detail::pytorch_walk<> walk(value, what);
+    pytorch_file file = detail::file_of_walk(walk, value.root);
+    bool swap = false;
+    if (const zip_member* const order = archive.find(stem + "byteorder"); order != nullptr) {
+        const auto text = archive.read(*order, 64);
+        swap = std::string_view(reinterpret_cast<const char*>(text.data()), text.size()) == "big";
+    }
+    detail::read_pytorch_views(file, walk.views, what, 8 * detail::file_size_of(path) + 1024, swap,
+                               [&](const std::string& key) { return archive.read(archive.at(stem + "data/" + key)); });
     return file;
 }
 
