@@ -172,8 +172,7 @@ TEST_CASE("where: a value sealed outside is a tensor like any other, whose own s
 TEST_CASE("both modes: where in formulas, orders 1 to 3 and forward mode") {
     const tg::tensor<double> x{0, -1, 1, 0.75, 2};
     both_modes run(orders, tg::spec<double, 5>{});
-    const std::string differs = run.compare(x);
-    CHECK_MESSAGE(differs.empty(), differs);
+    CHECK(run.distance(x) <= 1e-14); // nested tapes add third derivatives node by node, in another order
     for (const tg::any_tensor& each : run.results())
         for (const double v : tg::tensor<double>(each).to_vector()) CHECK_FALSE(std::isnan(v));
     // At 0, in second order the square and in third atanh; forwards pow(x, 0.5)'s other arm, atanh and pow(x, 1), then the square.
