@@ -2,6 +2,8 @@
 #include <tapegraph/nn/layers/attention.hpp>
 #include <tapegraph/nn/layers/embedding.hpp>
 #include <tapegraph/nn/layers/masking.hpp>
+#include <tapegraph/nn/metrics/accumulator.hpp>
+#include <tapegraph/nn/metrics/mean.hpp>
 #include <tapegraph/nn/mixed_precision.hpp>
 
 #include <nn/layer_bench.hpp>
@@ -28,10 +30,6 @@ template <class T>
 bool same(const tg::tensor<T>& a, const tg::tensor<T>& b) {
     return a.shape() == b.shape() &&
            std::equal(a.data(), a.data() + a.size(), b.data(), [](T x, T y) { return x.bits == y.bits; });
-}
-template <class T>
-bool finite(const tg::tensor<T>& x) {
-    return std::all_of(x.data(), x.data() + x.size(), [](T each) { return std::isfinite(static_cast<double>(each)); });
 }
 
 /// The case of the report: padding under attention, whose rows see nothing.
@@ -98,6 +96,14 @@ TEST_CASE("half: statistics of layers stay in range") {
         tg::global_average_pooling1d(tg::masked<tg::tensor<T>, tg::tensor<bool>>{x, steps, true});
     CHECK(static_cast<float>(middle(0, 0)) == 304);
     CHECK(static_cast<float>(middle(1, 0)) == 0); // no step counts
+}
+
+TEST_CASE("half: metrics by hand are those of floats") {
+    const tg::tensor<float> x{{1, 500}, {3, 4}}, z{{1, 0}, {0, 4}};
+    tg::metric_accumulator<tg::root_mean_squared_error> wide, narrow;
+    wide.update(x, z);
+    narrow.update(tg::tensor<tg::half>(tg::cast<tg::half>(x)), tg::tensor<tg::half>(tg::cast<tg::half>(z)));
+    CHECK(wide.result() == narrow.result()); // the numbers are halfs, the square of 500 is none
 }
 
 } // namespace sixteen_bit_layers_test

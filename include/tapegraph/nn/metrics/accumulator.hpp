@@ -117,7 +117,9 @@ private:
     template <class T, class Z, class W>
     void run(const tapegraph::tensor<T>& x, const Z& z, const W& weights) {
         using scalar = std::conditional_t<std::is_same_v<T, double>, double, float>;
-        Metric::update(state_, x.detach(), eval(z), weights, numbers<scalar>());
+        const auto here = std::source_location::current();
+        // 16-bit outputs and labels as float, as models give them: squares of their differences leave half's range.
+        Metric::update(state_, detail::as_float(x.detach(), here), detail::as_float(eval(z), here), weights, numbers<scalar>());
     }
 
     Metric metric_;
