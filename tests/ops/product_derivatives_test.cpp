@@ -68,6 +68,13 @@ TEST_CASE("the product of the others, where the product overflows or underflows,
     CHECK(slopes<double>(whole, {1e200, 1e200, 1e-200, 1e-200, 1e200, 0}).back() == doctest::Approx(1e200));
     CHECK(slopes<double>(whole, {infinity, 3}) == numbers{3, infinity});
     CHECK(slopes<tg::half>(whole, {300, 300, 0.0625}) == numbers{18.75, 18.75, infinity});
+    // Exponents far beyond those of any type, back within them or not.
+    numbers there(1000, 1e10), back(1000, 1e-10), both = there;
+    both.insert(both.end(), back.begin(), back.end());
+    CHECK(slopes<double>(whole, both).front() == doctest::Approx(1e-10));
+    CHECK(slopes<double>(whole, both).back() == doctest::Approx(1e10));
+    CHECK(slopes<double>(whole, there) == numbers(1000, infinity));
+    CHECK(slopes<double>(whole, back) == numbers(1000, 0));
     const numbers undefined = slopes<double>(whole, {std::nan(""), 3});
     CHECK(undefined[0] == 3);
     CHECK(std::isnan(undefined[1]));

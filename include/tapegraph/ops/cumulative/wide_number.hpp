@@ -24,9 +24,11 @@ struct wide_number {
         if (exponent == 0 || exponent == beyond_all) return part;
         wide_number x = *this;
         x.normalize();
+        if (x.exponent > 1023) return x.part * math::detail::traits<double>::infinity;
+        if (x.exponent < -1080) return x.part * 0;
         // Two factors, of which the last one alone rounds.
-        const std::int64_t e = x.exponent < -2200 ? -2200 : x.exponent > 2200 ? 2200 : x.exponent, half = e / 2;
-        return math::detail::product(math::detail::product(x.part, power(half)), power(e - half));
+        const std::int64_t half = x.exponent / 2;
+        return math::detail::product(math::detail::product(x.part, power(half)), power(x.exponent - half));
     }
     TG_HD friend wide_number operator*(const wide_number& a, const wide_number& b) {
         return {math::detail::product(a.part, b.part), a.exponent + b.exponent};
