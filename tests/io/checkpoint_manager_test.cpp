@@ -266,4 +266,18 @@ TEST_CASE("two processes do not write checkpoints into one folder, and the secon
     CHECK(names_in(run) == std::vector<std::string>{"step-000001", "step-000002"});
 }
 
+TEST_CASE("what a process that was killed did not get to remove goes when the next one begins to write") {
+    const support::temporary_folder folder;
+    {
+        tg::checkpoint_manager m(folder.path(), {.max_to_keep = 3, .background = false});
+        for (const std::int64_t step : {1, 2, 3}) m.save(numbers(step));
+    }
+    // As if it had been at max_to_keep = 2, and the third folder had just got its name.
+    tg::checkpoint_manager m(folder.path(), {.max_to_keep = 2, .background = false});
+    CHECK(m.steps() == steps{1, 2, 3}); // who reads removes nothing
+    m.claim();
+    CHECK(m.steps() == steps{2, 3});
+    m.close();
+}
+
 } // namespace checkpoint_manager_test

@@ -154,9 +154,15 @@ public:
     const checkpoint_manager_options& options() const { return options_; }
 
     /// From now on until close() no other process may write checkpoints here: two would remove each other's. save does that, too; who
-    /// only reads may come at any time. Throws data_error that names the process which does.
+    /// only reads may come at any time. What a process that was killed did not get to remove goes now, for it may have been at its last
+    /// checkpoint. Throws data_error that names the process which writes here.
     void claim() {
-        if (options_.writes && !options_.parts && !claim_) claim_.emplace(folder_);
+        if (!options_.writes || options_.parts || claim_) return;
+        claim_.emplace(folder_);
+        try {
+            if (const auto newest = latest()) remove_surplus(*newest);
+        } catch (const data_error&) { // writing meets it, too, and says so
+        }
     }
     /// Keeps the model as it is now. Waits first for the checkpoint before this one. Throws data_error where that one, or this, could
     /// not be written, or another process writes here, and argument_error where `options().best` is a metric that `state` has not.
