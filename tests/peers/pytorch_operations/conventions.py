@@ -88,6 +88,7 @@ CONVENTIONS = [
     (("norm",), GRADIENT, lambda c, x: (x == 0) | not_finite(c, x),
      "norms at elements that are 0, beside infinities and NaN: a positive order gives 0 at zeros; all libraries differ"),
     (("norm",), SECOND, lambda c, x: not_finite(c, x) or (x == 0).any(), "the same of second derivatives"),
+    (("pow",), SECOND, lambda c, x, n: n == 0, "pow to the 0: the mixed derivative is 1 / x, which PyTorch leaves out"),
     (("pow of number",), ALL, lambda c, x: nan(c.theirs) & (x == -numpy.inf), "pow(-inf, 0.5) is inf, as IEEE 754 says (JAX, TensorFlow)"),
     (("sort", "argsort", "top_k values"), ALL, lambda c, *x: any(nan(v).any() for v in x),
      "sort and top_k take NaN last in either direction; PyTorch takes it for the largest"),
