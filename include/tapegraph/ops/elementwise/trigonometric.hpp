@@ -45,6 +45,7 @@ namespace detail {
 /// atanh, whose second derivatives are infinite there, so it is given as a whole.
 struct one_minus_square_op : map_op<1> {
     static constexpr std::string_view name = "one_minus_square";
+    static constexpr bool finite_slopes = true;
     template <class V>
     TG_HD static constexpr V value(V x) {
         return (V(1) - x) * (V(1) + x);
