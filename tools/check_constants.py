@@ -13,20 +13,23 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 INCLUDE = ROOT / "include/tapegraph"
 
 HOST = "an option, a step or a duration, on the host"
+DOUBLE = "meets double alone, in which norms and products of shorter types are computed, too"
 FLOAT = "meets float or double alone: {}"
 REASONS = {
     ("nn/layers/attention.hpp", "1e9"): "not chosen for half; bfloat16 has it",
     ("nn/layers/augmentation.hpp", "1e300"): HOST,
     ("nn/layers/noise.hpp", "1e300"): HOST,
-    ("nn/layers/group_normalization.hpp", "1e-24"): "below a sum of squares, whose place unit_normalization minds",
-    ("nn/regularizer.hpp", "1e-24"): FLOAT.format("weights"),
-    ("nn/losses/focal.hpp", "1e-30"): FLOAT.format("outputs of models"),
+    ("nn/layers/group_normalization.hpp", "1e-12"): DOUBLE,
+    ("nn/regularizer.hpp", "1e-12"): DOUBLE,
     ("nn/losses/ctc.hpp", "1e30"): FLOAT.format("outputs of models"),
     ("nn/optimizers/nadam.hpp", "1e-20"): HOST,
     ("nn/optimizers/schedules.hpp", "1e-9"): HOST,
     ("nn/optimizers/loss_scaling.hpp", "18446744073709551616.0"): FLOAT.format("the scale of a loss"),
     ("nn/optimizers/weight_average.hpp", "0x1p127"): HOST,
+    ("ops/cumulative/wide_number.hpp", "0x1p200"): DOUBLE,
     ("ops/pooling/lp_pooling.hpp", "1e9"): HOST,
+    **{("ops/reduction/norm.hpp", number): DOUBLE
+       for number in ("0x1p600", "0x1p-600", "0x1p480", "0x1p-450", "0x1p960", "0x1p-900")},
     ("ops/random/random.hpp", "1e-30"): FLOAT.format("exponential numbers, which categorical draws in float"),
 }
 
