@@ -33,6 +33,7 @@ module;
 #include <optional>
 #include <pthread.h>
 #include <source_location>
+#include <shared_mutex>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -43,6 +44,8 @@ module;
 #include <tuple>
 #include <type_traits>
 #include <unistd.h>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 

@@ -11,6 +11,9 @@ namespace tapegraph {
 namespace runtime {
 class kept_memory;
 }
+namespace cpu {
+struct interpreted_region;
+}
 
 /// A tensor as kernels see it: contiguous elements, row-major, extents known.
 struct buffer_view {
@@ -58,6 +61,8 @@ struct kernel_call {
     /// Where a kernel may keep what it makes of a variable until the next run (runtime/kept_memory.hpp); null where the program updates
     /// variables, on a device and in eager mode.
     runtime::kept_memory* kept = nullptr;
+    /// The instructions of a fused kernel that no compiler has seen (cpu/interpreter.hpp); null where it is a function of its own.
+    const cpu::interpreted_region* region = nullptr;
 };
 
 using kernel_function = void (*)(const kernel_call&);

@@ -30,17 +30,19 @@
 #define TG_PART_eager 4
 #define TG_PART_gather 5
 #define TG_PART_graph 6
-#define TG_PART_movement 7
-#define TG_PART_nn 8
-#define TG_PART_operations 9
-#define TG_PART_ordering 10
-#define TG_PART_pooling 11
-#define TG_PART_product 12
-#define TG_PART_random 13
-#define TG_PART_recurrent 14
-#define TG_PART_reduction 15
-#define TG_PART_regions 16
-#define TG_PART_runtime 17
+#define TG_PART_instructions 7
+#define TG_PART_movement 8
+#define TG_PART_nn 9
+#define TG_PART_operations 10
+#define TG_PART_ordering 11
+#define TG_PART_pooling 12
+#define TG_PART_product 13
+#define TG_PART_random 14
+#define TG_PART_recurrent 15
+#define TG_PART_reduction 16
+#define TG_PART_regions 17
+#define TG_PART_registry 18
+#define TG_PART_runtime 19
 
 #if !defined(TG_COMPONENT)
 #define TG_DEFINES(part) 1
@@ -94,6 +96,11 @@
 #else
 #define TG_TEMPLATE_OF_graph extern template
 #endif
+#if TG_DEFINES(instructions)
+#define TG_TEMPLATE_OF_instructions template
+#else
+#define TG_TEMPLATE_OF_instructions extern template
+#endif
 #if TG_DEFINES(movement)
 #define TG_TEMPLATE_OF_movement template
 #else
@@ -138,6 +145,11 @@
 #define TG_TEMPLATE_OF_reduction template
 #else
 #define TG_TEMPLATE_OF_reduction extern template
+#endif
+#if TG_DEFINES(registry)
+#define TG_TEMPLATE_OF_registry template
+#else
+#define TG_TEMPLATE_OF_registry extern template
 #endif
 #if TG_DEFINES(regions)
 #define TG_TEMPLATE_OF_regions template

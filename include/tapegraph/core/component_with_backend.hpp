@@ -14,6 +14,7 @@
 #define TG_COMPILED_OF_eager(...)
 #define TG_COMPILED_OF_gather(...) extern template __VA_ARGS__;
 #define TG_COMPILED_OF_graph(...)
+#define TG_COMPILED_OF_instructions(...) extern template __VA_ARGS__;
 #define TG_COMPILED_OF_movement(...) extern template __VA_ARGS__;
 #define TG_COMPILED_OF_nn(...)
 #define TG_COMPILED_OF_operations(...) extern template __VA_ARGS__;
@@ -24,4 +25,5 @@
 #define TG_COMPILED_OF_recurrent(...) extern template __VA_ARGS__;
 #define TG_COMPILED_OF_reduction(...) extern template __VA_ARGS__;
 #define TG_COMPILED_OF_regions(...) extern template __VA_ARGS__;
+#define TG_COMPILED_OF_registry(...) extern template __VA_ARGS__;
 #define TG_COMPILED_OF_runtime(...) extern template __VA_ARGS__;

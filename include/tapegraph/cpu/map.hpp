@@ -62,10 +62,14 @@ inline void copy_run(std::byte* to, const std::byte* from, std::int64_t stride, 
 /// threads at once. Element values do not depend on how the space is cut.
 class region_reader {
 public:
-    region_reader(tile_function evaluate, const buffer_view* in, int inputs, const buffer_view& domain)
-        : evaluate_(evaluate), inputs_(inputs), rank_(domain.rank), elements_(domain.elements()) {
-        for (int i = 0; i < rank_; ++i) extents_[i] = domain.extents[i];
-        for (int s = 0; s < inputs; ++s) plan(s, in[s]);
+    region_reader(tile_function evaluate, const kernel_call& call)
+        : evaluate_(evaluate),
+          region_(call.region),
+          inputs_(call.inputs),
+          rank_(call.domain.rank),
+          elements_(call.domain.elements()) {
+        for (int i = 0; i < rank_; ++i) extents_[i] = call.domain.extents[i];
+        for (int s = 0; s < inputs_; ++s) plan(s, call.in[s]);
     }
 
     std::int64_t elements() const { return elements_; }
@@ -77,6 +81,7 @@ public:
               int outputs) const {
         alignas(64) std::byte scratch[detail::scratch_bytes];
         tile t;
+        t.region = region_;
         const std::int64_t step = direct_ ? count : detail::tile_elements;
         for (std::int64_t done = 0; done < count; done += step) {
             t.count = count - done < step ? count - done : step;
@@ -195,6 +200,7 @@ private:
     }
 
     tile_function evaluate_;
+    const interpreted_region* region_;
     int inputs_;
     int rank_;
     bool direct_ = true;
@@ -215,6 +221,7 @@ TG_DEFINITION void run_map(tile_function evaluate, const kernel_call& call) {
     if (elements < detail::parallel_elements) {
         tile t;
         t.count = elements;
+        t.region = call.region;
         int s = 0;
         for (; s < call.inputs && detail::has_all(call.in[s], elements); ++s) t.in[s] = call.in[s].data;
         if (s == call.inputs) {
@@ -228,7 +235,7 @@ TG_DEFINITION void run_map(tile_function evaluate, const kernel_call& call) {
         out[k] = call.out[k].data;
         sizes[k] = static_cast<std::int64_t>(size_of(call.out[k].type));
     }
-    const region_reader reader(evaluate, call.in, call.inputs, call.domain);
+    const region_reader reader(evaluate, call);
     const std::int64_t chunks = (elements + detail::chunk_elements - 1) / detail::chunk_elements;
     parallel_for(chunks, elements >= detail::parallel_elements, [&](std::int64_t chunk) {
         const std::int64_t begin = chunk * detail::chunk_elements;

@@ -19,12 +19,15 @@ namespace tapegraph::cpu {
 inline constexpr int most_slots = 24;
 inline constexpr int most_results = 12;
 
+struct interpreted_region;
+
 /// A run of elements of the index space: every operand contiguous. Results may be null (not wanted) and may coincide
 /// with operands at the same elements when there is one result.
 struct tile {
     const void* in[most_slots];
     void* out[most_results];
     std::int64_t count;
+    const interpreted_region* region; ///< what an interpreter runs (cpu/interpreter.hpp); compiled regions do not look
 };
 
 using tile_function = void (*)(const tile&);

@@ -281,6 +281,7 @@ protected:
             target.call.domain = values_[step.domain];
             target.call.random = random_;
             target.call.symbols = symbols_.data();
+            if (view_->interpreted.size() > 0) target.call.region = view_->interpreted[step.kernel];
             if (keeps(step)) {
                 kept_.resize(static_cast<std::size_t>(steps));
                 auto& mine = kept_[static_cast<std::size_t>(s)];

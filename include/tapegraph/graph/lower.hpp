@@ -87,6 +87,8 @@ struct program_view {
     TG_FROZEN_LISTS(TG_MEMBER)
 #undef TG_MEMBER
     constant_span<runtime::kernel_pair> functions;
+    /// Of each kernel the region that it interprets, or null; empty where the compiler has lowered all of them.
+    constant_span<const cpu::interpreted_region*> interpreted;
 
     constexpr region_view region_of(const kernel_entry& kernel) const { return {&kernel_words[kernel.first_word]}; }
 };

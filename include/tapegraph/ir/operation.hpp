@@ -47,11 +47,20 @@ struct operation {
         const kernel_call&); ///< what computes a call, where there is more than one way; null: nothing to say
     cost_function bytes;     ///< read and written by a call; null: operands and results, each once
     std::uint64_t spelling;  ///< of the type, where `same_operation` needs it
+    /// Registers the operation's kernels for graphs that are made when the program runs; null in programs that make none.
+    void (*registration)();
 
     /// Whether it is differentiated together with the elementwise nodes of its group.
     constexpr bool in_formula() const {
         return kind == operation_kind::map || (kind == operation_kind::reduce && !whole);
     }
+};
+
+/// Registers the kernels of one operation. graph/kernel_registry.hpp defines it; programs without that header have a null pointer in its
+/// place, so that they compile no kernel for it.
+template <class Op>
+struct kernel_registration {
+    [[gnu::weak]] static void run();
 };
 
 namespace detail {
@@ -224,6 +233,14 @@ constexpr auto evaluate_pointer() -> bool (*)(dtype, const void* const*, void*, 
     else
         return nullptr;
 }
+template <class Op>
+constexpr auto registration_of() -> void (*)() {
+#ifdef __CUDACC__ // has no weak functions without a definition
+    return nullptr;
+#else
+    return &kernel_registration<Op>::run;
+#endif
+}
 // Defined in ir/node.hpp, where handles are known.
 template <class Op>
 constexpr int trace_vjp(trace& t, const std::int64_t* words, int which, int adjoint, const int* inputs, int output);
@@ -271,6 +288,7 @@ inline constexpr operation descriptor_of{
     .method = detail::method_of_call<Op>(),
     .bytes = detail::bytes_of_call<Op>(),
     .spelling = detail::spelling_of<Op>(),
+    .registration = detail::registration_of<Op>(),
 };
 
 template <class Op>

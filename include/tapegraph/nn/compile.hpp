@@ -29,21 +29,21 @@ template <class Model, detail::input_spec_like Spec, bool = detail::looked_into<
 /// Makes a trainable model: `compile<graph>(model{}, spec<float, dyn, 784>{}, loss{}, adam{})`. `graph` compiles the
 /// training step with the program; `eager` runs the model as it is written. A model of several inputs has
 /// `inputs{input<"image">(spec...), ...}`, one of several outputs `losses{on<"class">(loss{}), ...}`.
-template <class Mode, detail::anything Model, detail::input_spec_like Spec, class Loss, class Optimizer,
+template <detail::source_mode Mode, detail::anything Model, detail::input_spec_like Spec, class Loss, class Optimizer,
           bool = detail::looked_into<Model, Spec>::taken>
 auto compile(const Model&, Spec, const Loss& loss, const Optimizer& optimizer, const compile_options& options = {}) ->
     typename detail::model_if_it_fits<detail::model_result<Model, Spec>, Mode, detail::model_type<Model>, Spec, Loss,
                                       Optimizer>::type {
     return {options, loss, optimizer};
 }
-template <class Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer,
+template <detail::source_mode Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer,
           bool = detail::looked_into<Model, Spec>::taken>
 [[nodiscard]] decltype(auto) compile(const Model&, Spec, const Loss&, const Optimizer&, const compile_options& = {}) {
     return detail::told_by(detail::model_mistake<Mode, detail::model_type<Model>, Spec, Loss, Optimizer>());
 }
 
 /// The same with metrics: `compile<graph>(model{}, spec, loss{}, adam{}, metrics{precision{}, auc{}})`.
-template <class Mode, detail::anything Model, detail::input_spec_like Spec, class Loss, class Optimizer,
+template <detail::source_mode Mode, detail::anything Model, detail::input_spec_like Spec, class Loss, class Optimizer,
           class... Metrics, bool = detail::looked_into<Model, Spec>::taken>
 auto compile(const Model&, Spec, const Loss& loss, const Optimizer& optimizer, const metrics<Metrics...>& measured_by,
              const compile_options& options = {}) ->
@@ -51,7 +51,7 @@ auto compile(const Model&, Spec, const Loss& loss, const Optimizer& optimizer, c
                                       measured<Loss, Metrics...>, Optimizer>::type {
     return {options, {loss, measured_by}, optimizer};
 }
-template <class Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer, class... Metrics,
+template <detail::source_mode Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer, class... Metrics,
           bool = detail::looked_into<Model, Spec>::taken>
 [[nodiscard]] decltype(auto) compile(const Model&, Spec, const Loss&, const Optimizer&, const metrics<Metrics...>&,
                                      const compile_options& = {}) {
@@ -60,34 +60,34 @@ template <class Mode, class Model, detail::input_spec_like Spec, class Loss, cla
 }
 
 /// A model for prediction alone: no gradient is compiled.
-template <class Mode, detail::anything Model, detail::input_spec_like Spec,
+template <detail::source_mode Mode, detail::anything Model, detail::input_spec_like Spec,
           bool = detail::looked_into<Model, Spec>::taken>
 auto compile(const Model&, Spec, const compile_options& options = {}) ->
     typename detail::model_if_it_fits<detail::model_result<Model, Spec>, Mode, detail::model_type<Model>, Spec,
                                       sigmoid_cross_entropy, none>::type {
     return {options, sigmoid_cross_entropy{}, none{}};
 }
-template <class Mode, class Model, detail::input_spec_like Spec, bool = detail::looked_into<Model, Spec>::taken>
+template <detail::source_mode Mode, class Model, detail::input_spec_like Spec, bool = detail::looked_into<Model, Spec>::taken>
 [[nodiscard]] decltype(auto) compile(const Model&, Spec, const compile_options& = {}) {
     return detail::told_by(detail::model_mistake<Mode, detail::model_type<Model>, Spec, sigmoid_cross_entropy, none>());
 }
 
 // Models that have members are given as constants: `compile<graph, model{.layers = 5}>(spec, loss, adam{})`.
 
-template <class Mode, auto Model, detail::input_spec_like Spec, class Loss, class Optimizer,
+template <detail::source_mode Mode, auto Model, detail::input_spec_like Spec, class Loss, class Optimizer,
           bool = detail::looked_into<std::remove_cv_t<decltype(Model)>, Spec>::taken>
 auto compile(Spec, const Loss& loss, const Optimizer& optimizer, const compile_options& options = {}) ->
     typename detail::model_if_it_fits<detail::model_result<decltype(detail::model_constant<Model>::get()), Spec>, Mode,
                                       detail::model_constant<Model>, Spec, Loss, Optimizer>::type {
     return {options, loss, optimizer};
 }
-template <class Mode, auto Model, class Spec, class Loss, class Optimizer,
+template <detail::source_mode Mode, auto Model, class Spec, class Loss, class Optimizer,
           bool = detail::looked_into<std::remove_cv_t<decltype(Model)>, Spec>::taken>
 [[nodiscard]] decltype(auto) compile(Spec, const Loss&, const Optimizer&, const compile_options& = {}) {
     return detail::told_by(detail::model_mistake<Mode, detail::model_constant<Model>, Spec, Loss, Optimizer>());
 }
 
-template <class Mode, auto Model, detail::input_spec_like Spec, class Loss, class Optimizer, class... Metrics,
+template <detail::source_mode Mode, auto Model, detail::input_spec_like Spec, class Loss, class Optimizer, class... Metrics,
           bool = detail::looked_into<std::remove_cv_t<decltype(Model)>, Spec>::taken>
 auto compile(Spec, const Loss& loss, const Optimizer& optimizer, const metrics<Metrics...>& measured_by,
              const compile_options& options = {}) ->
@@ -96,7 +96,7 @@ auto compile(Spec, const Loss& loss, const Optimizer& optimizer, const metrics<M
                                       Optimizer>::type {
     return {options, {loss, measured_by}, optimizer};
 }
-template <class Mode, auto Model, class Spec, class Loss, class Optimizer, class... Metrics,
+template <detail::source_mode Mode, auto Model, class Spec, class Loss, class Optimizer, class... Metrics,
           bool = detail::looked_into<std::remove_cv_t<decltype(Model)>, Spec>::taken>
 [[nodiscard]] decltype(auto) compile(Spec, const Loss&, const Optimizer&, const metrics<Metrics...>&,
                                      const compile_options& = {}) {
@@ -104,14 +104,14 @@ template <class Mode, auto Model, class Spec, class Loss, class Optimizer, class
         detail::model_mistake<Mode, detail::model_constant<Model>, Spec, measured<Loss, Metrics...>, Optimizer>());
 }
 
-template <class Mode, auto Model, detail::input_spec_like Spec,
+template <detail::source_mode Mode, auto Model, detail::input_spec_like Spec,
           bool = detail::looked_into<std::remove_cv_t<decltype(Model)>, Spec>::taken>
 auto compile(Spec, const compile_options& options = {}) ->
     typename detail::model_if_it_fits<detail::model_result<decltype(detail::model_constant<Model>::get()), Spec>, Mode,
                                       detail::model_constant<Model>, Spec, sigmoid_cross_entropy, none>::type {
     return {options, sigmoid_cross_entropy{}, none{}};
 }
-template <class Mode, auto Model, class Spec,
+template <detail::source_mode Mode, auto Model, class Spec,
           bool = detail::looked_into<std::remove_cv_t<decltype(Model)>, Spec>::taken>
 [[nodiscard]] decltype(auto) compile(Spec, const compile_options& = {}) {
     return detail::told_by(

@@ -18,6 +18,15 @@ namespace tapegraph {
 
 namespace detail {
 
+/// Results of a program as tensors: of the element types that a stage's outputs have.
+template <class Stage>
+struct elements_of_stage {
+    template <int I>
+    static auto typed(any_tensor&& value) {
+        return tensor<element_t<Stage::value.nodes[Stage::value.outputs[I].node].type>>(std::move(value));
+    }
+};
+
 /// What a traced function may return: a tensor, a tuple of returnables, or what value_and_gradient, jvp and the like return.
 template <class R>
 struct returned;
@@ -26,11 +35,10 @@ template <tensor_like R>
 struct returned<R> {
     static constexpr int count = 1;
     static constexpr void record(ir::trace& t, const R& value) { t.outputs.push_back({"", eval(value).id()}); }
-    template <class Stage, int First>
+    template <class Elements, int First>
     static auto rebuild(call_results<>& from, tape_index first) {
-        constexpr dtype type = Stage::value.nodes[Stage::value.outputs[First].node].type;
-        tensor<element_t<type>> value(from.take(First));
-        if (is_floating(type) && first.serial != 0) value.set_tape_index({first.serial, first.index + First});
+        auto value = Elements::template typed<First>(from.take(First));
+        if (is_floating(value.type()) && first.serial != 0) value.set_tape_index({first.serial, first.index + First});
         return value;
     }
 };
@@ -43,12 +51,12 @@ struct returned<std::tuple<R...>> {
             [&](const auto&... value) { (returned<std::remove_cvref_t<decltype(value)>>::record(t, value), ...); },
             values);
     }
-    template <class Stage, int First>
+    template <class Elements, int First>
     static auto rebuild(call_results<>& from, tape_index first) {
         return [&]<std::size_t... I>(std::index_sequence<I...>) {
             // The type is written out: one tuple in a tuple stays two levels.
-            return std::tuple<decltype(returned<R>::template rebuild<Stage, First + before(I)>(from, first))...>{
-                returned<R>::template rebuild<Stage, First + before(I)>(from, first)...};
+            return std::tuple<decltype(returned<R>::template rebuild<Elements, First + before(I)>(from, first))...>{
+                returned<R>::template rebuild<Elements, First + before(I)>(from, first)...};
         }
         (std::index_sequence_for<R...>{});
     }
@@ -68,10 +76,10 @@ struct returned<R<P...>> {
     using parts = returned<std::tuple<P...>>;
     static constexpr int count = parts::count;
     static constexpr void record(ir::trace& t, const R<P...>& r) { parts::record(t, r.parts()); }
-    template <class Stage, int First>
+    template <class Elements, int First>
     static auto rebuild(call_results<>& from, tape_index first) {
         return std::apply([](auto&&... part) { return R<std::remove_cvref_t<decltype(part)>...>{std::move(part)...}; },
-                          parts::template rebuild<Stage, First>(from, first));
+                          parts::template rebuild<Elements, First>(from, first));
     }
 };
 
@@ -99,7 +107,7 @@ struct function_trace {
 template <class F, class... Specs>
 class graph_function {
     using trace = detail::function_trace<F, Specs...>;
-    using first_stage = ir::compile_stage<ir::detail::traced<trace>>;
+    using elements = detail::elements_of_stage<ir::compile_stage<ir::detail::traced<trace>>>;
 
 public:
     graph_function() : program_(std::make_unique<ir::program>(ir::compile_program<trace>())) {}
@@ -118,7 +126,7 @@ public:
         tape_index place;
         if constexpr (differentiable)
             if (tape.recording() && (tape.tracks(arguments) || ...)) place = record(random, {arguments...});
-        return detail::returned<typename trace::result>::template rebuild<first_stage, 0>(results, place);
+        return detail::returned<typename trace::result>::template rebuild<elements, 0>(results, place);
     }
 
     /// Calls draw from this seed, counted from here, instead of the thread's (random::set_seed).
@@ -227,13 +235,14 @@ constexpr auto function_mistake() {
 } // namespace detail
 
 /// `function<graph>(f, spec<float, dyn, 784>{}, ...)`. f is a captureless lambda or an empty function object.
-template <class Mode, detail::anything F, class... Specs, bool = detail::takes<F, detail::node_for<Specs>...>()>
+template <detail::source_mode Mode, detail::anything F, class... Specs,
+          bool = detail::takes<F, detail::node_for<Specs>...>()>
 auto function(const F&, Specs...) ->
     typename detail::function_if_it_fits<decltype(F{}(detail::some_value<Specs>...)), Mode, F, Specs...>::type {
     return {};
 }
 // Taken where something is wrong, see nn/compile.hpp.
-template <class Mode, class F, class... Specs, bool = detail::takes<F, detail::node_for<Specs>...>()>
+template <detail::source_mode Mode, class F, class... Specs, bool = detail::takes<F, detail::node_for<Specs>...>()>
 [[nodiscard]] decltype(auto) function(const F&, Specs...) {
     return detail::told_by(detail::function_mistake<Mode, F, Specs...>());
 }

@@ -40,9 +40,9 @@ protected:
     template <class... T>
     auto predict_once(const tensor<T>&... x) const {
         using stage = ir::compile_stage<ir::detail::traced<prediction>>;
-        typename base::prediction_calls calls{&ir::compile_program<prediction>(), nullptr};
+        typename base::prediction_calls calls{&ir::compile_program<prediction>(), nullptr, nullptr};
         if constexpr ((is_floating(dtype_of<T>) || ...))
-            calls.gradient = [] { return ir::input_gradient_of<prediction>(); };
+            calls.gradient = [](const void*) { return ir::input_gradient_of<prediction>(); };
         using result = decltype(ir::trace_model<Model, Spec>(std::declval<ir::trace&>()));
         return result_tensors<result, stage>([&](std::span<any_tensor> to) {
             if constexpr (is_placed<prediction>) // on a tape it is one program: its derivative is one

@@ -39,7 +39,8 @@ protected:
     /// What one kind of prediction is made by.
     struct prediction_calls {
         const ir::program_view* program;
-        ir::input_gradient (*gradient)(); ///< null where no input has a derivative
+        ir::input_gradient (*gradient)(const void* model); ///< null where no input has a derivative
+        const void* model;
     };
     // Predictions of several threads may overlap. The program's outputs, in `results`.
     void predict_with(const prediction_calls& calls, std::vector<any_tensor> x, std::span<any_tensor> results) const;
@@ -49,6 +50,7 @@ protected:
     void connect_step(ir::program& p);
 
     std::unique_ptr<ir::program> training_, evaluation_, derivatives_;
+    std::shared_ptr<program_pool> gradients_ = std::make_shared<program_pool>(); // of predictions, by x
 
 private:
     step_result run(ir::program& p, batch_columns columns, bool check);
@@ -57,7 +59,6 @@ private:
 
     std::vector<any_tensor> frozen_copies_;
     std::unique_ptr<program_pool> predictions_ = std::make_unique<program_pool>();
-    std::shared_ptr<program_pool> gradients_ = std::make_shared<program_pool>(); // of predictions, by x
 };
 
 template <class X>
@@ -218,7 +219,7 @@ void basic_graph_trainer<X>::predict_with(const prediction_calls& calls, std::ve
         for (std::size_t k = 0; k < results.size(); ++k) results[k] = made.take(static_cast<int>(k));
         if (calls.gradient == nullptr || !tracked) return;
         taped_call call(p, random, std::move(x));
-        call.gradient = calls.gradient();
+        call.gradient = calls.gradient(calls.model);
         call.programs = gradients_;
         for (int i = 0; i < p.view().variables.size(); ++i) call.variables.push_back(variables_.at(i).data());
         tape_index place = record_program(call);

@@ -124,7 +124,8 @@ struct softmax_cross_entropy {
     static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
     static constexpr auto right(auto x, auto z) {
         detail::check_labels(x, z);
-        return cast<float>(argmax(x, -1) == argmax(z, -1));
+        const auto predicted = argmax(x, -1); // named: operands of one call are in no order, and graphs have one
+        return cast<float>(predicted == argmax(z, -1));
     }
     [[gnu::noinline]] static constexpr auto accuracy(auto x, auto z) { return mean(right(x, z)); }
 };
@@ -134,12 +135,12 @@ struct sparse_softmax_cross_entropy {
     static constexpr std::string_view name = "sparse_softmax_cross_entropy";
     [[gnu::noinline]] constexpr auto operator()(auto x, auto z) const {
         detail::check_classes(x, z);
-        const auto chosen = take_along(log_softmax(x), expand_dims(z, -1));
+        const auto chosen = of_label(x, z);
         return mean(-chosen);
     }
     static constexpr auto per_record(auto x, auto z) {
         detail::check_classes(x, z);
-        return eval(-detail::without_last_axis(take_along(log_softmax(x), expand_dims(z, -1))));
+        return eval(-detail::without_last_axis(of_label(x, z)));
     }
     static constexpr tensor_spec labels(dtype, const shape& output) {
         return {dtype::i32, detail::dims_without_last(output)};
@@ -147,6 +148,11 @@ struct sparse_softmax_cross_entropy {
     static constexpr auto right(auto x, auto z) {
         detail::check_classes(x, z);
         return cast<float>(argmax(x, -1) == z);
+    }
+    /// log(p) of each record's label, [batch..., 1].
+    static constexpr auto of_label(const auto& x, const auto& z) {
+        const auto logarithms = log_softmax(x); // named, as above
+        return take_along(logarithms, expand_dims(z, -1));
     }
     [[gnu::noinline]] static constexpr auto accuracy(auto x, auto z) { return mean(right(x, z)); }
 };

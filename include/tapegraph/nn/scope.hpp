@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/kept_text.hpp>
 #include <tapegraph/ir/gradient.hpp>
 #include <tapegraph/nn/initializer.hpp>
 #include <tapegraph/nn/place.hpp>
@@ -58,10 +59,10 @@ public:
         return slash == name.size() ? first : first / name.substr(slash + 1);
     }
     constexpr graph_scope operator/(const char* name) const { return *this / std::string_view(name); }
-    /// An error, since a trace outlives the string. The scope it gives is of no use but that no other error follows.
-    __attribute__((
-        unavailable("a trace keeps the name: write scope / \"a literal\" or scope / 3"))) constexpr graph_scope
-    operator/(const std::string&) const {
+    /// For graphs that are made when the program runs. While the compiler traces it is an error, since a constant outlives the string.
+    constexpr graph_scope operator/(const std::string& name) const {
+        if (!std::is_constant_evaluated()) return *this / std::string_view(name);
+        fail("a trace keeps the name: write scope / \"a literal\" or scope / 3");
         return child({}, t_->scopes.size());
     }
     constexpr graph_scope operator/(int index) const {
@@ -75,7 +76,7 @@ public:
             return (*this / name.substr(0, slash)).unique(name.substr(slash + 1));
         for (ir::unique_entry& known : t_->unique_scopes)
             if (known.parent == index_ && known.name == name) return child(name, known.count++);
-        t_->unique_scopes.push_back({index_, name, 1});
+        t_->unique_scopes.push_back({index_, kept_text(name), 1});
         return *this / name;
     }
 
@@ -111,7 +112,7 @@ public:
         const int node =
             t_->append(ir::descriptor_of<ir::variable_op>, dtype_of<T>, dims.rank(), t_->store(dims), nullptr, 0, word);
         newest = t_->variables.push_back(
-                     {index_, name, node, static_cast<int>(how.kind), how.a, how.b, options.trainable, newest, 0}) +
+                     {index_, kept_text(name), node, static_cast<int>(how.kind), how.a, how.b, options.trainable, newest, 0}) +
                  1;
         t_->variables.back().collection = options.collection;
         t_->variables.back().task = t_->task;
@@ -247,7 +248,7 @@ public:
         s.attach(&t_->extents);
         for (int i = 0; i < dims.rank(); ++i)
             s.push_back(dims[i].value == -1 ? extent(t_->extents.symbol({}), &t_->extents) : dims[i]);
-        return {t_, t_->input(name, dtype_of<T>, s)};
+        return {t_, t_->input(kept_text(name), dtype_of<T>, s)};
     }
 
     /// A value fed by name at run time, or this number in every element; the extents must be numbers then.
@@ -268,8 +269,9 @@ public:
         const graph_node node = eval(value, where);
         for (const ir::named_entry& known : t_->named)
             if (known.scope == index_ && known.name == name) fail("named: this path is already taken");
-        t_->named.push_back({index_, name, node.id()});
-        t_->results.push_back({index_, name, node.id(), t_->results.size()});
+        const std::string_view kept = kept_text(name);
+        t_->named.push_back({index_, kept, node.id()});
+        t_->results.push_back({index_, kept, node.id(), t_->results.size()});
         return node;
     }
 
@@ -356,7 +358,7 @@ private:
         const int newest = t_->scopes[index_].last_child;
         for (int i = newest; i > 0; i = t_->scopes[i - 1].previous_sibling)
             if (t_->scopes[i - 1].index == index && t_->scopes[i - 1].name == name) return {t_, i - 1, reuses_};
-        const int made = t_->scopes.push_back({index_, index, name, 0, 0, newest});
+        const int made = t_->scopes.push_back({index_, index, kept_text(name), 0, 0, newest});
         t_->scopes[index_].last_child = made + 1;
         return {t_, made, reuses_};
     }

@@ -10,7 +10,15 @@
 /// What the compiler can make of a model or function, asked where the user calls tg::compile or tg::function, before anything else is
 /// made of it: so a mistake is one error, and the error names that line.
 
+namespace tapegraph {
+struct traced;
+}
+
 namespace tapegraph::detail {
+
+/// The modes that the compiler makes of the source; `traced` (nn/traced_model.hpp) asks nothing of it.
+template <class Mode>
+concept source_mode = !std::is_same_v<Mode, traced>;
 
 // Whether a callable takes arguments of some types, asked without looking into it: overload resolution between it and functions
 // that take anything has no answer if it does. Looking into it would print the mistakes in it.

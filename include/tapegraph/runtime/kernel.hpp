@@ -23,8 +23,11 @@ namespace tapegraph::runtime {
 /// Specialised per operation: `run(call)`, and `workspace(call)` where scratch memory is needed.
 template <class Op, class T>
 struct kernel {
-    static_assert(always_false<Op>, "this operation has no kernel for this element type");
+    static constexpr bool missing = true;
 };
+/// Whether an operation has a kernel for an element type.
+template <class Op, class T>
+inline constexpr bool has_kernel = !requires { kernel<Op, T>::missing; };
 
 struct kernel_functions {
     kernel_function run = nullptr;
@@ -89,6 +92,8 @@ inline constexpr bool takes_storage_types = [] {
 /// The CPU's half of an operation, from its definition.
 template <class Op, class T>
 constexpr kernel_functions defined_kernel() {
+    static_assert(has_kernel<Op, T> || (storage_type<T> && !takes_storage_types<Op>),
+                  "this operation has no kernel for this element type");
     if constexpr (storage_type<T> && !takes_storage_types<Op>)
         return {&widened_kernel<Op>::run, &widened_kernel<Op>::workspace};
     else if constexpr (requires { &kernel<Op, T>::workspace; })
@@ -221,7 +226,7 @@ void run_reduction(const kernel_call& call, cpu::tile_function evaluate, int wan
         cpu::region_reader reader;
         int wanted, results;
     };
-    const state producer{cpu::region_reader(evaluate, call.in, call.inputs, call.domain), wanted, results};
+    const state producer{cpu::region_reader(evaluate, call), wanted, results};
     const auto produce = [](const void* opaque, std::int64_t begin, std::int64_t count, T* out) {
         const state& s = *static_cast<const state*>(opaque);
         void* targets[cpu::most_results]{};

@@ -21,18 +21,15 @@ struct several_results {
 };
 
 /// A sum of an operand reads it where it lies, unless a result might be written over it, and a sum of a written result reads that.
-template <int Reduced, dtype... Slots, int... Registers>
-constexpr several_results plan_of_several(slots<Slots...>, results<Registers...>) {
-    constexpr int count = sizeof...(Registers), operands = sizeof...(Slots);
-    constexpr int registers[]{Registers...};
+constexpr several_results plan_of_several(int reduced, int operands, const int* registers, int count) {
     several_results p;
-    p.reduced = Reduced;
+    p.reduced = reduced;
     for (int k = 0; k < count; ++k) {
         bool in_memory = false;
-        if (k < Reduced) {
-            p.operand[k] = count == Reduced && registers[k] < operands ? registers[k] : -1;
+        if (k < reduced) {
+            p.operand[k] = count == reduced && registers[k] < operands ? registers[k] : -1;
             p.result[k] = -1;
-            for (int w = Reduced; w < count; ++w)
+            for (int w = reduced; w < count; ++w)
                 if (registers[w] == registers[k]) p.result[k] = w;
             in_memory = p.operand[k] >= 0 || p.result[k] >= 0;
         }
@@ -41,7 +38,8 @@ constexpr several_results plan_of_several(slots<Slots...>, results<Registers...>
     return p;
 }
 
-/// Sums over call.domain of what `evaluate` gives for a tile, as `p` says, or `columns` for columns.
+/// Sums over call.domain of what `evaluate` gives for a tile, as `p` says. Down columns `columns` adds them up where it computes
+/// them; without it (null) tiles are added up as along rows, to the same bits.
 template <class T>
 void run_several(const kernel_call& call, cpu::tile_function evaluate, cpu::columns_function columns,
                  const several_results& p) {
@@ -54,7 +52,7 @@ void run_several(const kernel_call& call, cpu::tile_function evaluate, cpu::colu
         std::int64_t sizes[cpu::most_results];
     };
     state producer{
-        cpu::region_reader(evaluate, call.in, call.inputs, call.domain), columns, call.outputs, &p, call.out, {}};
+        cpu::region_reader(evaluate, call), columns, call.outputs, &p, call.out, {}};
     for (int r = 0; r < p.evaluated; ++r)
         producer.sizes[r] = static_cast<std::int64_t>(size_of(call.out[p.place[r]].type));
     cpu::reduce_sources<T> source{p.reduced, {}, nullptr, &producer};
@@ -69,7 +67,7 @@ void run_several(const kernel_call& call, cpu::tile_function evaluate, cpu::colu
         s.reader.read(begin, count, targets, s.sizes, s.plan->evaluated);
     };
     source.period = producer.reader.period();
-    source.add_columns = [](const void* opaque, std::int64_t begin, std::int64_t rows, std::int64_t width,
+    if (columns != nullptr) source.add_columns = [](const void* opaque, std::int64_t begin, std::int64_t rows, std::int64_t width,
                             std::int64_t stride, T* partial) {
         const state& s = *static_cast<const state*>(opaque);
         constexpr std::int64_t most = cpu::detail::tile_elements, lanes = 64 / sizeof(T);
@@ -106,8 +104,9 @@ template <class Region, int Reduced, class T>
 struct several_kernel;
 template <class Slots, int... Registers, class... Instructions, int Reduced, class T>
 struct several_kernel<region<Slots, results<Registers...>, Instructions...>, Reduced, T> {
-    static constexpr several_results plan = plan_of_several<Reduced>(Slots{}, results<Registers...>{});
     static constexpr int registers[sizeof...(Registers)]{Registers...};
+    static constexpr several_results plan =
+        plan_of_several(Reduced, Slots::count, registers, static_cast<int>(sizeof...(Registers)));
 
     // One result is what a kernel without sums evaluates, and so the same function.
     template <int... R>

@@ -39,7 +39,7 @@ TG_DEFINITION void run_widened_reduction(const kernel_call& call, cpu::tile_func
         int wanted, results;
         cpu::widen_function widen;
     };
-    const state producer{cpu::region_reader(evaluate, call.in, call.inputs, call.domain),
+    const state producer{cpu::region_reader(evaluate, call),
                          evaluate == nullptr ? call.in[0].as<const std::byte>() : nullptr, wanted, results, widen};
     const auto produce = [](const void* opaque, std::int64_t begin, std::int64_t count, float* out) {
         const state& s = *static_cast<const state*>(opaque);

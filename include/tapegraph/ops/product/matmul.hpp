@@ -86,11 +86,14 @@ struct matmul_op {
         if constexpr (I == 0)
             return t.transpose_a ? product(b, dc, t.transpose_b, 1, shape_of(a))
                                  : product(dc, b, 0, !t.transpose_b, shape_of(a));
-        else if (!t.transpose_a && shape_of(a).rank() > 2 && shape_of(b).rank() == 2)
-            // One factor for every batch: the sum over batches is part of one product over all rows.
-            return t.transpose_b ? product(detail::rows_of(dc), detail::rows_of(a), 1, 0, shape_of(b))
-                                 : product(detail::rows_of(a), detail::rows_of(dc), 1, 0, shape_of(b));
-        else
+        else if (!t.transpose_a && shape_of(a).rank() > 2 && shape_of(b).rank() == 2) {
+            // One factor for every batch: the sum over batches is part of one product over all rows. The first of them is named: operands
+            // of one call are in no order, and a graph made at run time is to be the compiler's.
+            const auto rows_of_a = detail::rows_of(a);
+            const auto rows_of_dc = detail::rows_of(dc);
+            return t.transpose_b ? product(rows_of_dc, rows_of_a, 1, 0, shape_of(b))
+                                 : product(rows_of_a, rows_of_dc, 1, 0, shape_of(b));
+        } else
             return t.transpose_b ? product(dc, a, 1, t.transpose_a, shape_of(b))
                                  : product(a, dc, !t.transpose_a, 0, shape_of(b));
     }

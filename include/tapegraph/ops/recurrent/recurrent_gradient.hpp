@@ -129,6 +129,7 @@ constexpr auto call_without_last(const F& f, const R&... rest) {
 /// of what the cell keeps beside them.
 template <class Cell, int Extras>
 struct recurrent_states_op {
+    static constexpr bool registers_where_used = true; // by cell and operands (graph/kernel_registry.hpp)
     static constexpr std::string_view name = detail::cell_text<Cell, "_states">;
     static constexpr operation_kind kind = operation_kind::kernel;
     static constexpr std::uint32_t saved_for_vjp = saved_nothing; // it has no derivative
@@ -147,6 +148,7 @@ struct recurrent_states_op {
 /// (states, x W + b, R, extras) to rows of h.
 template <class Cell, int Extras>
 struct recurrent_result_op {
+    static constexpr bool registers_where_used = true; // by cell and operands (graph/kernel_registry.hpp)
     static constexpr std::string_view name = detail::cell_text<Cell, "_result">;
     static constexpr operation_kind kind = operation_kind::kernel;
     static constexpr std::uint32_t saved_for_vjp = saved_operands;
@@ -173,6 +175,7 @@ struct recurrent_result_op {
 /// Both in one, with nothing kept: the derivative begins with computing the states.
 template <class Cell, int Extras>
 struct recurrent_op {
+    static constexpr bool registers_where_used = true; // by cell and operands (graph/kernel_registry.hpp)
     static constexpr std::string_view name = detail::cell_text<Cell>;
     static constexpr operation_kind kind = operation_kind::kernel;
     static constexpr std::uint32_t saved_for_vjp = saved_operands;
@@ -217,6 +220,7 @@ struct recurrent_op {
 /// to [batch, columns time + states, units], where those by the states stand behind it.
 template <class Cell, int Extras>
 struct recurrent_gradient_op {
+    static constexpr bool registers_where_used = true; // by cell and operands (graph/kernel_registry.hpp)
     static constexpr std::string_view name = detail::cell_text<Cell, "_gradient">;
     static constexpr operation_kind kind = operation_kind::kernel;
     static constexpr std::uint32_t saved_for_vjp = saved_operands | saved_value;
@@ -280,7 +284,8 @@ constexpr H recurrent_weight_gradient(const recurrent_attributes& a, extent unit
         H h = recurrent_columns(given, units, which, 1);
         if constexpr ((Extras & 2) != 0)
             h = eval(h * expand_dims(std::get<sizeof...(E) - 1>(std::tuple<const E&...>(extras...)), 1, here), here);
-        return invoke<matmul_op>({1, 0}, nullptr, here, rows_of(h), rows_of(recurrent_columns(d, units, first, count)));
+        const H rows = rows_of(h); // named: operands of one call are in no order
+        return invoke<matmul_op>({1, 0}, nullptr, here, rows, rows_of(recurrent_columns(d, units, first, count)));
     };
     if constexpr (Cell::last_apart)
         return concat({product(0, 0, Cell::gates - 1), product(Cell::given(a) - 1, Cell::columns(a) - 1, 1)}, 1, here);

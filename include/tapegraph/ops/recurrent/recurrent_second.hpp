@@ -20,6 +20,7 @@ struct recurrent_third_texts {
 /// rows, this is J v and the gradient J^T dy: each is the other's adjoint, and second derivatives are those of dy^T J v.
 template <class Cell, int Extras>
 struct recurrent_tangent_op {
+    static constexpr bool registers_where_used = true; // by cell and operands (graph/kernel_registry.hpp)
     static constexpr std::string_view name = detail::cell_text<Cell, "_tangent">;
     static constexpr operation_kind kind = operation_kind::kernel;
     static constexpr std::uint32_t saved_for_vjp = saved_operands;
@@ -54,6 +55,7 @@ struct recurrent_tangent_op {
 /// those by the initial states.
 template <class Cell, int Extras>
 struct recurrent_second_op {
+    static constexpr bool registers_where_used = true; // by cell and operands (graph/kernel_registry.hpp)
     static constexpr std::string_view name = detail::cell_text<Cell, "_second">;
     static constexpr operation_kind kind = operation_kind::kernel;
     static constexpr std::uint32_t saved_for_vjp = saved_operands;

@@ -1,0 +1,135 @@
+#pragma once
+
+#include <tapegraph/ir/node.hpp>
+#include <tapegraph/runtime/interpreted_kernels.hpp>
+
+#include <cstdint>
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
+
+/// From an operation and an element type to the functions that compute it, for graphs that are made when the program runs.
+
+namespace tapegraph::ir {
+
+/// The functions of an operation for one element type; those that do not apply are null.
+struct registered_kernel {
+    cpu::tile_function instruction = nullptr; ///< elementwise: a region of the operation alone
+    runtime::kernel_pair kernel;              ///< not elementwise; of a reduction: of an operand in memory
+    runtime::kernel_functions fused{};        ///< of a reduction: of what an interpreted region produces
+};
+
+/// All that is registered: the library's operations, once somebody asks, and users' (register_kernels). Safe from several threads.
+template <class = void>
+class basic_kernel_registry {
+public:
+    /// In graph/library_kernels.hpp.
+    static basic_kernel_registry& instance();
+
+    void add(const operation* op, dtype type, const registered_kernel& k) {
+        const std::unique_lock lock(mutex_);
+        kernels_[{op, type}] = k;
+    }
+    /// Null where there is none. `type`: of the operands that are no conditions. What it points to stays.
+    const registered_kernel* find(const operation* op, dtype type) const {
+        const registered_kernel* found = look_up(op, type);
+        if (found != nullptr || op->registration == nullptr) return found;
+        op->registration();
+        return look_up(op, type);
+    }
+
+private:
+    const registered_kernel* look_up(const operation* op, dtype type) const {
+        const std::shared_lock lock(mutex_);
+        const auto found = kernels_.find({op, type});
+        return found == kernels_.end() ? nullptr : &found->second;
+    }
+    struct key {
+        const operation* op;
+        dtype type;
+        bool operator==(const key&) const = default;
+    };
+    struct hash_of_key {
+        std::size_t operator()(const key& k) const {
+            return reinterpret_cast<std::uintptr_t>(k.op) / alignof(operation) * 31 + static_cast<std::size_t>(k.type);
+        }
+    };
+    mutable std::shared_mutex mutex_;
+    std::unordered_map<key, registered_kernel, hash_of_key> kernels_; // whose elements stay where they are
+};
+using kernel_registry = basic_kernel_registry<>;
+
+namespace detail {
+
+/// The region of an elementwise operation alone.
+template <class Op, class T, class = std::make_integer_sequence<int, Op::arity>>
+struct lone_instruction;
+template <class Op, class T, int... I>
+struct lone_instruction<Op, T, std::integer_sequence<int, I...>> {
+    using type = region<slots<(I < Op::condition_operands ? dtype::boolean : dtype_of<T>)...>, results<Op::arity>,
+                        instruction<Op, Op::result_type(dtype_of<T>), I...>>;
+};
+
+template <class Op, class T>
+void register_kernel(kernel_registry& to) {
+    static_assert(operation_binding<Op>::bound);
+    registered_kernel k;
+    if constexpr (Op::kind == operation_kind::map) {
+        k.instruction = &cpu::evaluate_tile<typename lone_instruction<Op, T>::type>;
+    } else if constexpr (Op::kind == operation_kind::reduce) {
+        using in_memory = runtime::reduction_kernel<Op, region<slots<dtype_of<T>>, results<0>>, T>;
+        using produced = runtime::reduction_kernel<Op, cpu::any_region, T>;
+        k.kernel = {{&in_memory::run, &in_memory::workspace}, {}};
+        k.fused = {&produced::run, &produced::workspace};
+    } else {
+        k.kernel = runtime::kernel_for<Op, T>();
+    }
+    to.add(&descriptor_of<Op>, dtype_of<T>, k);
+}
+
+/// Whether an operation registers its kernels where it is used: those of users do, effects with their labels, and those that say so, of
+/// which there are too many to list.
+template <class Op>
+constexpr bool registers_where_used() {
+    if constexpr (requires { Op::registers_where_used; })
+        return true;
+    else
+        return Op::kind == operation_kind::effect || std::is_base_of_v<custom_op<Op::arity>, Op>;
+}
+
+template <class Op, class T>
+void register_where_defined(kernel_registry& to) {
+    if constexpr (runtime::has_kernel<Op, T>) register_kernel<Op, T>(to);
+}
+
+} // namespace detail
+
+template <class Op>
+void kernel_registration<Op>::run() {
+    if constexpr (detail::registers_where_used<Op>()) {
+        kernel_registry& to = kernel_registry::instance();
+        detail::register_where_defined<Op, float>(to);
+        detail::register_where_defined<Op, double>(to);
+        if constexpr (Op::kind == operation_kind::effect) {
+            detail::register_kernel<Op, half>(to);
+            detail::register_kernel<Op, bfloat16>(to);
+            detail::register_kernel<Op, std::int32_t>(to);
+            detail::register_kernel<Op, std::int64_t>(to);
+            detail::register_kernel<Op, std::uint8_t>(to);
+            detail::register_kernel<Op, bool>(to);
+        }
+    }
+}
+
+} // namespace tapegraph::ir
+
+namespace tapegraph {
+
+/// Makes an operation of your own known to graphs that are made when the program runs, for element types other than float and double,
+/// whose kernels are found without: `tg::register_kernels<my_op, std::int32_t>()`, once, before the first of these graphs.
+template <class Op, class... T>
+void register_kernels() {
+    (ir::detail::register_kernel<Op, T>(ir::kernel_registry::instance()), ...);
+}
+
+} // namespace tapegraph

@@ -1,0 +1,289 @@
+#pragma once
+
+#include <tapegraph/graph/traced_program.hpp>
+#include <tapegraph/nn/function.hpp>
+#include <tapegraph/nn/graph_trainer.hpp>
+#include <tapegraph/nn/model.hpp>
+#include <tapegraph/nn/optimizers.hpp>
+#include <tapegraph/nn/training.hpp>
+
+#include <memory>
+#include <mutex>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+/// Models and functions whose graph is made when the program runs: `compile<traced>` and `function<traced>`.
+
+namespace tapegraph {
+
+/// The mode of graphs that are made when the program runs. Models may have data members and captures, and loop and branch on what is
+/// known when they are traced; they are called once a program with nodes, as in graph mode.
+struct traced {};
+
+namespace detail {
+
+/// What builders ask for a callable that exists at run time. Only the thread that traces looks, while it traces.
+template <class F>
+struct at_run_time {
+    static inline thread_local const F* current = nullptr;
+    static const F& get() { return *current; }
+    template <class... X>
+    auto operator()(const X&... x) const {
+        return (*current)(x...);
+    }
+};
+
+/// While it lives, a callable is the one that this thread traces.
+template <class F>
+class traced_now {
+public:
+    explicit traced_now(const F& f) : before_(std::exchange(at_run_time<F>::current, &f)) {}
+    traced_now(const traced_now&) = delete;
+    traced_now& operator=(const traced_now&) = delete;
+    ~traced_now() { at_run_time<F>::current = before_; }
+
+private:
+    const F* before_;
+};
+
+/// A program that is made when it is first asked for.
+template <class Builder, class F>
+const ir::traced_program& made_once(std::unique_ptr<ir::traced_program>& program, const F& f) {
+    if (!program) {
+        const traced_now<F> now(f);
+        program = ir::traced_program::of<Builder>();
+    }
+    return *program;
+}
+
+/// What calls on a tape keep: the derivative's program, and those of them that run.
+struct traced_gradient {
+    std::unique_ptr<ir::traced_program> program;
+    program_pool pool;
+    std::mutex making;
+
+    /// Of the program that `Forward` makes of f, which is `forward`.
+    template <class Forward, class F>
+    ir::input_gradient of(const ir::traced_program& forward, const F& f) {
+        if (forward.traced().differentiated) return {nullptr, "it takes derivatives itself"};
+        const std::lock_guard one_at_a_time(making);
+        return {&made_once<ir::input_gradient_trace<Forward>>(program, f).view(), nullptr};
+    }
+    static std::shared_ptr<program_pool> pool_of(const std::shared_ptr<traced_gradient>& g) { return {g, &g->pool}; }
+};
+
+/// A result as a tensor of T, as which `who` gives it.
+template <class T>
+tensor<T> typed_result(any_tensor&& value, const char* who) {
+    if (value.type() != dtype_of<T>)
+        throw dtype_error(std::string(who) + ": the result is " + name_of(value.type()) + " and would be a tensor of " +
+                          name_of(dtype_of<T>) + ": cast it in the model");
+    return tensor<T>(std::move(value));
+}
+template <class T>
+struct elements_at_run_time {
+    template <int>
+    static tensor<T> typed(any_tensor&& value) {
+        return typed_result<T>(std::move(value), "function");
+    }
+};
+
+} // namespace detail
+
+/// A model whose graph is made at run time.
+template <class Model, class Spec, class Loss, class Optimizer>
+class compiled_model<traced, Model, Spec, Loss, Optimizer>
+    : public trainable_model<compiled_model<traced, Model, Spec, Loss, Optimizer>, Spec, Loss,
+                             detail::basic_graph_trainer<>> {
+    using base = trainable_model<compiled_model, Spec, Loss, detail::basic_graph_trainer<>>;
+    using model = detail::at_run_time<Model>;
+    using training = ir::training_trace<model, Spec, Loss, Optimizer>;
+    using prediction = ir::prediction_trace<model, Spec>;
+    friend base;
+
+public:
+    compiled_model(const Model& m, const compile_options& options, const Loss& loss, const Optimizer& optimizer)
+        : base(options, loss), model_(m), optimizer_(optimizer) {
+        const detail::traced_now<Model> now(model_);
+        const auto layers = ir::traced_program::of<ir::prediction_trace<model, Spec, true>>(false);
+        constexpr bool trains = !std::is_same_v<Optimizer, none>;
+        const auto all = ir::traced_program::of<std::conditional_t<trains, training, prediction>>(false);
+        detail::first_value_functions init;
+        init.of_float = &detail::initialize<float>;
+        init.of_double = &detail::initialize<double>;
+        if constexpr (requires { sizeof(detail::projections<model>); })
+            init.project = detail::projections<model>::project;
+        detail::model_base::read_traces(*this, layers->view(), all->view(), init, trains);
+        this->set_first_values(optimizer_);
+        this->gradients_ = detail::traced_gradient::pool_of(programs_->by_inputs);
+    }
+
+    Optimizer& optimizer() { return optimizer_; }
+    const Model& definition() const { return model_; }
+    /// Bytes of the training program's arena; known once a batch size has been bound.
+    std::size_t arena_bytes() const { return this->training_ ? this->training_->arena_bytes() : 0; }
+    const ir::program_view& training_view() const {
+        return detail::made_once<training>(programs_->training, model_).view();
+    }
+    /// Plans the training step for a batch size before the first step.
+    ir::program& training_program() { return this->training_program_of(training_view()); }
+
+private:
+    using value_type = typename detail::value_type_of<Spec>::type;
+
+    ir::program& next_step() {
+        const auto numbers = optimizer_.numbers(this->step_);
+        ir::program& p = this->prepared_step(training_view());
+        base::set_numbers(p, "loss", this->numbers_of_loss());
+        base::set_numbers(p, "optimizer", numbers);
+        return p;
+    }
+    step_result step_once(detail::batch_columns columns) { return this->run_step(next_step(), columns); }
+    detail::launched_step launch_once(detail::batch_columns columns) { return this->launch_step(next_step(), columns); }
+    step_result result_of(const detail::launched_step& s) { return this->published(s); }
+
+    gradient_list gradients_once(detail::batch_columns columns) {
+        static_assert(!std::is_same_v<Optimizer, none>, "gradients: this model has no loss");
+        using gradients = ir::gradient_output_trace<model, Spec, Loss>;
+        ir::program& p = this->gradient_program_of(detail::made_once<gradients>(programs_->gradients, model_).view());
+        base::set_numbers(p, "loss", this->numbers_of_loss());
+        return this->gradients_with(p, columns);
+    }
+
+    step_result measure_once(detail::batch_columns columns) {
+        using evaluation = ir::evaluation_trace<model, Spec, Loss>;
+        ir::program& p =
+            this->evaluation_program_of(detail::made_once<evaluation>(programs_->evaluation, model_).view());
+        base::set_numbers(p, "loss", this->numbers_of_loss());
+        return this->measure_with(p, columns);
+    }
+
+    template <class... T>
+    auto predict_once(const tensor<T>&... x) const {
+        typename base::prediction_calls calls{&predicting().view(), nullptr, this};
+        if constexpr ((is_floating(dtype_of<T>) || ...))
+            calls.gradient = [](const void* self) {
+                const auto& m = *static_cast<const compiled_model*>(self);
+                return m.programs_->by_inputs->template of<prediction>(m.predicting(), m.model_);
+            };
+        using result = decltype(ir::trace_model<model, Spec>(std::declval<ir::trace&>()));
+        const auto fill = [&](std::span<any_tensor> to) { this->predict_with(calls, {x...}, to); };
+        if constexpr (detail::is_outputs<result>) {
+            return [&]<fixed_string... Names, class... Handles>(const outputs<named_output<Names, Handles>...>*) {
+                any_tensor all[sizeof...(Handles)];
+                fill(std::span<any_tensor>(all));
+                return [&]<std::size_t... I>(std::index_sequence<I...>) {
+                    return outputs{named_output<Names, tensor<value_type>>{
+                        detail::typed_result<value_type>(std::move(all[I]), "predict")}...};
+                }
+                (std::index_sequence_for<Handles...>{});
+            }
+            (static_cast<const result*>(nullptr));
+        } else {
+            any_tensor only;
+            fill(std::span<any_tensor>(&only, 1));
+            return detail::typed_result<value_type>(std::move(only), "predict");
+        }
+    }
+    // Predictions of several threads may be the first.
+    const ir::traced_program& predicting() const {
+        const std::lock_guard one_at_a_time(programs_->predicting);
+        return detail::made_once<prediction>(programs_->prediction, model_);
+    }
+
+    struct programs {
+        std::unique_ptr<ir::traced_program> training, evaluation, prediction, gradients;
+        std::shared_ptr<detail::traced_gradient> by_inputs = std::make_shared<detail::traced_gradient>();
+        std::mutex predicting;
+    };
+    Model model_;
+    Optimizer optimizer_;
+    std::unique_ptr<programs> programs_ = std::make_unique<programs>(); // which views point into
+};
+
+/// Makes a trainable model whose graph is made now: `compile<traced>(model, spec<float, dyn, 784>{}, loss{}, adam{})`. The model is any
+/// callable. Throws shape_error for one that does not fit together.
+template <class Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer>
+    requires std::is_same_v<Mode, traced>
+auto compile(const Model& model, Spec, const Loss& loss, const Optimizer& optimizer,
+             const compile_options& options = {}) {
+    return compiled_model<traced, Model, Spec, Loss, Optimizer>(model, options, loss, optimizer);
+}
+
+/// The same for prediction alone.
+template <class Mode, class Model, detail::input_spec_like Spec>
+    requires std::is_same_v<Mode, traced>
+auto compile(const Model& model, Spec, const compile_options& options = {}) {
+    return compiled_model<traced, Model, Spec, sigmoid_cross_entropy, none>(model, options, {}, {});
+}
+
+/// The same with metrics.
+template <class Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer, class... Metrics>
+    requires std::is_same_v<Mode, traced>
+auto compile(const Model& model, Spec, const Loss& loss, const Optimizer& optimizer,
+             const metrics<Metrics...>& measured_by, const compile_options& options = {}) {
+    return compiled_model<traced, Model, Spec, measured<Loss, Metrics...>, Optimizer>(model, options,
+                                                                                      {loss, measured_by}, optimizer);
+}
+
+/// A function whose graph is made at run time.
+template <class F, class... Specs>
+class traced_function {
+    using trace = detail::function_trace<detail::at_run_time<F>, Specs...>;
+
+public:
+    explicit traced_function(const F& f) : f_(std::make_unique<F>(f)) {
+        program_ = std::make_unique<ir::program>(detail::made_once<trace>(traced_, *f_).view());
+    }
+
+    /// Runs the graph. Results are tensors of the arguments' floating type, in the structure in which the function returns nodes; on a
+    /// gradient_tape as of graph_function.
+    auto operator()(const tensor<typename Specs::element_type>&... arguments) {
+        const device_scope on(program_->device());
+        int index = 0;
+        (program_->set_input(index++, arguments.view()), ...);
+        const random_state random = random_.next();
+        detail::call_results<> results(*program_);
+        program_->run(random);
+        const detail::tape_storage& tape = detail::tape_storage::instance();
+        tape_index place;
+        if constexpr (differentiable)
+            if (tape.recording() && (tape.tracks(arguments) || ...)) place = record(random, {arguments...});
+        return detail::returned<typename trace::result>::template rebuild<detail::elements_at_run_time<value_type>, 0>(
+            results, place);
+    }
+
+    /// Calls draw from this seed, counted from here, instead of the thread's (random::set_seed).
+    void set_seed(std::uint64_t seed) { random_.set_seed(seed); }
+
+    const ir::program_view& view() const { return program_->view(); }
+    ir::program& program() { return *program_; }
+
+private:
+    static constexpr bool differentiable = (is_floating(dtype_of<typename Specs::element_type>) || ...);
+    static constexpr bool wide = (std::is_same_v<typename Specs::element_type, double> || ...);
+    using value_type = std::conditional_t<wide, double, float>;
+
+    tape_index record(const random_state& random, std::vector<any_tensor> arguments) {
+        detail::taped_call call(*program_, random, std::move(arguments));
+        if (!gradient_) gradient_ = std::make_shared<detail::traced_gradient>();
+        call.gradient = gradient_->of<trace>(*traced_, *f_);
+        call.programs = detail::traced_gradient::pool_of(gradient_);
+        return detail::record_program(call);
+    }
+
+    std::unique_ptr<F> f_;
+    std::unique_ptr<ir::traced_program> traced_;
+    std::unique_ptr<ir::program> program_;
+    std::shared_ptr<detail::traced_gradient> gradient_;
+    detail::call_counter random_;
+};
+
+/// `function<traced>(f, spec<float, dyn, 784>{}, ...)`. f is any callable; it is called once, with nodes. Throws shape_error for what does
+/// not fit together.
+template <class Mode, class F, class... Specs>
+    requires std::is_same_v<Mode, traced>
+auto function(const F& f, Specs...) { return traced_function<F, Specs...>(f); }
+
+} // namespace tapegraph

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <tapegraph/cpu/interpreter.hpp>
+#include <tapegraph/runtime/kernel.hpp>
+#include <tapegraph/runtime/several_reductions.hpp>
+
+/// Fused kernels whose region is interpreted: the drivers of compiled ones with one function for every region.
+
+namespace tapegraph::runtime {
+
+/// What such a call names: the region, and of a kernel of several sums where its results come from.
+struct interpreted_kernel : cpu::interpreted_region {
+    several_results sums;
+};
+
+inline void run_interpreted_map(const kernel_call& call) { cpu::run_map(&cpu::interpret_tile, call); }
+
+template <class T>
+struct interpreted_sums {
+    static void run(const kernel_call& call) {
+        run_several<T>(call, &cpu::interpret_tile, nullptr, static_cast<const interpreted_kernel*>(call.region)->sums);
+    }
+    static std::size_t workspace(const kernel_call& call) {
+        return static_cast<std::size_t>(static_cast<const interpreted_kernel*>(call.region)->sums.reduced) *
+               cpu::reduce_workspace_bytes<T>(call.domain.rank, call.domain.extents,
+                                              static_cast<std::uint32_t>(call.attributes[0]));
+    }
+};
+
+} // namespace tapegraph::runtime
