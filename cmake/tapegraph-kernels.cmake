@@ -27,7 +27,7 @@ set(tapegraph_headers_of_graph tapegraph.hpp)
 set(tapegraph_headers_of_instructions graph/library_kernels.hpp)
 set(tapegraph_headers_of_nn tapegraph.hpp nn/callbacks.hpp)
 set(tapegraph_headers_of_operations tapegraph.hpp)
-set(tapegraph_headers_of_regions eager/compiled_regions.hpp)
+set(tapegraph_headers_of_regions ops/compiled_regions.hpp)
 set(tapegraph_headers_of_registry graph/library_kernels.hpp)
 set(tapegraph_headers_of_runtime cpu/interpreter.hpp ops/effect/kernel.hpp runtime/perform.hpp runtime/placement_log.hpp runtime/scalar.hpp)
 

@@ -6,7 +6,7 @@
 #include <tapegraph/core/device.hpp>
 #include <tapegraph/core/math_mode.hpp>
 #include <tapegraph/eager/compiled_operations.hpp>
-#include <tapegraph/eager/compiled_regions.hpp>
+#include <tapegraph/ops/compiled_regions.hpp>
 #include <tapegraph/eager/creators.hpp>
 #include <tapegraph/eager/derivatives.hpp>
 #include <tapegraph/eager/gradient_tape.hpp>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes include/tapegraph/eager/compiled_regions.hpp: the fused regions that tapegraph::kernels holds, which are those of
+"""Writes include/tapegraph/ops/compiled_regions.hpp: the fused regions that tapegraph::kernels holds, which are those of
 vocabulary.cpp beside this file.
 
     tools/compiled_regions/collect.py [--compiler g++] [--check]
@@ -17,7 +17,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-HEADER = ROOT / "include/tapegraph/eager/compiled_regions.hpp"
+HEADER = ROOT / "include/tapegraph/ops/compiled_regions.hpp"
 TYPES = ["f32", "f64", "f16", "bf16", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "boolean"]
 SYMBOL = re.compile(r" void tapegraph::cpu::on<tapegraph::cpu::baseline>::run<tapegraph::cpu::in_whole_vectors<"
                     r"tapegraph::cpu::(merged_|)region_body<(tapegraph::region<.*?>) *> *>, tapegraph::cpu::tile const\*>")
@@ -33,18 +33,21 @@ BEGIN = """#pragma once
 
 namespace tapegraph::cpu {
 
-#ifdef TG_COMPONENT
 // clang-format off
-#define TG_REGION(...) TG_COMPILED(regions, void evaluate_tile<region<__VA_ARGS__>>(const tile&))
-#define TG_MERGED_REGION(...) TG_COMPILED(regions, void evaluate_merged_tile<region<__VA_ARGS__>>(const tile&))
 #define TG_F32(operation, ...) instruction<operation, dtype::f32, __VA_ARGS__>
 #define TG_BOOL(operation, ...) instruction<operation, dtype::boolean, __VA_ARGS__>
+/// REGION(slots, results, instructions) of each, MERGED of those whose results are computed at once.
+#define TG_COMPILED_REGIONS(REGION, MERGED) \\
 """
-END = """#undef TG_REGION
-#undef TG_MERGED_REGION
-#undef TG_F32
-#undef TG_BOOL
+END = """
 // clang-format on
+
+#ifdef TG_COMPONENT
+#define TG_REGION(...) TG_COMPILED(regions, void evaluate_tile<region<__VA_ARGS__>>(const tile&))
+#define TG_MERGED_REGION(...) TG_COMPILED(regions, void evaluate_merged_tile<region<__VA_ARGS__>>(const tile&))
+TG_COMPILED_REGIONS(TG_REGION, TG_MERGED_REGION)
+#undef TG_REGION
+#undef TG_MERGED_REGION
 #endif
 
 } // namespace tapegraph::cpu
@@ -69,7 +72,7 @@ def regions(compiler):
         text = text.replace("detail::", "tapegraph::detail::")
         found.add((bool(match[1]), text))
     lines = sorted(found, key=lambda region: (region[0], len(region[1]), region[1]))
-    return [f"TG_{'MERGED_' if merged else ''}REGION({text})\n" for merged, text in lines]
+    return " \\\n".join(f"{'MERGED' if merged else 'REGION'}({text})" for merged, text in lines) + "\n"
 
 
 def main():
@@ -77,7 +80,7 @@ def main():
     parser.add_argument("--compiler", default="g++")
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
-    text = BEGIN + "".join(regions(options.compiler)) + END
+    text = BEGIN + regions(options.compiler) + END
     if not options.check:
         HEADER.write_text(text)
         return 0

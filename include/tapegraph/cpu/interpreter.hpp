@@ -27,6 +27,8 @@ struct interpreted_region {
         int target = 0; ///< a register
     };
 
+    /// The region compiled as a whole, where the component has it; then there are no steps.
+    tile_function whole = nullptr;
     int slots = 0, registers = 0;
     std::int64_t slot_sizes[most_slots]{}; ///< bytes of an element
     std::int64_t register_bytes = 0;       ///< of a run of `elements`
@@ -99,6 +101,7 @@ TG_DEFINITION void detail::evaluate_step(const interpreted_region::step& s, cons
 
 TG_DEFINITION void interpret_tile(const tile& t) {
     const interpreted_region& r = *t.region;
+    if (r.whole != nullptr) return r.whole(t);
     std::byte* const registers = detail::interpreter_registers(static_cast<std::size_t>(r.registers) *
                                                                static_cast<std::size_t>(r.register_bytes));
     tile one;

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <shared_mutex>
 #include <unordered_map>
+#include <vector>
 
 /// From an operation and an element type to the functions that compute it, for graphs that are made when the program runs.
 
@@ -17,6 +18,59 @@ struct registered_kernel {
     cpu::tile_function instruction = nullptr; ///< elementwise: a region of the operation alone
     runtime::kernel_pair kernel;              ///< not elementwise; of a reduction: of an operand in memory
     runtime::kernel_functions fused{};        ///< of a reduction: of what an interpreted region produces
+};
+
+/// What a region computes, in numbers that do not depend on the program that has it: equal keys, equal functions.
+class region_key {
+public:
+    /// Of the code of a program, whose results are some of its registers.
+    region_key(const region_view& code, const operation* const* ops, const std::vector<int>& results) {
+        begin(code.slots(), code.instructions(), results.size());
+        for (int s = 0; s < code.slots(); ++s) add(code.slot_type(s));
+        for (int i = 0; i < code.instructions(); ++i) {
+            const region_instruction step = code.instruction(i);
+            add(ops[step.op], step.type, step.operand);
+        }
+        for (const int r : results) add(static_cast<std::uint64_t>(r));
+    }
+    /// Of a region that is a type.
+    template <dtype... Slots, int... Results, class... Instructions>
+    explicit region_key(region<slots<Slots...>, results<Results...>, Instructions...>) {
+        begin(sizeof...(Slots), sizeof...(Instructions), sizeof...(Results));
+        (add(Slots), ...);
+        (add(Instructions{}), ...);
+        (add(static_cast<std::uint64_t>(Results)), ...);
+    }
+
+    bool operator==(const region_key&) const = default;
+    std::size_t hash() const {
+        std::uint64_t h = 0xcbf29ce484222325; // FNV-1a, word by word
+        for (const std::uint64_t word : words_) h = (h ^ word) * 0x100000001b3;
+        return static_cast<std::size_t>(h ^ h >> 32);
+    }
+
+private:
+    void add(std::uint64_t word) { words_.push_back(word); }
+    void add(dtype type) { add(static_cast<std::uint64_t>(type)); }
+    void add(const operation* op, dtype type, const int (&operands)[4]) {
+        add(static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(op)));
+        add(type);
+        for (const int o : operands) add(static_cast<std::uint64_t>(o));
+    }
+    template <class Op, dtype Result, int A, int B, int C, int D>
+    void add(instruction<Op, Result, A, B, C, D>) {
+        static_assert(operation_binding<Op>::bound);
+        add(&descriptor_of<Op>, Result, {A, B, C, D});
+    }
+    void begin(std::size_t slots, std::size_t instructions, std::size_t results) {
+        words_.reserve(3 + slots + 6 * instructions + results);
+        words_ = {slots, instructions, results};
+    }
+    void begin(int slots, int instructions, std::size_t results) {
+        begin(static_cast<std::size_t>(slots), static_cast<std::size_t>(instructions), results);
+    }
+
+    std::vector<std::uint64_t> words_;
 };
 
 /// All that is registered: the library's operations, once somebody asks, and users' (register_kernels). Safe from several threads.
@@ -30,6 +84,17 @@ public:
         const std::unique_lock lock(mutex_);
         kernels_[{op, type}] = k;
     }
+    /// A region that is compiled as a whole: of one result by evaluate_tile, of several by evaluate_merged_tile.
+    void add(const region_key& key, cpu::tile_function whole) {
+        const std::unique_lock lock(mutex_);
+        regions_[key] = whole;
+    }
+    cpu::tile_function find(const region_key& key) const {
+        const std::shared_lock lock(mutex_);
+        const auto found = regions_.find(key);
+        return found == regions_.end() ? nullptr : found->second;
+    }
+
     /// Null where there is none. `type`: of the operands that are no conditions. What it points to stays.
     const registered_kernel* find(const operation* op, dtype type) const {
         const registered_kernel* found = look_up(op, type);
@@ -54,7 +119,11 @@ private:
             return reinterpret_cast<std::uintptr_t>(k.op) / alignof(operation) * 31 + static_cast<std::size_t>(k.type);
         }
     };
+    struct hash_of_region {
+        std::size_t operator()(const region_key& k) const { return k.hash(); }
+    };
     mutable std::shared_mutex mutex_;
+    std::unordered_map<region_key, cpu::tile_function, hash_of_region> regions_;
     std::unordered_map<key, registered_kernel, hash_of_key> kernels_; // whose elements stay where they are
 };
 using kernel_registry = basic_kernel_registry<>;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/graph/kernel_registry.hpp>
+#include <tapegraph/ops/compiled_regions.hpp>
 #include <tapegraph/ops/gather/rows_kernel.hpp>
 #include <tapegraph/ops/kernels.hpp>
 #include <tapegraph/ops/ops.hpp>
@@ -28,6 +29,19 @@ void register_elementwise(kernel_registry& to, operation_list<Op...>) {
             register_list(to, runtime::element_types<std::int32_t, std::int64_t, std::uint8_t>{}, operation_list<O>{});
     };
     (each(static_cast<Op*>(nullptr)), ...);
+}
+
+/// A compiled region as schedules have it: several results are computed at once.
+template <bool Merged, class Region>
+void register_region(kernel_registry& to) {
+    const auto results_of = []<class Slots, int... R, class... I>(region<Slots, results<R...>, I...>*) {
+        return static_cast<int>(sizeof...(R));
+    };
+    constexpr int count = results_of(static_cast<Region*>(nullptr));
+    if constexpr (Merged)
+        to.add(region_key(Region{}), &cpu::evaluate_merged_tile<Region>);
+    else if constexpr (count == 1)
+        to.add(region_key(Region{}), &cpu::evaluate_tile<Region>);
 }
 
 using arithmetic_operations =
@@ -60,6 +74,14 @@ void add_library_instructions(kernel_registry& to) {
     detail::register_list(to, runtime::common_types{}, detail::selecting_operations{});
     detail::register_list(to, runtime::element_types<bool>{}, detail::logical_operations{});
     detail::register_list(to, runtime::floating_types{}, detail::question_operations{});
+#ifdef TG_COMPONENT // holds them compiled
+    using namespace cpu;
+#define TG_REGION(...) detail::register_region<false, region<__VA_ARGS__>>(to);
+#define TG_MERGED_REGION(...) detail::register_region<true, region<__VA_ARGS__>>(to);
+    TG_COMPILED_REGIONS(TG_REGION, TG_MERGED_REGION)
+#undef TG_REGION
+#undef TG_MERGED_REGION
+#endif
 }
 
 /// Reductions and all other operations.
@@ -104,8 +126,8 @@ TG_COMPILED(instructions, void add_library_instructions<void>(kernel_registry&))
 TG_COMPILED(registry, void add_library_kernels<void>(kernel_registry&))
 
 template <class X>
-kernel_registry& basic_kernel_registry<X>::instance() {
-    static kernel_registry all;
+basic_kernel_registry<X>& basic_kernel_registry<X>::instance() {
+    static basic_kernel_registry all;
     static std::once_flag filled;
     std::call_once(filled, [] {
         add_library_instructions<>(all);

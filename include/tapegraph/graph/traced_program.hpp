@@ -264,7 +264,8 @@ private:
 
     runtime::interpreted_kernel& assemble(const region_view& code, const std::vector<int>& wanted) {
         runtime::interpreted_kernel& k = regions_.emplace_back();
-        detail::region_assembler(code, schedule_.ops.begin(), k).assemble(wanted);
+        k.whole = kernel_registry::instance().find(region_key(code, schedule_.ops.begin(), wanted));
+        if (k.whole == nullptr) detail::region_assembler(code, schedule_.ops.begin(), k).assemble(wanted);
         interpreted_.back() = &k;
         return k;
     }
