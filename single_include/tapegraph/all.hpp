@@ -4,10 +4,3022 @@
 // Copyright (c) 2026 The TapeGraph authors
 #pragma once
 #include "tapegraph.hpp"
+// -- tapegraph/nn/all_optimizers.hpp
+
+// -- tapegraph/nn/optimizers/adadelta.hpp
+
+namespace tapegraph {
+
+/// Adadelta (Zeiler 2012) in Keras's form, rms(x) = sqrt(x + epsilon): a <- rho a + (1 - rho) g^2, u = g rms(d) / rms(a),
+/// d <- rho d + (1 - rho) u^2, w <- w - learning_rate u
+struct adadelta {
+ hyperparameter learning_rate = 0.001;
+ hyperparameter rho = 0.95;
+ hyperparameter epsilon = 1e-7;
+
+ static constexpr int count = 4;
+ std::array<double, count> numbers(std::int64_t step) const {
+  const double r = rho.used(step, "adadelta", "rho");
+  return {learning_rate.used(step, "adadelta", "learning_rate"), r, 1 - r,
+    epsilon.used_positive(step, "adadelta", "epsilon")};
+ }
+ static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
+  const auto a = slots.state(w, "accumulated_grad");
+  const auto d = slots.state(w, "accumulated_delta");
+  const auto next = eval(n[1] * a + n[2] * square(g));
+  const auto u = eval(sqrt(d + n[3]) * g / sqrt(next + n[3]));
+  slots.assign(a, next);
+  slots.assign(d, n[1] * d + n[2] * square(u));
+  slots.assign(w, w - n[0] * u);
+ }
+};
+
+// -- tapegraph/nn/optimizers/adagrad.hpp
+
+/// Adagrad (Duchi et al. 2011) in Keras's form: a <- a + g^2, w <- w - learning_rate g / sqrt(a + epsilon). `a` starts at
+/// initial_accumulator_value, as the model is made.
+struct adagrad {
+ hyperparameter learning_rate = 0.001;
+ double initial_accumulator_value = 0.1;
+ hyperparameter epsilon = 1e-7;
+
+ static constexpr int count = 2;
+ std::array<double, count> numbers(std::int64_t step) const {
+  hyperparameter(initial_accumulator_value).used(step, "adagrad", "initial_accumulator_value");
+  return {learning_rate.used(step, "adagrad", "learning_rate"), epsilon.used(step, "adagrad", "epsilon")};
+ }
+ double first_value(std::string_view state) const { return state == "accumulator" ? initial_accumulator_value : 0; }
+ static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
+  const auto a = slots.state(w, "accumulator");
+  const auto next = eval(a + square(g));
+  slots.assign(a, next);
+  slots.assign(w, w - n[0] * g / sqrt(next + n[1]));
+ }
+};
+
+// -- tapegraph/nn/optimizers/adamax.hpp
+
+/// Adamax (Kingma and Ba 2015, section 7.1) in Keras's form: m <- m + (1 - beta1)(g - m), u <- max(beta2 u, |g|),
+/// w <- w - learning_rate / (1 - beta1^t) m / (u + epsilon)
+struct adamax {
+ hyperparameter learning_rate = 0.001;
+ hyperparameter beta1 = 0.9, beta2 = 0.999;
+ hyperparameter epsilon = 1e-7;
+
+ static constexpr int count = 4;
+ std::array<double, count> numbers(std::int64_t step) const {
+  const double rate = learning_rate.used(step, "adamax", "learning_rate");
+  const double b1 = beta1.used_below_one(step, "adamax", "beta1");
+  return {rate / (1 - std::pow(b1, static_cast<double>(step))), 1 - b1, beta2.used(step, "adamax", "beta2"),
+    epsilon.used(step, "adamax", "epsilon")};
+ }
+ static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
+  const auto m = slots.state(w, "adamax_m");
+  const auto u = slots.state(w, "adamax_u");
+  const auto next_m = eval(m + n[1] * (g - m));
+  const auto next_u = eval(maximum(n[2] * u, abs(g)));
+  slots.assign(m, next_m);
+  slots.assign(u, next_u);
+  slots.assign(w, w - n[0] * next_m / (next_u + n[3]));
+ }
+};
+}
+// -- tapegraph/nn/optimizers/adamw.hpp
+
+// -- tapegraph/nn/optimizers/masks.hpp
+
+/// Which variables something concerns, by patterns of paths: a pattern is a path, or the path of a scope above it, and "*" stands for
+/// any text, as variable_list::set_trainable has it.
+
+namespace tapegraph {
+
+/// Every variable.
+struct all_variables {
+ static constexpr bool holds(const auto&) { return true; }
+};
+/// Variables whose path one of the patterns matches: `only<"encoder", "*/kernel">`.
+template <fixed_string... Patterns>
+struct only {
+ static constexpr bool holds(const auto& slots) { return (slots.matches(Patterns.view()) || ...); }
+};
+/// All but these: `except<"*/bias", "*/gamma", "*/beta">`.
+template <fixed_string... Patterns>
+struct except {
+ static constexpr bool holds(const auto& slots) { return !(slots.matches(Patterns.view()) || ...); }
+};
+
+/// Adam with decoupled weight decay (Loshchilov and Hutter 2019) in Keras's form: w <- w - learning_rate weight_decay w, then Adam's
+/// step. `Mask` says which variables decay: `basic_adamw<except<"*/bias">>`.
+template <class Mask = all_variables>
+struct basic_adamw {
+ hyperparameter learning_rate = 0.001;
+ hyperparameter weight_decay = 0.004;
+ hyperparameter beta1 = 0.9, beta2 = 0.999;
+ hyperparameter epsilon = 1e-7;
+
+ static constexpr int count = 5;
+ std::array<double, count> numbers(std::int64_t step) const {
+  const double rate = learning_rate.used(step, "adamw", "learning_rate");
+  const double b1 = beta1.used_below_one(step, "adamw", "beta1"),
+     b2 = beta2.used_below_one(step, "adamw", "beta2");
+  return {detail::adam_step_size(rate, b1, b2, step), 1 - b1, 1 - b2, epsilon.used(step, "adamw", "epsilon"),
+    rate * weight_decay.used(step, "adamw", "weight_decay")};
+ }
+ static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
+  const auto m = slots.state(w, "adam_m");
+  const auto v = slots.state(w, "adam_v");
+  const auto next_m = eval(m + n[1] * (g - m));
+  const auto next_v = eval(v + n[2] * (square(g) - v));
+  slots.assign(m, next_m);
+  slots.assign(v, next_v);
+  if (Mask::holds(slots))
+   slots.assign(w, (w - w * n[4]) - n[0] * next_m / (sqrt(next_v) + n[3]));
+  else
+   slots.assign(w, w - n[0] * next_m / (sqrt(next_v) + n[3]));
+ }
+};
+using adamw = basic_adamw<>;
+
+// -- tapegraph/nn/optimizers/amsgrad.hpp
+
+/// AMSGrad (Reddi et al. 2018) as Keras's Adam(amsgrad=True): Adam whose step is divided by sqrt(u) + epsilon, u <- max(u, v)
+struct amsgrad {
+ hyperparameter learning_rate = 0.001;
+ hyperparameter beta1 = 0.9, beta2 = 0.999;
+ hyperparameter epsilon = 1e-7;
+
+ static constexpr int count = 4;
+ std::array<double, count> numbers(std::int64_t step) const {
+  const double rate = learning_rate.used(step, "amsgrad", "learning_rate");
+  const double b1 = beta1.used_below_one(step, "amsgrad", "beta1");
+  const double b2 = beta2.used_below_one(step, "amsgrad", "beta2");
+  return {detail::adam_step_size(rate, b1, b2, step), 1 - b1, 1 - b2, epsilon.used(step, "amsgrad", "epsilon")};
+ }
+ static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
+  const auto m = slots.state(w, "adam_m");
+  const auto v = slots.state(w, "adam_v");
+  const auto u = slots.state(w, "adam_vhat");
+  const auto next_m = eval(m + n[1] * (g - m));
+  const auto next_v = eval(v + n[2] * (square(g) - v));
+  const auto next_u = eval(maximum(u, next_v));
+  slots.assign(m, next_m);
+  slots.assign(v, next_v);
+  slots.assign(u, next_u);
+  slots.assign(w, w - n[0] * next_m / (sqrt(next_u) + n[3]));
+ }
+};
+
+// -- tapegraph/nn/optimizers/applied.hpp
+// -- tapegraph/nn/optimizers/hand_slots.hpp
+namespace detail {
+class hand_slots {
+public:
+ struct pending {
+  std::size_t tensor;
+  variable* state;
+  any_tensor value;
+  any_tensor indices{};
+  void (*write_rows)(variable&, const any_tensor& indices, const any_tensor& rows) = nullptr;
+ };
+ struct first_value_of {
+  const void* optimizer;
+  double (*of)(const void* optimizer, std::string_view state);
+ };
+ hand_slots(variable_list* states, std::vector<pending>* updates, first_value_of first)
+  : states_(states), updates_(updates), first_(first) {}
+ void begin(std::size_t tensor, std::string_view path) {
+  tensor_ = tensor;
+  path_ = path;
+  seen_.clear();
+ }
+ template <class T>
+ tensor<T> state(const tensor<T>& w, std::string_view name) const {
+  const std::string path = std::string(path_) + '/' + std::string(name);
+  variable* v = states_->find(path);
+  if (v == nullptr) {
+   tensor<T> first = tensor<T>::uninitialized(w.shape());
+   std::fill_n(first.mutable_data(), first.size(), static_cast<T>(first_.of(first_.optimizer, name)));
+   v = &states_->add(path, first, false, true);
+  }
+  seen_.push_back({v, v->data()});
+  return tensor<T>(v->data());
+ }
+ template <class T, tensor_like E>
+ void assign(const tensor<T>& target, const E& value) const {
+  updates_->push_back({tensor_, state_of(target), eval(value)});
+ }
+ template <class T>
+ void assign_rows(const tensor<T>& target, any_tensor rows, const any_tensor& indices) const {
+  updates_->push_back({tensor_, state_of(target), std::move(rows), indices, &write_rows<T>});
+ }
+ bool matches(std::string_view pattern) const { return path_matches(pattern, path_); }
+ void assign_state(variable& state, any_tensor value) const { updates_->push_back({0, &state, std::move(value)}); }
+private:
+ variable* state_of(const any_tensor& target) const {
+  variable* state = nullptr;
+  for (const auto& s : seen_)
+   if (s.second.shares_with(target)) state = s.first;
+  return state;
+ }
+ variable_list* states_;
+ std::vector<pending>* updates_;
+ first_value_of first_;
+ std::size_t tensor_ = 0;
+ std::string_view path_;
+ mutable std::vector<std::pair<variable*, any_tensor>> seen_;
+};
+template <class T>
+class hand_row_slots {
+public:
+ static constexpr bool sparse = true;
+ hand_row_slots(const hand_slots& slots, const tensor<T>& table, const tensor<std::int64_t>& indices)
+  : slots_(&slots), table_(table), indices_(indices), seen_{{table_, rows_of(table_)}} {}
+ tensor<T> rows_of(const tensor<T>& table) const { return gather(table, indices_, 0, 0); }
+ const tensor<T>& rows() const { return seen_[0].second; }
+ tensor<T> whole(const tensor<T>& rows) const {
+  return eval(tapegraph::assign_rows(eval(zeros_like(table_)), indices_, rows));
+ }
+ tensor<T> state(const tensor<T>&, std::string_view name) const {
+  const tensor<T> all = slots_->state(table_, name);
+  seen_.push_back({all, rows_of(all)});
+  return seen_.back().second;
+ }
+ template <tensor_like E>
+ void assign(const tensor<T>& target, const E& value) const {
+  for (const auto& s : seen_)
+   if (s.second.shares_with(target)) return slots_->assign_rows(s.first, eval(value), indices_);
+ }
+ bool matches(std::string_view pattern) const { return slots_->matches(pattern); }
+private:
+ const hand_slots* slots_;
+ tensor<T> table_;
+ tensor<std::int64_t> indices_;
+ mutable std::vector<std::pair<tensor<T>, tensor<T>>> seen_;
+};
+}
+
+struct named {
+ std::string_view path;
+ any_tensor& value;
+};
+template <class Optimizer>
+class applied {
+public:
+ template <class... W>
+ explicit applied(const Optimizer& optimizer, W&&... weights) : optimizer_(optimizer) {
+  (add(weights), ...);
+ }
+ template <class F>
+ std::vector<any_tensor> compute_gradients(const F& f) {
+  return value_and_gradients(f).second;
+ }
+ void apply_gradients(const std::vector<any_tensor>& gradients) { apply<false>(gradients, {}); }
+ void apply_rows(const std::vector<any_tensor>& gradients, const std::vector<any_tensor>& indices) {
+  apply<true>(gradients, indices);
+ }
+ template <class F>
+ auto minimize(const F& f) {
+  auto [value, gradients] = value_and_gradients(f);
+  apply_gradients(gradients);
+  return value;
+ }
+ double loss_scale() {
+  if constexpr (detail::scales_loss<Optimizer>()) {
+   const any_tensor scale = common_state(detail::loss_scale_name).data();
+   return scale.type() == dtype::f64 ? tensor<double>(scale).item() : tensor<float>(scale).item();
+  } else {
+   return 1;
+  }
+ }
+ Optimizer& optimizer() { return optimizer_; }
+ std::int64_t step() const { return step_; }
+ void set_step(std::int64_t step) { step_ = step; }
+ variable_list& state() { return states_; }
+private:
+ template <bool Rows>
+ void apply(const std::vector<any_tensor>& gradients, const std::vector<any_tensor>& indices);
+ struct weight {
+  any_tensor* data;
+  variable* owner;
+  std::string path;
+  bool active() const { return owner == nullptr || owner->trainable(); }
+ };
+ struct kept_places {
+  std::vector<std::pair<any_tensor*, tapegraph::tape_index>> places;
+  explicit kept_places(const std::vector<weight>& weights) {
+   for (const weight& w : weights) places.emplace_back(w.data, w.data->tape_index());
+  }
+  kept_places(const kept_places&) = delete;
+  kept_places& operator=(const kept_places&) = delete;
+  ~kept_places() {
+   for (const auto& [data, place] : places) data->set_tape_index(place);
+  }
+ };
+ template <class T, bool Rows>
+ struct gradients_of_step {
+  const applied* self;
+  detail::hand_slots* slots;
+  const std::vector<any_tensor>* gradients;
+  const std::vector<any_tensor>* indices;
+  template <class F>
+  void each(const F& f) const {
+   for (std::size_t i = 0; i < gradients->size(); ++i) {
+    const weight& w = self->weights_[i];
+    const any_tensor& g = (*gradients)[i];
+    if (!w.active() || !g.has_storage()) continue;
+    slots->begin(i, w.path);
+    any_tensor plain = *w.data;
+    plain.set_tape_index({});
+    if (g.type() == dtype::f64)
+     take<double>(i, plain, f);
+    else
+     take<float>(i, plain, f);
+   }
+  }
+  template <class V, class F>
+  void take(std::size_t i, const any_tensor& plain, const F& f) const {
+   const tensor<V> w(plain), g((*gradients)[i]);
+   if constexpr (Rows)
+    if ((*indices)[i].has_storage()) {
+     const detail::hand_row_slots<V> rows(*slots, w, tensor<std::int64_t>((*indices)[i]));
+     return f(rows, tensor<V>(rows.rows()), g);
+    }
+   f(*slots, w, g);
+  }
+  template <class F>
+  tensor<T> sum(const F& f) const {
+   return fold(f, [](const auto& a, const auto& b) { return a + b; });
+  }
+  template <class F, class Join>
+  tensor<T> fold(const F& f, const Join& join) const {
+   tensor<T> total(T(0));
+   bool first = true;
+   each([&](const auto& some, const auto& w, const auto& g) {
+    const tensor<T> part = detail::as_type_of(total, detail::term_of(f, some, w, g));
+    total = first ? part : tensor<T>(join(total, part));
+    first = false;
+   });
+   return total;
+  }
+  tensor<T> common(std::string_view name) const {
+   return tensor<T>(const_cast<applied*>(self)->common_state(name).data());
+  }
+  template <tensor_like E>
+  void assign_common(std::string_view name, const tensor<T>&, const E& value) const {
+   slots->assign_state(const_cast<applied*>(self)->common_state(name), eval(value));
+  }
+ };
+ bool holds_doubles() const {
+  return std::any_of(weights_.begin(), weights_.end(),
+      [](const weight& w) { return w.data->type() == dtype::f64; });
+ }
+ variable& common_state(std::string_view name) {
+  if (variable* const known = states_.find(name)) return *known;
+  const double first = first_value_of(&optimizer_, name);
+  return holds_doubles() ? states_.add(std::string(name), tensor<double>(first), false, true)
+       : states_.add(std::string(name), tensor<float>(static_cast<float>(first)), false, true);
+ }
+ static double first_value_of(const void* optimizer, std::string_view state) {
+  if constexpr (requires(const Optimizer& o) { o.first_value(state); })
+   return static_cast<const Optimizer*>(optimizer)->first_value(state);
+  else
+   return 0;
+ }
+ void add(variable_list& list) {
+  for (variable& v : list)
+   if (!v.optimizer_state() && v.trainable()) add(v);
+ }
+ void add(variable& v) { add({&v.data(), &v, v.path()}); }
+ void add(any_tensor& t) { add({&t, nullptr, std::to_string(weights_.size())}); }
+ void add(const named& t) { add({&t.value, nullptr, std::string(t.path)}); }
+ void add(weight w) {
+  if (w.data->type() != dtype::f32 && w.data->type() != dtype::f64)
+   throw dtype_error("applied: tensor '" + w.path + "' is " + name_of(w.data->type()) +
+       ", weights are float or double");
+  for (const weight& other : weights_)
+   if (other.path == w.path) throw argument_error("applied: two tensors are called '" + w.path + "'");
+  weights_.push_back(std::move(w));
+ }
+ template <class F>
+ auto value_and_gradients(const F& f) {
+  std::vector<any_tensor> sources;
+  gradient_tape tape;
+  auto& records = detail::tape_storage::instance();
+  const kept_places restored(weights_);
+  for (const weight& w : weights_) {
+   if (!records.tracks(*w.data)) w.data->set_tape_index(records.watch());
+   sources.push_back(*w.data);
+  }
+  auto value = eval(f());
+  if (value.size() != 1)
+   throw shape_error("minimize: the function must give a scalar, it gave shape " + to_string(value.shape()));
+  std::vector<any_tensor> gradients;
+  if constexpr (detail::scales_loss<Optimizer>()) {
+   optimizer_.numbers(step_ + 1);
+   const any_tensor scale = common_state(detail::loss_scale_name).data();
+   const auto scaled = [&](const auto& s) { return eval(value * detail::as_type_of(value, s)); };
+   gradients = scale.type() == dtype::f64 ? tape.gradient(scaled(tensor<double>(scale)), sources)
+            : tape.gradient(scaled(tensor<float>(scale)), sources);
+  } else {
+   gradients = tape.gradient(value, sources);
+  }
+  value.set_tape_index({});
+  return std::pair(std::move(value), std::move(gradients));
+ }
+ Optimizer optimizer_;
+ std::vector<weight> weights_;
+ variable_list states_;
+ std::int64_t step_ = 0;
+};
+template <class Optimizer, class... W>
+applied(const Optimizer&, W&&...) -> applied<Optimizer>;
+template <class Optimizer>
+template <bool Rows>
+void applied<Optimizer>::apply(const std::vector<any_tensor>& gradients, const std::vector<any_tensor>& indices) {
+ if (Rows && indices.size() != gradients.size())
+  throw argument_error("apply_rows: " + std::to_string(indices.size()) + " indices for " +
+       std::to_string(gradients.size()) + " gradients");
+ if (gradients.size() != weights_.size())
+  throw argument_error("apply_gradients: " + std::to_string(gradients.size()) + " gradients for " +
+       std::to_string(weights_.size()) + " tensors");
+ for (std::size_t i = 0; i < gradients.size(); ++i) {
+  const any_tensor &w = *weights_[i].data, &g = gradients[i];
+  if (!g.has_storage()) continue;
+  if (g.type() != w.type())
+   throw dtype_error("apply_gradients: tensor '" + weights_[i].path + "' is " + name_of(w.type()) +
+       ", its gradient " + name_of(g.type()));
+  shape wanted = w.shape();
+  if constexpr (Rows)
+   if (indices[i].has_storage()) {
+    if (weights_[i].owner == nullptr || indices[i].type() != dtype::i64 || indices[i].rank() != 1)
+     throw argument_error("apply_rows: tensor '" + weights_[i].path +
+          "' has to be a variable, and its indices i64 [n]");
+    wanted = detail::shape_of_rows(w.shape(), indices[i].size());
+   }
+  if (!(g.shape() == wanted))
+   throw shape_error("apply_gradients: tensor '" + weights_[i].path + "' has shape " + to_string(wanted) +
+       ", its gradient " + to_string(g.shape()));
+ }
+ constexpr auto count = static_cast<std::size_t>(Optimizer::count);
+ const auto numbers = optimizer_.numbers(step_ + 1);
+ std::array<typed_number<double>, count> wide;
+ std::array<typed_number<float>, count> narrow;
+ for (std::size_t i = 0; i < count; ++i) {
+  wide[i] = {numbers[i]};
+  narrow[i] = {static_cast<float>(numbers[i])};
+ }
+ std::vector<detail::hand_slots::pending> updates;
+ detail::hand_slots slots(&states_, &updates, {&optimizer_, &first_value_of});
+ const gradients_of_step<float, Rows> step{this, &slots, &gradients, &indices};
+ const auto update = [&](const auto&... shared) {
+  step.each([&](const auto& some, const auto& w, const auto& g) {
+   if constexpr (std::is_same_v<decltype(w), const tensor<double>&>)
+    Optimizer::update(some, w, g, wide, shared...);
+   else
+    Optimizer::update(some, w, g, narrow, shared...);
+  });
+ };
+ if constexpr (requires { Optimizer::shared(step, narrow); }) {
+  if (holds_doubles())
+   update(Optimizer::shared(gradients_of_step<double, Rows>{this, &slots, &gradients, &indices}, wide));
+  else
+   update(Optimizer::shared(step, narrow));
+ } else {
+  update();
+ }
+ for (auto& u : updates)
+  if (const variable* const owner = weights_[u.tensor].owner;
+   u.state == nullptr && u.write_rows == nullptr && owner != nullptr && owner->constraint())
+   u.value = owner->constraint().project(owner->constraint(), u.value);
+ ++step_;
+ for (auto& u : updates) {
+  variable* const owned = weights_.empty() ? nullptr : weights_[u.tensor].owner;
+  if (u.write_rows != nullptr) {
+   variable& to = u.state != nullptr ? *u.state : *owned;
+   u.write_rows(to, u.indices, u.value);
+   if (u.state == nullptr && owned->constraint())
+    owned->replace(owned->constraint().project(owned->constraint(), owned->data()));
+  } else if (u.state != nullptr)
+   u.state->replace(std::move(u.value));
+  else if (owned != nullptr)
+   owned->replace(std::move(u.value));
+  else
+   *weights_[u.tensor].data = std::move(u.value);
+ }
+}
+}
+// -- tapegraph/nn/optimizers/chain.hpp
+
+/// Optimizers made of parts. An element of a chain has `count` and `numbers(step)` as optimizers have, and one or more of
+///
+///     update(slots, w, g, n)             the optimizer: exactly one element has it
+///     transform(slots, w, g, n, s)       the gradient that the elements behind it see; changes nothing
+///     remember(slots, w, g, n)           assigns state that transform reads
+///     gate(n, s)                         a scalar, true in steps in which what stands behind it happens; in others every variable
+///                                        and all state behind it stay as they are
+///     applied(step)                      which step the elements behind it are in, where some steps are not theirs
+///     after(slots, w, next, n)           what is assigned to w, in the place of `next`
+///     shared(gradients, n)               s: what all gradients have in common, as the elements before it have transformed them
+///     first_value(state)                 as of optimizers
+///
+/// all static and constexpr but numbers, applied and first_value; and `shares = true` with `shared`, `state_name` with state.
+
+namespace tapegraph {
+
+/// What an element is about, its `static constexpr auto role`; whatever states none is the optimizer.
+enum class chain_role { optimizer, gradient, weights };
+
+namespace detail {
+struct nothing_shared {};
+template <class E>
+constexpr chain_role role_of() {
+ if constexpr (requires { E::role; })
+  return E::role;
+ else
+  return chain_role::optimizer;
+}
+template <int First, int Count>
+constexpr auto part_of(const auto& numbers) {
+ std::array<typename std::remove_cvref_t<decltype(numbers)>::value_type, Count> part{};
+ for (int i = 0; i < Count; ++i) part[static_cast<std::size_t>(i)] = numbers[static_cast<std::size_t>(First + i)];
+ return part;
+}
+constexpr bool same_variable(const auto& target, const auto& w) {
+ if constexpr (requires { w.owner(); })
+  return target.id() == w.id();
+ else
+  return target.shares_with(w);
+}
+template <class Slots, class Gate>
+struct gated_slots : Slots {
+ Gate gate;
+ constexpr gated_slots(const Slots& slots, const Gate& condition) : Slots(slots), gate(condition) {}
+ constexpr void assign(const auto& target, const auto& value) const {
+  Slots::assign(target, where(gate, value, target));
+ }
+};
+template <class Slots, class W, class Finish>
+struct finishing_slots : Slots {
+ const W* w;
+ const Finish* finish;
+ constexpr finishing_slots(const Slots& slots, const W& variable, const Finish& f)
+  : Slots(slots), w(&variable), finish(&f) {}
+ constexpr void assign(const auto& target, const auto& value) const {
+  if (!same_variable(target, *w)) return Slots::assign(target, value);
+  Slots::assign(target, (*finish)(static_cast<const Slots&>(*this), eval(value)));
+ }
+};
+template <class... E>
+inline constexpr int optimizers_among = (0 + ... + (role_of<E>() == chain_role::optimizer));
+template <class E>
+inline constexpr bool keeps_state = requires {
+ E::state_name;
+};
+template <class... E>
+constexpr bool states_differ() {
+ const std::string_view names[]{[]() -> std::string_view {
+  if constexpr (keeps_state<E>)
+   return E::state_name;
+  else
+   return {};
+ }()...};
+ for (std::size_t i = 0; i < sizeof...(E); ++i)
+  for (std::size_t k = 0; k < i; ++k)
+   if (!names[i].empty() && names[i] == names[k]) return false;
+ return true;
+}
+template <class First, class... E>
+inline constexpr bool unscaled_first = !(scales_loss<E>() || ...);
+template <class... E>
+constexpr bool gradients_first() {
+ bool optimizer_seen = false, right = true;
+ ((right = right && !(optimizer_seen && role_of<E>() == chain_role::gradient),
+ optimizer_seen = optimizer_seen || role_of<E>() == chain_role::optimizer),
+ ...);
+ return right;
+}
+}
+
+/// An optimizer made of parts, which is an optimizer itself: gradients pass the elements in their order, and what the optimizer
+/// assigns to a weight passes those that are about weights.
+///
+///     tg::chain{tg::clip_by_global_norm{.norm = 1}, tg::adamw{.learning_rate = 1e-3}, tg::weight_average{.decay = 0.999}}
+///
+/// An element is reached by its type or its place: `model.optimizer().get<tg::adamw>().learning_rate = 1e-4`.
+template <class... E>
+class chain {
+ static_assert(detail::optimizers_among<E...> == 1, "chain: exactly one element is an optimizer");
+ static_assert(detail::gradients_first<E...>(),
+    "chain: what transforms gradients, accumulates or skips stands before the optimizer");
+ static_assert(detail::unscaled_first<E...>, "chain: loss_scaling stands first");
+ static_assert(detail::states_differ<E...>(),
+    "chain: two elements keep state of the same name; one of each kind is possible");
+
+ static constexpr int size = static_cast<int>(sizeof...(E));
+ template <int I>
+ using element = std::tuple_element_t<static_cast<std::size_t>(I), std::tuple<E...>>;
+ template <int I>
+ static constexpr int first = [] {
+  int sum = 0, k = 0;
+  ((sum += k++ < I ? E::count : 0), ...);
+  return sum;
+ }();
+
+public:
+ constexpr chain(const E&... elements) : elements_(elements...) {}
+
+ template <class T>
+ T& get() {
+  return std::get<T>(elements_);
+ }
+ template <class T>
+ const T& get() const {
+  return std::get<T>(elements_);
+ }
+ template <int I>
+ auto& get() {
+  return std::get<static_cast<std::size_t>(I)>(elements_);
+ }
+ /// The optimizer in it.
+ auto& main() { return get<main_index()>(); }
+
+ static constexpr int count = (0 + ... + E::count);
+ static constexpr bool scales_loss = (detail::scales_loss<E>() || ...);
+ std::array<double, static_cast<std::size_t>(count)> numbers(std::int64_t step) const {
+  std::array<double, static_cast<std::size_t>(count)> found{};
+  std::size_t at = 0;
+  const auto add = [&](const auto& e) {
+   for (const double n : e.numbers(step)) found[at++] = n;
+   if constexpr (requires { e.applied(step); }) step = e.applied(step);
+  };
+  std::apply([&](const E&... e) { (add(e), ...); }, elements_);
+  return found;
+ }
+ double first_value(std::string_view state) const {
+  double value = 0;
+  const auto ask = [&](const auto& e) {
+   if constexpr (requires { e.first_value(state); })
+    if (value == 0) value = e.first_value(state);
+  };
+  std::apply([&](const E&... e) { (ask(e), ...); }, elements_);
+  return value;
+ }
+
+ /// What the elements that ask for it share, a tuple.
+ static constexpr auto shared(const auto& gradients, const auto& n) requires(requires { E::shares; } || ...) {
+  return gather<0>(gradients, n, std::tuple<>{});
+ }
+ static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
+  run<0>(slots, w, g, n, std::tuple<std::conditional_t<false, E, detail::nothing_shared>...>{});
+ }
+ static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n, const auto& s) {
+  run<0>(slots, w, g, n, s);
+ }
+
+private:
+ static constexpr int main_index() {
+  int i = 0, found = 0;
+  ((found = detail::role_of<E>() == chain_role::optimizer ? i : found, ++i), ...);
+  return found;
+ }
+ template <int I>
+ static constexpr auto own(const auto& n) {
+  return detail::part_of<first<I>, element<I>::count>(n);
+ }
+
+ template <int I, int Last>
+ static constexpr auto transformed(const auto& slots, const auto& w, const auto& g, const auto& n, const auto& s) {
+  if constexpr (I == Last)
+   return g;
+  else if constexpr (requires { element<I>::transform(slots, w, g, own<I>(n), std::get<I>(s)); })
+   return transformed<I + 1, Last>(slots, w, element<I>::transform(slots, w, g, own<I>(n), std::get<I>(s)), n,
+           s);
+  else
+   return transformed<I + 1, Last>(slots, w, g, n, s);
+ }
+ template <int I, class Gradients, class N, class S>
+ struct seen_by {
+  const Gradients* gradients;
+  const N* n;
+  const S* s;
+
+  constexpr auto sum(const auto& f) const { return gradients->sum(seen(f)); }
+  constexpr auto fold(const auto& f, const auto& join) const { return gradients->fold(seen(f), join); }
+  constexpr auto seen(const auto& f) const {
+   return [this, &f](const auto& slots, const auto& w, const auto& g) {
+    return detail::term_of(f, slots, w, transformed<0, I>(slots, w, g, *n, *s));
+   };
+  }
+  template <class G = Gradients>
+  constexpr auto common(std::string_view name) const -> decltype(std::declval<const G&>().common(name)) {
+   return gradients->common(name);
+  }
+  constexpr void assign_common(std::string_view name, const auto& target, const auto& value) const {
+   gradients->assign_common(name, target, value);
+  }
+ };
+ template <int I, class S>
+ static constexpr auto gather(const auto& gradients, const auto& n, const S& s) {
+  if constexpr (I == size) {
+   return s;
+  } else if constexpr (requires { element<I>::shares; }) {
+   const seen_by<I, std::remove_cvref_t<decltype(gradients)>, std::remove_cvref_t<decltype(n)>, S> seen{
+    &gradients, &n, &s};
+   return gather<I + 1>(gradients, n, std::tuple_cat(s, std::tuple(element<I>::shared(seen, own<I>(n)))));
+  } else {
+   return gather<I + 1>(gradients, n, std::tuple_cat(s, std::tuple(detail::nothing_shared{})));
+  }
+ }
+
+ template <int I>
+ static constexpr void run(const auto& slots, const auto& w, const auto& g, const auto& n, const auto& s) {
+  using e = element<I>;
+  const auto numbers = own<I>(n);
+  const auto& common = std::get<I>(s);
+  if constexpr (detail::role_of<e>() == chain_role::weights) {
+   run<I + 1>(slots, w, g, n, s);
+  } else if constexpr (detail::role_of<e>() == chain_role::optimizer) {
+   const auto finish = [&](const auto& plain, const auto& next) { return finished<0>(plain, w, next, n); };
+   const detail::finishing_slots<std::remove_cvref_t<decltype(slots)>, std::remove_cvref_t<decltype(w)>,
+          decltype(finish)>
+    finishing(slots, w, finish);
+   if constexpr (requires { e::shares; })
+    e::update(finishing, w, g, numbers, common);
+   else
+    e::update(finishing, w, g, numbers);
+  } else {
+   static_assert(
+    requires { e::transform(slots, w, g, numbers, common); } || requires { e::gate(numbers, common); },
+    "chain: this element has neither transform(slots, w, g, n, s) nor gate(n, s)");
+   if constexpr (requires { e::remember(slots, w, g, numbers); }) e::remember(slots, w, g, numbers);
+   const auto next = transformed<I, I + 1>(slots, w, g, n, s);
+   if constexpr (requires { e::gate(numbers, common); }) {
+    const auto gate = e::gate(numbers, common);
+    run<I + 1>(detail::gated_slots<std::remove_cvref_t<decltype(slots)>, decltype(gate)>(slots, gate), w,
+      next, n, s);
+   } else {
+    run<I + 1>(slots, w, next, n, s);
+   }
+  }
+ }
+ template <int I>
+ static constexpr auto finished(const auto& slots, const auto& w, const auto& next, const auto& n) {
+  if constexpr (I == size)
+   return next;
+  else if constexpr (detail::role_of<element<I>>() == chain_role::weights)
+   return finished<I + 1>(slots, w, element<I>::after(slots, w, next, own<I>(n)), n);
+  else
+   return finished<I + 1>(slots, w, next, n);
+ }
+
+ std::tuple<E...> elements_;
+};
+template <class... E>
+chain(const E&...) -> chain<E...>;
+}
+// -- tapegraph/nn/optimizers/clipping.hpp
+
+// -- tapegraph/nn/optimizers/length.hpp
+
+/// Lengths of gradients and variables for optimizers.
+
+namespace tapegraph::detail {
+constexpr auto whole_length(const auto& x) {
+ return euclidean(x, axes{}.bits(shape_of(x).rank()), false, std::source_location::current());
+}
+}
+// -- tapegraph/nn/optimizers/sparse.hpp
+
+/// What cannot be done with some rows of a variable says so.
+
+namespace tapegraph::detail {
+template <class Slots>
+inline constexpr bool by_rows = requires {
+ Slots::sparse;
+};
+template <class Slots>
+constexpr void refuse_rows(const Slots&, [[maybe_unused]] const auto& w, [[maybe_unused]] const char* why) {
+ if constexpr (by_rows<Slots>) {
+  if constexpr (requires { w.owner(); })
+   w.owner().fail(why);
+  else
+   throw argument_error(why);
+ }
+}
+}
+
+/// Elements of a chain that bound gradients, with TensorFlow's formulas.
+
+namespace tapegraph {
+
+/// Each element of the gradient within [-value, value] (Keras's clipvalue).
+struct clip_by_value {
+ hyperparameter value = 1;
+
+ static constexpr auto role = chain_role::gradient;
+ static constexpr int count = 1;
+ std::array<double, count> numbers(std::int64_t step) const {
+  return {value.used_positive(step, "clip_by_value", "value")};
+ }
+ static constexpr auto transform(const auto&, const auto&, const auto& g, const auto& n, const auto&) {
+  return clip(g, -n[0], n[0]);
+ }
+};
+
+/// Each variable's gradient times norm / max(|g|, norm) (Keras's clipnorm). Not for sparse rows.
+struct clip_by_norm {
+ hyperparameter norm = 1;
+
+ static constexpr auto role = chain_role::gradient;
+ static constexpr int count = 1;
+ std::array<double, count> numbers(std::int64_t step) const {
+  return {norm.used_positive(step, "clip_by_norm", "norm")};
+ }
+ static constexpr auto transform(const auto& slots, const auto& w, const auto& g, const auto& n, const auto&) {
+  detail::refuse_rows(slots, w, "clip_by_norm: the norm of a sparse gradient is not known, its rows may repeat");
+  const auto length = detail::whole_length(g);
+  return g * (n[0] / maximum(length, n[0]));
+ }
+};
+
+/// Each gradient times min(norm / |all|, 1), |all| the norm of all of them together (tf.clip_by_global_norm, Keras's
+/// global_clipnorm); NaN where that is not finite. Frozen variables do not count. Not for sparse rows.
+struct clip_by_global_norm {
+ hyperparameter norm = 1;
+
+ static constexpr auto role = chain_role::gradient;
+ static constexpr bool shares = true;
+ static constexpr int count = 1;
+ std::array<double, count> numbers(std::int64_t step) const {
+  return {norm.used_positive(step, "clip_by_global_norm", "norm")};
+ }
+ /// The factor.
+ static constexpr auto shared(const auto& gradients, const auto& n) {
+  const auto length_of = [](const auto& slots, const auto& w, const auto& g) {
+   detail::refuse_rows(slots, w,
+        "clip_by_global_norm: the norm of a sparse gradient is not known, its rows may repeat");
+   return detail::whole_length(g);
+  };
+  const auto length = gradients.fold(length_of, [](const auto& a, const auto& b) { return hypot(a, b); });
+  return eval(where(length <= n[0], 1, n[0] / length) + (length - length));
+ }
+ static constexpr auto transform(const auto&, const auto& w, const auto& g, const auto&, const auto& factor) {
+  return g * detail::as_type_of(w, factor);
+ }
+};
+
+// -- tapegraph/nn/optimizers/ftrl.hpp
+
+/// Follow the regularized leader (McMahan et al. 2013) in Keras's form, p = -learning_rate_power, s = l2 + beta / (2 learning_rate):
+/// b = a + g^2, z <- z + g + 2 l2_shrinkage w - (b^p - a^p) / learning_rate w, a <- b,
+/// w <- (clip(z, -l1, l1) - z) / (b^p / learning_rate + 2 s)
+struct ftrl {
+ hyperparameter learning_rate = 0.001;
+ double learning_rate_power = -0.5; ///< at most 0
+ double initial_accumulator_value = 0.1;
+ hyperparameter l1_regularization_strength = 0, l2_regularization_strength = 0;
+ hyperparameter l2_shrinkage_regularization_strength = 0;
+ hyperparameter beta = 0;
+
+ static constexpr int count = 5;
+ std::array<double, count> numbers(std::int64_t step) const {
+  if (!(learning_rate_power <= 0) || !std::isfinite(learning_rate_power))
+   hyperparameter::refuse(learning_rate_power, step, "ftrl", "learning_rate_power", "must not be positive");
+  hyperparameter(initial_accumulator_value).used(step, "ftrl", "initial_accumulator_value");
+  const double rate = learning_rate.used_positive(step, "ftrl", "learning_rate");
+  const double l2 = l2_regularization_strength.used(step, "ftrl", "l2_regularization_strength") +
+      beta.used(step, "ftrl", "beta") / (2 * rate);
+  return {rate, -learning_rate_power, l1_regularization_strength.used(step, "ftrl", "l1_regularization_strength"),
+    2 * l2,
+    2 * l2_shrinkage_regularization_strength.used(step, "ftrl", "l2_shrinkage_regularization_strength")};
+ }
+ double first_value(std::string_view state) const { return state == "accumulator" ? initial_accumulator_value : 0; }
+ static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
+  const auto a = slots.state(w, "accumulator");
+  const auto z = slots.state(w, "linear");
+  const auto next_a = eval(a + square(g));
+  const auto power = eval(pow(next_a, n[1]));
+  const auto next_z = eval(z + ((g + n[4] * w) - (power - pow(a, n[1])) / n[0] * w));
+  slots.assign(a, next_a);
+  slots.assign(z, next_z);
+  slots.assign(w, (clip(next_z, -n[2], n[2]) - next_z) / (power / n[0] + n[3]));
+ }
+};
+}
+// -- tapegraph/nn/optimizers/gates.hpp
+
+/// Elements of a chain that hold back what stands behind them in some steps.
+
+namespace tapegraph {
+
+/// The elements behind it see the mean gradient of `steps` steps, in every `steps`-th step, and count these steps alone (Keras's
+/// gradient_accumulation_steps). Change `steps` between rounds only. Not for sparse rows.
+struct accumulate {
+ std::int64_t steps = 2;
+
+ static constexpr auto role = chain_role::gradient;
+ static constexpr std::string_view state_name = "accumulated";
+ static constexpr int count = 2;
+ std::array<double, count> numbers(std::int64_t step) const {
+  if (steps < 1) throw argument_error("accumulate: steps must be positive, given " + std::to_string(steps));
+  return {step % steps == 0 ? 1.0 : 0.0, 1 / static_cast<double>(steps)};
+ }
+ std::int64_t applied(std::int64_t step) const { return (step - 1) / steps + 1; }
+ static constexpr auto transform(const auto& slots, const auto& w, const auto& g, const auto& n, const auto&) {
+  detail::refuse_rows(slots, w, "accumulate: a sparse gradient has other rows in every step");
+  return (slots.state(w, state_name) + g) * n[1];
+ }
+ static constexpr void remember(const auto& slots, const auto& w, const auto& g, const auto& n) {
+  const auto before = slots.state(w, state_name);
+  slots.assign(before, where(n[0] > 0.5, 0, before + g));
+ }
+ static constexpr auto gate(const auto& n, const auto&) { return n[0] > 0.5; }
+};
+
+/// Steps in which some gradient is not finite change nothing behind it (optax's apply_if_finite). Such a step counts: schedules and
+/// bias corrections go on. Behind `accumulate` it looks at the mean, and a bad one costs its `steps` steps.
+struct skip_nonfinite {
+ static constexpr auto role = chain_role::gradient;
+ static constexpr bool shares = true;
+ static constexpr int count = 0;
+ std::array<double, count> numbers(std::int64_t) const { return {}; }
+ /// 0, or NaN where something is not finite. Rows may repeat.
+ static constexpr auto shared(const auto& gradients, const auto&) {
+  return eval(gradients.sum([](const auto&, const auto&, const auto& g) { return sum(g * 0); }) == 0);
+ }
+ static constexpr auto gate(const auto&, const auto& finite) { return finite; }
+};
+}
+// -- tapegraph/nn/optimizers/gradient_terms.hpp
+
+/// Elements of a chain that add to gradients or take something from them.
+
+namespace tapegraph {
+
+/// g + weight_decay w: the gradient of weight_decay / 2 |w|^2 added to the loss (PyTorch's weight_decay of SGD, optax's
+/// add_decayed_weights). Decoupled decay is adamw's. `Mask` says which variables: `basic_add_weight_decay<except<"*/bias">>`.
+template <class Mask = all_variables>
+struct basic_add_weight_decay {
+ hyperparameter weight_decay = 1e-4;
+
+ static constexpr auto role = chain_role::gradient;
+ static constexpr int count = 1;
+ std::array<double, count> numbers(std::int64_t step) const {
+  return {weight_decay.used(step, "add_weight_decay", "weight_decay")};
+ }
+ static constexpr auto transform(const auto& slots, const auto& w, const auto& g, const auto& n, const auto&) {
+  const auto first = eval(g);
+  return Mask::holds(slots) ? eval(first + n[0] * w) : first;
+ }
+};
+using add_weight_decay = basic_add_weight_decay<>;
+
+/// g less its mean over all axes but the last (Yong et al. 2020); gradients of fewer than two axes and of sparse rows stay.
+struct centralize_gradients {
+ static constexpr auto role = chain_role::gradient;
+ static constexpr int count = 0;
+ std::array<double, count> numbers(std::int64_t) const { return {}; }
+ static constexpr auto transform(const auto& slots, const auto& w, const auto& g, const auto&, const auto&) {
+  const int rank = shape_of(w).rank();
+  auto x = eval(g);
+  if (detail::by_rows<std::remove_cvref_t<decltype(slots)>> || rank < 2) return x;
+  auto average = mean(x, 0, {.keepdims = true});
+  for (int axis = 1; axis < rank - 1; ++axis) average = mean(average, axis, {.keepdims = true});
+  return eval(x - average);
+ }
+};
+
+// -- tapegraph/nn/optimizers/lamb.hpp
+
+/// LAMB (You et al. 2020) in Keras's form: m and v as in Adam, u = m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + epsilon),
+/// w <- w - learning_rate weight_decay w, w <- w - r learning_rate u, where r = |w| / |u|, norms of the whole variable (1 where one of
+/// them is 0). Not for sparse rows.
+struct lamb {
+ hyperparameter learning_rate = 0.001;
+ hyperparameter beta1 = 0.9, beta2 = 0.999;
+ hyperparameter epsilon = 1e-7;
+ hyperparameter weight_decay = 0;
+
+ static constexpr int count = 7;
+ std::array<double, count> numbers(std::int64_t step) const {
+  const double rate = learning_rate.used(step, "lamb", "learning_rate");
+  const double b1 = beta1.used_below_one(step, "lamb", "beta1"), b2 = beta2.used_below_one(step, "lamb", "beta2");
+  const auto t = static_cast<double>(step);
+  return {rate,
+    1 - b1,
+    1 - b2,
+    epsilon.used(step, "lamb", "epsilon"),
+    1 - std::pow(b1, t),
+    1 - std::pow(b2, t),
+    rate * weight_decay.used(step, "lamb", "weight_decay")};
+ }
+ static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
+  detail::refuse_rows(slots, w, "lamb: norms of a whole variable are not known where its gradient is sparse");
+  const auto m = slots.state(w, "lamb_m");
+  const auto v = slots.state(w, "lamb_v");
+  const auto next_m = eval(m + n[1] * (g - m));
+  const auto next_v = eval(v + n[2] * (square(g) - v));
+  slots.assign(m, next_m);
+  slots.assign(v, next_v);
+  const auto u = eval(next_m / n[4] / (sqrt(next_v / n[5]) + n[3]));
+  const auto decayed = eval(w - w * n[6]);
+  const auto long_w = detail::whole_length(decayed);
+  const auto long_u = detail::whole_length(u);
+  const auto ratio = eval(where(long_w > 0, where(long_u > 0, long_w / long_u, 1), 1));
+  slots.assign(w, decayed - ratio * n[0] * u);
+ }
+};
+
+// -- tapegraph/nn/optimizers/lion.hpp
+
+/// Lion (Chen et al. 2023) in Keras's form: w <- w - learning_rate weight_decay w, w <- w - learning_rate sign(beta1 m + (1 - beta1) g),
+/// m <- beta2 m + (1 - beta2) g
+struct lion {
+ hyperparameter learning_rate = 0.001;
+ hyperparameter beta1 = 0.9, beta2 = 0.99;
+ hyperparameter weight_decay = 0;
+
+ static constexpr int count = 6;
+ std::array<double, count> numbers(std::int64_t step) const {
+  const double rate = learning_rate.used(step, "lion", "learning_rate");
+  const double b1 = beta1.used(step, "lion", "beta1"), b2 = beta2.used(step, "lion", "beta2");
+  return {rate, b1, 1 - b1, b2, 1 - b2, rate * weight_decay.used(step, "lion", "weight_decay")};
+ }
+ static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
+  const auto m = slots.state(w, "lion_m");
+  slots.assign(w, (w - w * n[5]) - n[0] * sign(m * n[1] + g * n[2]));
+  slots.assign(m, m * n[3] + g * n[4]);
+ }
+};
+}
+// -- tapegraph/nn/optimizers/loss_scaling.hpp
+
+/// Dynamic loss scaling, for models that compute in half (nn/mixed_precision.hpp). Not part of tapegraph.hpp.
+
+namespace tapegraph {
+
+/// The first element of a chain: gradients are taken of the loss times a scale, so that small ones do not vanish in half, and divided
+/// by it before anything else sees them (Micikevicius and others 2018; Keras's LossScaleOptimizer). A step in which some gradient is
+/// not finite changes nothing behind it, weights and optimizer state, and halves the scale; after `growth_steps` steps without one it
+/// doubles. The scale is at least 1, as in TensorFlow, and at most 2^64, whose inverse is a normal float.
+///
+///     tg::chain{tg::loss_scaling{}, tg::adam{.learning_rate = 1e-3}}
+///
+/// It is the optimizer's: `model.variables()["loss_scale"]`, a scalar, beside "loss_scale_good_steps", the finite steps since it
+/// changed. Skipped steps count as those of skip_nonfinite do. In a step of several optimizers each has a scale of its own
+/// (docs/mixed_precision.md).
+struct loss_scaling {
+ double initial_scale = 32768; ///< 2^15; powers of two scale without rounding
+ std::int64_t growth_steps = 2000; ///< Keras's dynamic_growth_steps
+
+ static constexpr auto role = chain_role::gradient;
+ static constexpr bool shares = true, scales_loss = true;
+ static constexpr int count = 1;
+ std::array<double, count> numbers(std::int64_t) const {
+  if (!(initial_scale >= 1 && initial_scale <= most))
+   throw argument_error("loss_scaling: initial_scale must lie in [1, 2^64], given " +
+        std::to_string(initial_scale));
+  if (growth_steps < 1)
+   throw argument_error("loss_scaling: growth_steps must be positive, given " + std::to_string(growth_steps));
+  return {static_cast<double>(growth_steps)};
+ }
+ double first_value(std::string_view state) const { return state == detail::loss_scale_name ? initial_scale : 0; }
+
+ /// The scale, and whether all gradients are finite.
+ template <class Scale, class Finite>
+ struct common {
+  Scale scale;
+  Finite finite;
+ };
+ static constexpr auto shared(const auto& gradients, const auto& n) {
+  using step = std::remove_cvref_t<decltype(gradients)>;
+  if constexpr (!requires { gradients.common(detail::loss_scale_name); }) {
+   static_assert(always_false<step>,
+      "loss_scaling: nothing scales the loss here");
+  } else {
+   const auto scale = gradients.common(detail::loss_scale_name);
+   const auto steps = gradients.common(detail::good_steps_name);
+   const auto finite =
+    eval(gradients.sum([](const auto&, const auto&, const auto& g) { return sum(g * 0); }) == 0);
+   const auto grows = eval(steps + 1 >= n[0]);
+   const auto next = where(grows, minimum(scale * 2, most), scale);
+   gradients.assign_common(detail::loss_scale_name, scale, where(finite, next, maximum(scale * 0.5, 1)));
+   gradients.assign_common(detail::good_steps_name, steps, where(finite, where(grows, 0, steps + 1), 0));
+   return common<std::remove_const_t<decltype(scale)>, std::remove_const_t<decltype(finite)>>{scale, finite};
+  }
+ }
+ static constexpr auto transform(const auto&, const auto&, const auto& g, const auto&, const auto& s) {
+  return g / detail::as_type_of(g, s.scale);
+ }
+ static constexpr auto gate(const auto&, const auto& s) { return s.finite; }
+
+private:
+ static constexpr double most = 18446744073709551616.0;
+};
+
+// -- tapegraph/nn/optimizers/muon.hpp
+
+namespace detail {
+template <int Steps>
+constexpr auto orthogonalized(const auto& x) {
+ constexpr double a = 3.4445, b = -4.7750, c = 2.0315;
+ const shape dims = shape_of(x);
+ const bool tall = dims[0].value > dims[1].value;
+ auto y = tall ? eval(transpose(x)) : x;
+ const auto length = whole_length(y);
+ y = eval(y / (length + 1e-7));
+ for (int i = 0; i < Steps; ++i) {
+  const auto s = matmul(y, y, {.transpose_b = true});
+  const auto squares = matmul(s, s);
+  const auto polynomial = eval(b * s + c * squares);
+  const auto product = matmul(polynomial, y);
+  y = eval(a * y + product);
+ }
+ return tall ? eval(transpose(y)) : y;
+}
+}
+
+/// Muon (Jordan et al. 2024) in Keras's form: for a matrix m <- momentum m + g, u = orthogonalized(g + momentum m),
+/// w <- w - learning_rate weight_decay w, w <- w - learning_rate rms_rate sqrt(max(rows, columns)) u. AdamW updates everything else:
+/// variables of another rank, sparse rows, and those that `Adam` names.
+template <class Adam = only<"*embedding*">>
+struct basic_muon {
+ hyperparameter learning_rate = 0.001;
+ hyperparameter weight_decay = 0.004, momentum = 0.95, rms_rate = 0.2;
+ hyperparameter adam_beta1 = 0.9, adam_beta2 = 0.999, adam_weight_decay = 0.004, adam_lr_ratio = 1;
+ hyperparameter epsilon = 1e-7;
+ static constexpr int steps = 5;
+
+ static constexpr int count = 9;
+ std::array<double, count> numbers(std::int64_t step) const {
+  const double rate = learning_rate.used(step, "muon", "learning_rate");
+  const double b1 = adam_beta1.used_below_one(step, "muon", "adam_beta1");
+  const double b2 = adam_beta2.used_below_one(step, "muon", "adam_beta2");
+  const double adam_rate = rate * adam_lr_ratio.used(step, "muon", "adam_lr_ratio");
+  return {detail::adam_step_size(adam_rate, b1, b2, step),
+    1 - b1,
+    1 - b2,
+    epsilon.used(step, "muon", "epsilon"),
+    rate * adam_weight_decay.used(step, "muon", "adam_weight_decay"),
+    rate * weight_decay.used(step, "muon", "weight_decay"),
+    momentum.used(step, "muon", "momentum"),
+    rate,
+    rms_rate.used(step, "muon", "rms_rate")};
+ }
+ static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
+  const shape dims = shape_of(w);
+  if (detail::by_rows<std::remove_cvref_t<decltype(slots)>> || dims.rank() != 2 || Adam::holds(slots)) {
+   basic_adamw<>::update(slots, w, g, n);
+   return;
+  }
+  const auto m = slots.state(w, "muon_momentum");
+  const auto next = eval(m + (g + m * (n[6] - 1)));
+  slots.assign(m, next);
+  const auto u = detail::orthogonalized<steps>(eval(g + n[6] * next));
+  const double longer = static_cast<double>(std::max(dims[0].value, dims[1].value));
+  const double scale = math::sqrt(longer);
+  slots.assign(w, (w - w * n[5]) - n[7] * u * scale * n[8]);
+ }
+};
+using muon = basic_muon<>;
+
+// -- tapegraph/nn/optimizers/nadam.hpp
+
+/// Nadam (Dozat 2016) in Keras's form, with its schedule of momentum u(t) = beta1 (1 - 0.96^t / 2): m and v as in Adam,
+/// m' = u(t + 1) m / (1 - u(1) ... u(t + 1)) + (1 - u(t)) g / (1 - u(1) ... u(t)), w <- w - learning_rate m' / (sqrt(v / (1 - beta2^t)) + epsilon)
+struct nadam {
+ hyperparameter learning_rate = 0.001;
+ double beta1 = 0.9, beta2 = 0.999; ///< not scheduled: the momenta of all steps so far are multiplied
+ hyperparameter epsilon = 1e-7;
+
+ static constexpr int count = 6;
+ std::array<double, count> numbers(std::int64_t step) const {
+  const double rate = learning_rate.used(step, "nadam", "learning_rate");
+  const double b1 = hyperparameter(beta1).used_below_one(step, "nadam", "beta1");
+  const double b2 = hyperparameter(beta2).used_below_one(step, "nadam", "beta2");
+  const auto at = [&](std::int64_t t) { return b1 * (1 - 0.5 * std::pow(0.96, static_cast<double>(t))); };
+  double product = 1;
+  for (std::int64_t t = 1; t <= step && product > 1e-20; ++t) product *= at(t);
+  const double now = at(step), next = at(step + 1);
+  return {rate * next / (1 - product * next), rate * (1 - now) / (1 - product), 1 - b1, 1 - b2,
+    1 - std::pow(b2, static_cast<double>(step)), epsilon.used(step, "nadam", "epsilon")};
+ }
+ static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
+  const auto m = slots.state(w, "nadam_m");
+  const auto v = slots.state(w, "nadam_v");
+  const auto next_m = eval(m + n[2] * (g - m));
+  const auto next_v = eval(v + n[3] * (square(g) - v));
+  slots.assign(m, next_m);
+  slots.assign(v, next_v);
+  slots.assign(w, w - (n[0] * next_m + n[1] * g) / (sqrt(next_v / n[4]) + n[5]));
+ }
+};
+}
+// -- tapegraph/nn/optimizers/proximal.hpp
+
+/// Proximal optimizers (Duchi and Singer 2009) in TensorFlow 1's form: tf.train.ProximalGradientDescentOptimizer,
+/// tf.train.ProximalAdagradOptimizer.
+
+namespace tapegraph {
+
+namespace detail {
+constexpr auto proximal(const auto& p, const auto& rate, const auto& l1, const auto& l2) {
+ return sign(p) * maximum(abs(p) - rate * l1, 0) / (1 + rate * l2);
+}
+}
+
+/// p = w - learning_rate g, w <- sign(p) max(|p| - learning_rate l1, 0) / (1 + learning_rate l2)
+struct proximal_gradient_descent {
+ hyperparameter learning_rate = 0.001;
+ hyperparameter l1_regularization_strength = 0, l2_regularization_strength = 0;
+
+ static constexpr int count = 3;
+ std::array<double, count> numbers(std::int64_t step) const {
+  constexpr const char* name = "proximal_gradient_descent";
+  return {learning_rate.used(step, name, "learning_rate"),
+    l1_regularization_strength.used(step, name, "l1_regularization_strength"),
+    l2_regularization_strength.used(step, name, "l2_regularization_strength")};
+ }
+ static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
+  const auto p = eval(w - n[0] * g);
+  slots.assign(w, detail::proximal(p, n[0], n[1], n[2]));
+ }
+};
+
+/// a <- a + g^2, r = learning_rate / sqrt(a), p = w - r g, w <- sign(p) max(|p| - r l1, 0) / (1 + r l2)
+struct proximal_adagrad {
+ hyperparameter learning_rate = 0.001;
+ double initial_accumulator_value = 0.1; ///< above 0
+ hyperparameter l1_regularization_strength = 0, l2_regularization_strength = 0;
+
+ static constexpr int count = 3;
+ std::array<double, count> numbers(std::int64_t step) const {
+  constexpr const char* name = "proximal_adagrad";
+  hyperparameter(initial_accumulator_value).used_positive(step, name, "initial_accumulator_value");
+  return {learning_rate.used(step, name, "learning_rate"),
+    l1_regularization_strength.used(step, name, "l1_regularization_strength"),
+    l2_regularization_strength.used(step, name, "l2_regularization_strength")};
+ }
+ double first_value(std::string_view state) const { return state == "accumulator" ? initial_accumulator_value : 0; }
+ static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
+  const auto a = slots.state(w, "accumulator");
+  const auto next = eval(a + square(g));
+  const auto rate = eval(n[0] * rsqrt(next));
+  const auto p = eval(w - rate * g);
+  slots.assign(a, next);
+  slots.assign(w, detail::proximal(p, rate, n[1], n[2]));
+ }
+};
+
+// -- tapegraph/nn/optimizers/rmsprop.hpp
+
+/// RMSProp (Hinton 2012) in Keras's form: v <- rho v + (1 - rho) g^2, u = learning_rate g / sqrt(v + epsilon), w <- w - u. Centred,
+/// a <- rho a + (1 - rho) g, and v - a^2 + epsilon is under the root. With momentum, d <- momentum d + u, w <- w - d. What it keeps
+/// follows from its type: `rmsprop`, `rmsprop_momentum`, `centered_rmsprop`, `centered_rmsprop_momentum`.
+template <bool Momentum, bool Centered>
+struct basic_rmsprop {
+ hyperparameter learning_rate = 0.001;
+ hyperparameter rho = 0.9;
+ hyperparameter momentum = Momentum ? 0.9 : 0.0; ///< read where the type has momentum; otherwise it must be 0
+ hyperparameter epsilon = 1e-7;
+
+ static constexpr int count = 5;
+ std::array<double, count> numbers(std::int64_t step) const {
+  const double r = rho.used(step, "rmsprop", "rho"), u = momentum.used(step, "rmsprop", "momentum");
+  if (!Momentum && u != 0)
+   hyperparameter::refuse(u, step, "rmsprop", "momentum", "must be 0, rmsprop_momentum has one");
+  return {learning_rate.used(step, "rmsprop", "learning_rate"), r, 1 - r,
+    epsilon.used_positive(step, "rmsprop", "epsilon"), u};
+ }
+ static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
+  const auto v = slots.state(w, "rmsprop_v");
+  const auto next_v = eval(n[1] * v + n[2] * square(g));
+  slots.assign(v, next_v);
+  if constexpr (Centered) {
+   const auto a = slots.state(w, "rmsprop_average");
+   const auto next_a = eval(n[1] * a + n[2] * g);
+   slots.assign(a, next_a);
+   finish(slots, w, n[0] * g / sqrt(next_v - square(next_a) + n[3]), n);
+  } else {
+   finish(slots, w, n[0] * g / sqrt(next_v + n[3]), n);
+  }
+ }
+
+private:
+ static constexpr void finish(const auto& slots, const auto& w, const auto& u, const auto& n) {
+  if constexpr (Momentum) {
+   const auto d = slots.state(w, "rmsprop_momentum");
+   const auto next = eval(n[4] * d + u);
+   slots.assign(d, next);
+   slots.assign(w, w - next);
+  } else {
+   slots.assign(w, w - u);
+  }
+ }
+};
+using rmsprop = basic_rmsprop<false, false>;
+using rmsprop_momentum = basic_rmsprop<true, false>;
+using centered_rmsprop = basic_rmsprop<false, true>;
+using centered_rmsprop_momentum = basic_rmsprop<true, true>;
+}
+// -- tapegraph/nn/optimizers/schedules.hpp
+
+/// Schedules: numbers that depend on the step, which counts from 0 as Keras's iterations do. Names, members and formulas are
+/// those of keras.optimizers.schedules; where Keras has none, the comment says whose they are.
+///
+/// A schedule throws argument_error where it cannot give a number: `decay_steps` of zero, say. What it gives is checked where it
+/// is used.
+
+namespace tapegraph {
+
+namespace detail {
+inline double divisor_of(double steps, const char* schedule, const char* member) {
+ if (!(steps > 0) || !std::isfinite(steps)) hyperparameter::refuse(steps, 1, schedule, member, "must be positive");
+ return steps;
+}
+inline double within(bool fits, double value, const char* schedule, const char* member, const char* rule) {
+ if (!fits || !std::isfinite(value)) hyperparameter::refuse(value, 1, schedule, member, rule);
+ return value;
+}
+inline double along_cosine(double from, double to, double share) {
+ return to + (from - to) * 0.5 * (1 + std::cos(std::numbers::pi * share));
+}
+}
+
+/// initial_learning_rate decay_rate^(step / decay_steps); `staircase` takes whole quotients.
+struct exponential_decay {
+ double initial_learning_rate = 0.01, decay_steps = 1000, decay_rate = 0.96;
+ bool staircase = false;
+
+ double operator()(std::int64_t step) const {
+  const double p =
+   static_cast<double>(step) / detail::divisor_of(decay_steps, "exponential_decay", "decay_steps");
+  detail::within(decay_rate >= 0, decay_rate, "exponential_decay", "decay_rate", "must not be negative");
+  return initial_learning_rate * std::pow(decay_rate, staircase ? std::floor(p) : p);
+ }
+};
+
+/// initial_learning_rate / (1 + decay_rate step / decay_steps); `staircase` takes whole quotients.
+struct inverse_time_decay {
+ double initial_learning_rate = 0.01, decay_steps = 1000, decay_rate = 0.5;
+ bool staircase = false;
+
+ double operator()(std::int64_t step) const {
+  const double p =
+   static_cast<double>(step) / detail::divisor_of(decay_steps, "inverse_time_decay", "decay_steps");
+  return initial_learning_rate / (1 + decay_rate * (staircase ? std::floor(p) : p));
+ }
+};
+
+/// (initial_learning_rate - end_learning_rate) (1 - min(step, decay_steps) / decay_steps)^power + end_learning_rate; with `cycle`
+/// the least multiple of decay_steps that is not below the step is in its place.
+struct polynomial_decay {
+ double initial_learning_rate = 0.01, decay_steps = 1000, end_learning_rate = 0.0001, power = 1;
+ bool cycle = false;
+
+ double operator()(std::int64_t step) const {
+  const double n = detail::divisor_of(decay_steps, "polynomial_decay", "decay_steps");
+  detail::within(power >= 0, power, "polynomial_decay", "power", "must not be negative");
+  const auto s = static_cast<double>(step);
+  const double share = cycle ? s / (n * (step == 0 ? 1 : std::ceil(s / n))) : std::min(s, n) / n;
+  return (initial_learning_rate - end_learning_rate) * std::pow(1 - share, power) + end_learning_rate;
+ }
+};
+
+/// values[i] up to and with step boundaries[i], and the last one afterwards:
+/// `piecewise_constant_decay<2>{.boundaries = {1000, 2000}, .values = {0.1, 0.01, 0.001}}`.
+template <std::size_t Boundaries>
+struct piecewise_constant_decay {
+ std::array<std::int64_t, Boundaries> boundaries;
+ std::array<double, Boundaries + 1> values;
+
+ double operator()(std::int64_t step) const {
+  std::size_t i = 0;
+  while (i < Boundaries && step > boundaries[i]) ++i;
+  return values[i];
+ }
+};
+
+/// Half a wave from initial_learning_rate to alpha times that (Loshchilov and Hutter 2016, without restarts). With `warmup_steps`,
+/// first a line from initial_learning_rate to warmup_target, where the wave then begins; decay_steps are counted from there.
+struct cosine_decay {
+ double initial_learning_rate = 0.01, decay_steps = 1000, alpha = 0;
+ double warmup_target = 0, warmup_steps = 0;
+
+ double operator()(std::int64_t step) const {
+  const double n = detail::divisor_of(decay_steps, "cosine_decay", "decay_steps");
+  detail::within(warmup_steps >= 0, warmup_steps, "cosine_decay", "warmup_steps", "must not be negative");
+  const auto s = static_cast<double>(step);
+  if (s < warmup_steps)
+   return (warmup_target - initial_learning_rate) * (s / warmup_steps) + initial_learning_rate;
+  const double from = warmup_steps > 0 ? warmup_target : initial_learning_rate;
+  const double wave = 0.5 * (1 + std::cos(std::numbers::pi * (std::min(s - warmup_steps, n) / n)));
+  return from * ((1 - alpha) * wave + alpha);
+ }
+};
+
+/// Half waves one after the other (Loshchilov and Hutter 2016): each is t_mul times as long as the one before and begins at m_mul
+/// times its height; alpha is the least share of initial_learning_rate.
+struct cosine_decay_restarts {
+ double initial_learning_rate = 0.01, first_decay_steps = 1000, t_mul = 2, m_mul = 1, alpha = 0;
+
+ double operator()(std::int64_t step) const {
+  double length = detail::divisor_of(first_decay_steps, "cosine_decay_restarts", "first_decay_steps");
+  detail::divisor_of(t_mul, "cosine_decay_restarts", "t_mul");
+  double s = static_cast<double>(step), restarts = 0;
+  if (t_mul == 1) {
+   restarts = std::floor(s / length);
+   s -= restarts * length;
+  } else {
+   while (s >= length) {
+    s -= length;
+    length *= t_mul;
+    ++restarts;
+    if (length < 1e-9 * first_decay_steps) return alpha * initial_learning_rate;
+   }
+  }
+  const double wave = 0.5 * std::pow(m_mul, restarts) * (1 + std::cos(std::numbers::pi * (s / length)));
+  return initial_learning_rate * ((1 - alpha) * wave + alpha);
+ }
+};
+
+namespace detail {
+template <class First, class Second>
+struct one_then_another {
+ First first;
+ Second second;
+ std::int64_t steps;
+ double operator()(std::int64_t step) const { return step < steps ? first(step) : second(step - steps); }
+};
+}
+
+/// A line from `start` to `target` within `steps` steps, and `target` from step `steps` on. `.then(schedule)` goes on with any other
+/// (optax's linear_schedule and join_schedules), which counts its steps from there:
+/// `linear_warmup{.steps = 100, .target = 0.1}.then(exponential_decay{.initial_learning_rate = 0.1})`.
+struct linear_warmup {
+ std::int64_t steps = 1000;
+ double start = 0, target = 0.01;
+
+ double operator()(std::int64_t step) const {
+  if (step >= steps) return target;
+  return start + (target - start) * (static_cast<double>(step) / static_cast<double>(steps));
+ }
+ template <schedule Next>
+ detail::one_then_another<linear_warmup, Next> then(Next next) const {
+  return {*this, next, steps};
+ }
+};
+
+/// One cycle (Smith and Topin 2018) in PyTorch's form (OneCycleLR, two phases, cosine): from max_rate / div_factor to max_rate at step
+/// pct_start total_steps - 1, then down to max_rate / div_factor / final_div_factor at step total_steps - 1, where it stays. A cycle
+/// whose first phase is step 0 alone begins at max_rate.
+struct one_cycle {
+ double max_rate = 0.1, total_steps = 1000, pct_start = 0.3, div_factor = 25, final_div_factor = 1e4;
+
+ double operator()(std::int64_t step) const {
+  detail::within(total_steps >= 1, total_steps, "one_cycle", "total_steps", "must be at least 1");
+  detail::within(pct_start >= 0 && pct_start <= 1, pct_start, "one_cycle", "pct_start", "must be within [0, 1]");
+  const double first = max_rate / detail::divisor_of(div_factor, "one_cycle", "div_factor");
+  const double last = first / detail::divisor_of(final_div_factor, "one_cycle", "final_div_factor");
+  const double peak = pct_start * total_steps - 1, end = total_steps - 1;
+  const double s = std::min(static_cast<double>(step), end);
+  if (s <= peak) return peak > 0 ? detail::along_cosine(first, max_rate, s / peak) : max_rate;
+  return detail::along_cosine(max_rate, last, (s - peak) / (end - peak));
+ }
+};
+
+// -- tapegraph/nn/optimizers/weight_average.hpp
+
+/// An exponential moving average of the weights, a <- decay a + (1 - decay) w, the weights of the first step at first (Keras's use_ema).
+/// It is the variable "PATH/average", `unset` until the first step; `averaged_weights` puts averages in the place of weights.
+struct weight_average {
+ hyperparameter decay = 0.99;
+
+ static constexpr auto role = chain_role::weights;
+ static constexpr std::string_view state_name = "average";
+ /// Stands for no average yet. A number, not NaN, which check_finite would find in steps that a gate holds back.
+ static constexpr double unset = -0x1p127;
+ static constexpr bool is_set(double average) { return average > unset; }
+ static constexpr int count = 1;
+ std::array<double, count> numbers(std::int64_t step) const {
+  const double d = decay.used(step, "weight_average", "decay");
+  if (d > 1) hyperparameter::refuse(d, step, "weight_average", "decay", "must be at most 1");
+  return {1 - d};
+ }
+ double first_value(std::string_view state) const { return state == state_name ? unset : 0; }
+ static constexpr auto after(const auto& slots, const auto& w, const auto& next, const auto& n) {
+  const auto average = slots.state(w, state_name);
+  slots.assign(average, where(average > unset, average + n[0] * (next - average), next));
+  return next;
+ }
+};
+
+/// Exchanges weights with their averages while it lives, or until `restore()`: evaluate, predict and save then see the averages. Weights
+/// that no step has updated yet stay. Nothing may be trained meanwhile. Throws argument_error where there is no average.
+class averaged_weights {
+public:
+ explicit averaged_weights(variable_list& variables) : variables_(&variables) {
+  if (exchange(variables) == 0)
+   throw argument_error("averaged_weights: no variable has an average, is there a weight_average?");
+ }
+ averaged_weights(const averaged_weights&) = delete;
+ averaged_weights& operator=(const averaged_weights&) = delete;
+ ~averaged_weights() { restore(); }
+
+ void restore() {
+  if (variables_ != nullptr) exchange(*variables_);
+  variables_ = nullptr;
+ }
+ /// The averages stay where the weights were (Keras's finalize_variable_values).
+ void keep() { variables_ = nullptr; }
+
+private:
+ template <class T>
+ static void exchange(variable& w, variable& average) {
+  T *const a = static_cast<T*>(w.own_data()), *const b = static_cast<T*>(average.own_data());
+  for (std::int64_t i = 0; i < w.size(); ++i)
+   if (weight_average::is_set(static_cast<double>(b[i]))) std::swap(a[i], b[i]);
+ }
+ static int exchange(variable_list& variables) {
+  int count = 0;
+  for (variable& w : variables) {
+   if (w.optimizer_state()) continue;
+   variable* const average = variables.find(w.path() + "/average");
+   if (average == nullptr || !average->optimizer_state()) continue;
+   if (average->size() != w.size())
+    throw argument_error("averaged_weights: '" + average->path() + "' has the " +
+         std::to_string(average->size()) + " elements of one rank's slices; " +
+         "gather_optimizer_state() on every rank first");
+   if (w.type() == dtype::f64)
+    exchange<double>(w, *average);
+   else
+    exchange<float>(w, *average);
+   ++count;
+  }
+  return count;
+ }
+
+ variable_list* variables_;
+};
+
+// -- tapegraph/nn/optimizers/weights_after.hpp
+template <fixed_string... Patterns>
+struct rate_for {
+ hyperparameter factor = 1;
+ static constexpr auto role = chain_role::weights;
+ static constexpr int count = 1;
+ std::array<double, count> numbers(std::int64_t step) const { return {factor.used(step, "rate_for", "factor")}; }
+ static constexpr auto after(const auto& slots, const auto& w, const auto& next, const auto& n) {
+  return only<Patterns...>::holds(slots) ? eval(w + n[0] * (next - w)) : next;
+ }
+};
+template <class Mask = all_variables>
+struct basic_keep_within {
+ double low = -std::numeric_limits<double>::infinity(), high = std::numeric_limits<double>::infinity();
+ static constexpr auto role = chain_role::weights;
+ static constexpr int count = 2;
+ std::array<double, count> numbers(std::int64_t) const {
+  if (!(low <= high))
+   throw argument_error("keep_within: low must not be above high, given " + std::to_string(low) + " and " +
+        std::to_string(high));
+  return {low, high};
+ }
+ static constexpr auto after(const auto& slots, const auto&, const auto& next, const auto& n) {
+  return Mask::holds(slots) ? eval(clip(next, n[0], n[1])) : next;
+ }
+};
+using keep_within = basic_keep_within<>;
+template <class Mask = all_variables>
+struct basic_limit_norm {
+ hyperparameter norm = 2;
+ static constexpr auto role = chain_role::weights;
+ static constexpr int count = 1;
+ std::array<double, count> numbers(std::int64_t step) const { return {norm.used(step, "limit_norm", "norm")}; }
+ static constexpr auto after(const auto& slots, const auto& w, const auto& next, const auto& n) {
+  if (!Mask::holds(slots) || shape_of(w).rank() < 2) return next;
+  detail::refuse_rows(slots, w,
+       "limit_norm: norms along the first axis are not known where a gradient is sparse");
+  const auto length = detail::euclidean(next, 1, true, std::source_location::current());
+  return eval(next * (minimum(length, n[0]) / (1e-7 + length)));
+ }
+};
+using limit_norm = basic_limit_norm<>;
+}
+
+/// Every optimizer, schedule and part of chains (docs/optimizers.md). The umbrella header has nn/optimizers.hpp alone: sgd, momentum,
+/// nesterov_momentum, adam.
+// -- tapegraph/graph/dot.hpp
+// -- tapegraph/graph/names.hpp
+namespace tapegraph::ir {
+namespace detail {
+class report {
+public:
+ std::string text;
+ report& line(std::string_view s = {}) {
+  text.append(s).push_back('\n');
+  return *this;
+ }
+ static std::string number(double value) {
+  char digits[64];
+  std::snprintf(digits, sizeof digits, "%.0f", value);
+  const std::string_view all = digits;
+  std::string s;
+  for (std::size_t at = 0; at < all.size(); ++at) {
+   if (at > (all[0] == '-' ? 1 : 0) && (all.size() - at) % 3 == 0) s.push_back(',');
+   s.push_back(all[at]);
+  }
+  return s;
+ }
+ static std::string left(std::string_view s, std::size_t width) {
+  std::string padded(std::max(s.size(), width), ' ');
+  s.copy(padded.data(), s.size());
+  return padded;
+ }
+ static std::string right(const std::string& s, std::size_t width) {
+  return s.size() < width ? std::string(width - s.size(), ' ') + s : s;
+ }
+ static std::string shortest(double value) {
+  char digits[64];
+  std::snprintf(digits, sizeof digits, "%.6g", value);
+  return digits;
+ }
+};
+inline std::string scope_text(const program_view& view, int scope) {
+ text_builder b;
+ scope_path(b, view.scopes, scope);
+ return std::string(b.view());
+}
+inline std::string node_name(const program_view& view, int node) {
+ const entry& e = view.nodes[node];
+ if (e.is(descriptor_of<constant_op>)) return report::shortest(std::bit_cast<double>(view.words[e.words]));
+ if (e.is(descriptor_of<input_op>)) return std::string(view.inputs[static_cast<int>(view.words[e.words])].name);
+ if (e.is(descriptor_of<variable_op>)) {
+  const variable_entry& v = view.variables[static_cast<int>(view.words[e.words])];
+  const std::string path = scope_text(view, v.scope);
+  return path.empty() ? std::string(v.name) : path + "/" + std::string(v.name);
+ }
+ if (e.is(descriptor_of<extent_op>)) return "extent";
+ return "%" + std::to_string(node);
+}
+template <class = void>
+std::string layer_of(const program_view& view, int s) {
+ const step_entry& step = view.steps[s];
+ int scope = view.nodes[step.node].scope;
+ if (view.kernels[step.kernel].kind == static_cast<int>(kernel_kind::operation))
+  for (int k = 0; k < step.inputs; ++k) {
+   const entry& operand = view.nodes[view.alias[view.values[step.first_value + k]]];
+   if (!operand.is(descriptor_of<variable_op>)) continue;
+   scope = view.variables[static_cast<int>(view.words[operand.words])].scope;
+   break;
+  }
+ return scope_text(view, scope);
+}
+inline std::string shape_text(const buffer_view& v) {
+ std::string s = std::string(name_of(v.type)) + "[";
+ for (int i = 0; i < v.rank; ++i) s += (i > 0 ? "," : "") + std::to_string(v.extents[i]);
+ return s + "]";
+}
+inline std::string shape_text(const program_view& view, int node) {
+ const entry& e = view.nodes[node];
+ std::string s = std::string(name_of(e.type)) + "[";
+ for (int i = 0; i < e.rank; ++i) {
+  const std::int64_t extent = view.pool[e.dims + i];
+  s += (i > 0 ? "," : "") + (is_symbolic(extent) ? std::string("?") : std::to_string(extent));
+ }
+ return s + "]";
+}
+inline std::vector<std::string> region_text(const program_view& view, const kernel_entry& kernel) {
+ const region_view region = view.region_of(kernel);
+ const int slots = region.slots();
+ const auto reg = [&](int r) { return r < slots ? "s" + std::to_string(r) : "r" + std::to_string(r - slots); };
+ std::vector<std::string> lines;
+ for (int i = 0; i < region.instructions(); ++i) {
+  const region_instruction step = region.instruction(i);
+  const operation& op = *view.ops[step.op];
+  std::string s = "r" + std::to_string(i) + " = ";
+  const std::string_view infix = op.name == "add"        ? " + "
+         : op.name == "subtract" ? " - "
+         : op.name == "multiply" ? " * "
+         : op.name == "divide"   ? " / "
+               : "";
+  if (!infix.empty()) {
+   s += reg(step.operand[0]) + std::string(infix) + reg(step.operand[1]);
+  } else {
+   s += std::string(op.name);
+   if (op.name == "cast") s += std::string("<") + name_of(step.type) + ">";
+   s += "(";
+   for (int k = 0; k < step.operands(); ++k) s += (k > 0 ? ", " : "") + reg(step.operand[k]);
+   s += ")";
+  }
+  lines.push_back(std::move(s));
+ }
+ return lines;
+}
+inline std::string kernel_name(const program_view& view, int k) {
+ const kernel_entry& kernel = view.kernels[k];
+ if (kernel.kind == static_cast<int>(kernel_kind::operation)) return std::string(view.ops[kernel.op]->name);
+ const std::string region = "region" + std::to_string(k);
+ if (kernel.kind == static_cast<int>(kernel_kind::region)) return region;
+ if (kernel.kind == static_cast<int>(kernel_kind::sums) && view.region_of(kernel).results() > 1)
+  return "sums of " + region;
+ const bool plain = view.region_of(kernel).instructions() == 0;
+ return std::string(view.ops[kernel.op]->name) + (plain ? std::string() : " of " + region);
+}
+}
+}
+namespace tapegraph {
+inline std::string to_dot(const ir::program_view& view) {
+ namespace d = ir::detail;
+ const auto quoted = [](std::string_view s) {
+  std::string q = "\"";
+  for (const char c : s) {
+   if (c == '"' || c == '\\') q += '\\';
+   q += c;
+  }
+  return q + "\"";
+ };
+ std::vector<int> cluster(static_cast<std::size_t>(view.nodes.size()), -1), pending;
+ for (int s = 0; s < view.steps.size(); ++s) {
+  const ir::step_entry& step = view.steps[s];
+  if (view.kernels[step.kernel].kind == static_cast<int>(ir::kernel_kind::operation)) continue;
+  const auto is_slot = [&](int node) {
+   for (int k = 0; k < step.inputs; ++k)
+    if (view.values[step.first_value + k] == node) return true;
+   return false;
+  };
+  pending.clear();
+  for (int k = step.inputs; k < step.inputs + step.outputs; ++k)
+   pending.push_back(view.values[step.first_value + k]);
+  while (!pending.empty()) {
+   const int node = pending.back();
+   pending.pop_back();
+   if (cluster[static_cast<std::size_t>(node)] < 0) cluster[static_cast<std::size_t>(node)] = s;
+   const ir::entry& e = view.nodes[node];
+   for (int k = 0; k < e.arguments; ++k) {
+    const int argument = view.arguments[e.first_argument + k];
+    if (!is_slot(argument) && cluster[static_cast<std::size_t>(argument)] != s) pending.push_back(argument);
+   }
+  }
+ }
+ const auto declared = [&](int node) {
+  const ir::entry& e = view.nodes[node];
+  const bool leaf = e.op->kind == operation_kind::leaf;
+  const std::string label =
+   (leaf ? d::node_name(view, node) : std::string(e.op->name)) + "\n" + d::shape_text(view, node);
+  std::string escaped = quoted(label);
+  for (std::size_t at; (at = escaped.find('\n')) != std::string::npos;) escaped.replace(at, 1, "\\n");
+  return "n" + std::to_string(node) + " [label=" + escaped + (leaf ? ", shape=box" : "") + "];";
+ };
+ d::report r;
+ r.line("digraph program {").line("  node [shape=ellipse, fontsize=10];");
+ for (int s = 0; s < view.steps.size(); ++s) {
+  std::string inside;
+  for (int node = 0; node < view.nodes.size(); ++node)
+   if (cluster[static_cast<std::size_t>(node)] == s) inside += "    " + declared(node) + "\n";
+  if (inside.empty()) continue;
+  r.line("  subgraph cluster_" + std::to_string(s) + " {");
+  r.line("    label=" + quoted(d::kernel_name(view, view.steps[s].kernel)) + ";");
+  r.text += inside;
+  r.line("  }");
+ }
+ for (int node = 0; node < view.nodes.size(); ++node)
+  if (cluster[static_cast<std::size_t>(node)] < 0) r.line("  " + declared(node));
+ for (int node = 0; node < view.nodes.size(); ++node) {
+  const ir::entry& e = view.nodes[node];
+  for (int k = 0; k < e.arguments; ++k)
+   r.line("  n" + std::to_string(view.arguments[e.first_argument + k]) + " -> n" + std::to_string(node) + ";");
+ }
+ const auto edges_to = [&](std::string_view kind, int node, const std::string& name) {
+  const std::string id = quoted(std::string(kind) + " " + name);
+  r.line("  " + id + " [shape=box, style=rounded];").line("  n" + std::to_string(node) + " -> " + id + ";");
+ };
+ for (const ir::output_entry& output : view.outputs) edges_to("output", output.node, std::string(output.name));
+ for (const ir::assignment_entry& update : view.assignments)
+  edges_to("update of", update.node, d::node_name(view, view.variables[update.variable].node));
+ r.line("}");
+ return r.text;
+}
+template <class Model>
+ requires requires(const Model& m) { m.training_view(); }
+std::string to_dot(const Model& model) { return to_dot(model.training_view()); }
+}
+// -- tapegraph/graph/explain.hpp
+// -- tapegraph/graph/cost.hpp
+namespace tapegraph::ir {
+struct cost {
+ double flops = 0;
+ double bytes = 0;
+};
+inline cost cost_of(const program& p, int s) {
+ const program_view& view = p.view();
+ const kernel_call& call = p.call_of(s);
+ const kernel_entry& kernel = view.kernels[view.steps[s].kernel];
+ cost c;
+ for (int k = 0; k < call.inputs; ++k) c.bytes += static_cast<double>(call.in[k].bytes());
+ for (int k = 0; k < call.outputs; ++k) c.bytes += static_cast<double>(call.out[k].bytes());
+ if (kernel.kind == static_cast<int>(kernel_kind::operation)) {
+  const operation& op = *view.ops[kernel.op];
+  if (op.flops != nullptr) c.flops = op.flops(call);
+  if (op.bytes != nullptr) c.bytes = op.bytes(call);
+ } else {
+  const double each = view.region_of(kernel).instructions() + reductions_of(kernel, view.kernel_words.begin());
+  c.flops = each * static_cast<double>(call.domain.elements());
+ }
+ return c;
+}
+inline double cost_of_copies(const program& p) {
+ double bytes = 0;
+ for (const assignment_entry& update : p.view().assignments)
+  if (p.arena_slot_of(p.view().alias[update.node]).variable != update.variable)
+   bytes += 2 * static_cast<double>(p.value_of(update.node).bytes());
+ return bytes;
+}
+inline cost cost_of(const program& p) {
+ cost total;
+ for (int s = 0; s < p.view().steps.size(); ++s) {
+  const cost c = cost_of(p, s);
+  total.flops += c.flops;
+  total.bytes += c.bytes;
+ }
+ total.bytes += cost_of_copies(p);
+ return total;
+}
+
+// -- tapegraph/graph/live_bytes.hpp
+namespace detail {
+inline int overwritten(const program& p, int s, int result) {
+ const program_view& view = p.view();
+ const step_entry& step = view.steps[s];
+ const std::int64_t at = p.arena_slot_of(result).offset;
+ for (int k = 0; at >= 0 && k < step.inputs; ++k) {
+  const int owner = view.alias[view.values[step.first_value + k]];
+  const program::arena_slot slot = p.arena_slot_of(owner);
+  if (slot.offset == at && slot.death == s && p.value_of(owner).bytes() > 0) return owner;
+ }
+ return -1;
+}
+}
+inline std::vector<double> live_bytes(const program& p) {
+ const program_view& view = p.view();
+ const int steps = view.steps.size();
+ std::vector<double> live(static_cast<std::size_t>(steps) + 1, 0.0);
+ for (int s = 0; s < steps; ++s) {
+  live[static_cast<std::size_t>(s)] += static_cast<double>(p.scratch_bytes(s));
+  const step_entry& step = view.steps[s];
+  for (int k = step.inputs; k < step.inputs + step.outputs; ++k) {
+   const int id = view.values[step.first_value + k];
+   const program::arena_slot slot = p.arena_slot_of(id);
+   if (slot.offset < 0) continue;
+   const int first = detail::overwritten(p, s, id) >= 0 ? s + 1 : s;
+   for (int at = first; at <= slot.death && at <= steps; ++at)
+    live[static_cast<std::size_t>(at)] += static_cast<double>(p.value_of(id).bytes());
+  }
+ }
+ return live;
+}
+}
+// -- tapegraph/graph/text_table.hpp
+namespace tapegraph::detail {
+template <class = void>
+class basic_text_table {
+public:
+ using row = std::vector<std::string>;
+ explicit basic_text_table(row head, std::size_t texts) : texts_(texts) { add(std::move(head)); }
+ void add(row cells) { rows_.push_back(std::move(cells)); }
+ std::string text() const {
+  std::vector<std::size_t> widths(rows_.front().size());
+  for (const row& r : rows_)
+   for (std::size_t c = 0; c < r.size(); ++c) widths[c] = std::max(widths[c], r[c].size());
+  std::string all;
+  for (const row& r : rows_) {
+   std::string line;
+   for (std::size_t c = 0; c < r.size(); ++c) {
+    const std::string gap(widths[c] - r[c].size(), ' ');
+    const bool left = c + texts_ >= widths.size();
+    line += (c > 0 ? "  " : "") + (left ? r[c] + gap : gap + r[c]);
+   }
+   line.erase(line.find_last_not_of(' ') + 1);
+   all += line + '\n';
+  }
+  return all;
+ }
+private:
+ std::vector<row> rows_;
+ std::size_t texts_;
+};
+using text_table = basic_text_table<>;
+template <class... Numbers>
+std::string formatted(const char* format, Numbers... numbers) {
+ char text[128];
+ std::snprintf(text, sizeof text, format, numbers...);
+ return text;
+}
+inline std::string shortened(const std::string& text, std::size_t longest = 40) {
+ return text.size() <= longest ? text : text.substr(0, longest - 3) + "...";
+}
+inline std::string with_prefix(double value, const char* unit) {
+ const char* prefixes[]{"", "k", "M", "G", "T", "P"};
+ int k = 0;
+ for (; k < 5 && value >= 1000; ++k) value /= 1000;
+ return formatted(k == 0 ? "%.0f %s%s" : "%.1f %s%s", value, prefixes[k], unit);
+}
+}
+namespace tapegraph {
+struct explain_options {
+ std::int64_t batch_size = 32;
+ std::int64_t other_extents = 32;
+ bool details = false;
+ int calls = 8;
+};
+namespace ir::detail {
+inline void bind_for(program& p, const explain_options& options) {
+ const program_view& view = p.view();
+ extent_table table;
+ for (const auto& atom : view.atoms) table.atoms.push_back(atom);
+ for (const auto& monomial : view.monomials) table.monomials.push_back(monomial);
+ for (const auto& polynomial : view.polynomials) table.polynomials.push_back(polynomial);
+ const auto value_of = [&](int atom) {
+  const std::string_view name = view.atoms[atom].name;
+  return name == "batch" || (name == "?" && atom == 0) ? options.batch_size : options.other_extents;
+ };
+ static char nothing[64];
+ for (int i = 0; i < view.inputs.size(); ++i) {
+  if (view.inputs[i].scalar_parameter) continue;
+  const entry& e = view.nodes[view.inputs[i].node];
+  buffer_view v;
+  v.data = nothing;
+  v.type = e.type;
+  v.rank = e.rank;
+  for (int axis = 0; axis < e.rank; ++axis) v.extents[axis] = table.evaluate(view.pool[e.dims + axis], value_of);
+  p.set_input(i, v);
+ }
+ p.bind();
+}
+inline void explain_passes(const program_view& view, report& r) {
+ r.line("passes (what is left after each)");
+ for (const pass_entry& pass : view.history)
+  r.line("  " + report::left(pass.name, 24) + report::right(std::to_string(pass.nodes), 8) +
+   (pass.name == "kernel calls" ? "" : " nodes"));
+}
+inline void explain_kernels(const program_view& view, report& r) {
+ r.line().line("kernels");
+ for (int k = 0; k < view.kernels.size(); ++k) {
+  const kernel_entry& kernel = view.kernels[k];
+  int uses = 0;
+  for (const step_entry& step : view.steps) uses += step.kernel == k ? 1 : 0;
+  std::string head = "  " + kernel_name(view, k) + " " + name_of(static_cast<dtype>(kernel.type));
+  if (kernel.kind != static_cast<int>(kernel_kind::operation)) {
+   const region_view region = view.region_of(kernel);
+   head += " (";
+   for (int s = 0; s < region.slots(); ++s)
+    head += (s > 0 ? ", s" : "s") + std::to_string(s) + " " + name_of(region.slot_type(s));
+   head += ")";
+  }
+  r.line(head + ", " + std::to_string(uses) + (uses == 1 ? " call" : " calls"));
+  if (kernel.kind == static_cast<int>(kernel_kind::operation)) continue;
+  for (const std::string& line : region_text(view, kernel)) r.line("      " + line);
+ }
+}
+inline void explain_calls(const program& p, report& r) {
+ const program_view& view = p.view();
+ r.line().line("kernel calls");
+ for (int s = 0; s < view.steps.size(); ++s) {
+  const step_entry& step = view.steps[s];
+  std::string line = report::right(std::to_string(s), 5) + "  " + node_name(view, step.node) + " " +
+      shape_text(p.value_of(step.node)) + " = " + kernel_name(view, step.kernel) + "(";
+  for (int k = 0; k < step.inputs; ++k)
+   line += (k > 0 ? ", " : "") + node_name(view, view.values[step.first_value + k]);
+  line += ")" + method_of_step(p, s);
+  const entry& e = view.nodes[step.node];
+  const std::string scope = scope_text(view, e.scope);
+  if (!scope.empty()) line += "  " + scope;
+  if (view.lines[e.line].line > 0) line += "  " + std::string(line_text(view.lines[e.line]).view());
+  r.line(line);
+ }
+ for (const assignment_entry& update : view.assignments) {
+  const bool in_place = p.arena_slot_of(view.alias[update.node]).variable == update.variable;
+  r.line("       " + node_name(view, view.variables[update.variable].node) + " <- " +
+   node_name(view, update.node) + (in_place ? ", in place" : ", copied at the end"));
+ }
+}
+inline void explain_buffers(const program& p, report& r) {
+ const program_view& view = p.view();
+ const int steps = view.steps.size();
+ r.line().line("buffers of the arena");
+ for (int s = 0; s < steps; ++s)
+  for (int k = 0; k < view.steps[s].outputs; ++k) {
+   const int node = view.values[view.steps[s].first_value + view.steps[s].inputs + k];
+   const program::arena_slot slot = p.arena_slot_of(node);
+   if (slot.offset < 0) continue;
+   const double bytes = static_cast<double>(p.value_of(node).bytes());
+   const int from = overwritten(p, s, node);
+   r.line("  " + report::left(node_name(view, node), 8) + report::right(report::number(bytes), 14) +
+    " bytes at " + report::right(report::number(static_cast<double>(slot.offset)), 14) + ", calls " +
+    std::to_string(s) + (slot.death >= steps ? " to the end" : " to " + std::to_string(slot.death)) +
+    (from < 0 ? "" : ", written over " + node_name(view, from)));
+  }
+ const std::vector<double> live = live_bytes(p);
+ r.line("  peak of live bytes " + report::number(*std::max_element(live.begin(), live.end())) + ", arena " +
+  report::number(static_cast<double>(p.arena_bytes())) + " bytes");
+}
+inline void explain_cost(const program& p, report& r) {
+ const cost total = cost_of(p);
+ r.line().line("cost of a step");
+ r.line("  floating-point operations  " + report::number(total.flops));
+ r.line("  bytes read and written     " + report::number(total.bytes));
+ r.line("  arithmetic intensity       " + report::shortest(total.bytes > 0 ? total.flops / total.bytes : 0) +
+  " operations per byte");
+}
+inline void explain_size(const program& p, report& r) {
+ const program_view& view = p.view();
+ double parameters = 0, bytes = 0;
+ int trainable = 0;
+ for (int i = 0; i < view.variables.size(); ++i) {
+  const buffer_view v = p.variable(i);
+  bytes += static_cast<double>(v.bytes());
+  if (!view.variables[i].trainable) continue;
+  parameters += static_cast<double>(v.elements());
+  ++trainable;
+ }
+ if (view.variables.size() > 0)
+  r.line("parameters  " + report::number(parameters) + " in " + std::to_string(trainable) +
+   " trainable variables; all " + std::to_string(view.variables.size()) + " variables hold " +
+   tapegraph::detail::with_prefix(bytes, "B"));
+ const std::vector<double> live = live_bytes(p);
+ r.line("arena       " + tapegraph::detail::with_prefix(static_cast<double>(p.arena_bytes()), "B") + ", of which " +
+  tapegraph::detail::with_prefix(*std::max_element(live.begin(), live.end()), "B") +
+  " are used at once at most");
+ const cost total = cost_of(p);
+ r.line("a step      " + tapegraph::detail::with_prefix(total.flops, "FLOP") + ", " +
+  tapegraph::detail::with_prefix(total.bytes, "B") + " read and written, " +
+  report::shortest(total.bytes > 0 ? std::round(10 * total.flops / total.bytes) / 10 : 0) +
+  " operations per byte");
+}
+inline double predicted(const cost& c) { return std::max(c.flops / 5, c.bytes); }
+inline void explain_largest(const program& p, const explain_options& options, report& r) {
+ const program_view& view = p.view();
+ struct ranked {
+  int step;
+  cost costs;
+ };
+ std::vector<ranked> calls;
+ double all = 0;
+ for (int s = 0; s < view.steps.size(); ++s) {
+  calls.push_back({s, cost_of(p, s)});
+  all += predicted(calls.back().costs);
+ }
+ std::stable_sort(calls.begin(), calls.end(),
+     [](const ranked& a, const ranked& b) { return predicted(a.costs) > predicted(b.costs); });
+ const std::size_t shown = std::min(calls.size(), static_cast<std::size_t>(std::max(options.calls, 0)));
+ if (shown == 0) return;
+ tapegraph::detail::text_table table({"share", "FLOP", "B", "layer", "operation", "result", "line"}, 4);
+ for (std::size_t i = 0; i < shown; ++i) {
+  const auto& [s, c] = calls[i];
+  const step_entry& step = view.steps[s];
+  const source_line& line = view.lines[view.nodes[step.node].line];
+  table.add({tapegraph::detail::formatted("%.0f%%", all > 0 ? 100 * predicted(c) / all : 0),
+    tapegraph::detail::with_prefix(c.flops, ""), tapegraph::detail::with_prefix(c.bytes, ""),
+    layer_of(view, s),
+    tapegraph::detail::shortened(kernel_operations(view, step.kernel) + method_of_step(p, s)),
+    shape_text(p.value_of(step.node)), line.line > 0 ? std::string(line_text(line).view()) : ""});
+ }
+ r.line().line("the calls predicted to cost most");
+ r.text += table.text();
+}
+inline void explain_fused(const program_view& view, const explain_options& options, report& r) {
+ struct formula {
+  int kernel, operations, uses;
+ };
+ std::vector<formula> fused;
+ int operations = 0;
+ for (int k = 0; k < view.kernels.size(); ++k) {
+  int inside = 1;
+  if (view.kernels[k].kind != static_cast<int>(kernel_kind::operation))
+   inside = view.region_of(view.kernels[k]).instructions() +
+     reductions_of(view.kernels[k], view.kernel_words.begin());
+  int uses = 0;
+  for (const step_entry& step : view.steps) uses += step.kernel == k ? 1 : 0;
+  operations += inside * uses;
+  if (inside > 1 && uses > 0) fused.push_back({k, inside, uses});
+ }
+ std::stable_sort(fused.begin(), fused.end(),
+     [](const formula& a, const formula& b) { return a.operations > b.operations; });
+ r.line().line(std::to_string(operations) + " operations in " + std::to_string(view.steps.size()) + " calls" +
+    (fused.empty() ? "" : "; fused, the longest first"));
+ for (std::size_t i = 0; i < fused.size() && i < static_cast<std::size_t>(std::max(options.calls, 0)); ++i)
+  r.line("  " + report::right(std::to_string(fused[i].uses), 3) + (fused[i].uses == 1 ? " call   " : " calls  ") +
+   tapegraph::detail::shortened(kernel_operations(view, fused[i].kernel), 100));
+}
+inline void explain_summary(const program& p, const explain_options& options, report& r) {
+ explain_size(p, r);
+ explain_largest(p, options, r);
+ explain_fused(p.view(), options, r);
+}
+}
+inline std::string explain(const ir::program& p, const explain_options& options = {}) {
+ ir::detail::report r;
+ ir::detail::explain_summary(p, options, r);
+ if (!options.details) return r.text;
+ r.line();
+ ir::detail::explain_passes(p.view(), r);
+ ir::detail::explain_kernels(p.view(), r);
+ ir::detail::explain_calls(p, r);
+ ir::detail::explain_buffers(p, r);
+ ir::detail::explain_cost(p, r);
+ return r.text;
+}
+inline std::string explain(const ir::program_view& view, const explain_options& options = {}) {
+ ir::program p(view);
+ ir::detail::bind_for(p, options);
+ return explain(p, options);
+}
+template <class Model>
+ requires requires(const Model& m) { m.training_view(); }
+std::string explain(const Model& model, const explain_options& options = {}) {
+ const auto planned = [&] {
+  if constexpr (requires { typename Model::computing; }) {
+   const typename Model::computing here(model);
+   return explain(model.training_view(), options);
+  } else {
+   return explain(model.training_view(), options);
+  }
+ };
+ std::string text = planned();
+ if constexpr (requires { model.exchanges_text(); }) text += model.exchanges_text();
+ return text;
+}
+}
 // -- tapegraph/all.hpp
 
 /// Everything. It takes longer to compile than <tapegraph/tapegraph.hpp>, most of it for libraries of others: define
 /// TG_NO_THIRD_PARTY to leave out what needs them.
+
+// -- tapegraph/traced.hpp
+
+/// Graphs that are made when the program runs: tg::compile<tg::traced>, tg::function<tg::traced>. Link the component
+/// (docs/compile_time.md): without it every kernel of the library is compiled here.
+
+// -- tapegraph/nn/traced_model.hpp
+// -- tapegraph/graph/traced_program.hpp
+// -- tapegraph/graph/library_kernels.hpp
+// -- tapegraph/graph/kernel_registry.hpp
+// -- tapegraph/runtime/interpreted_kernels.hpp
+// -- tapegraph/cpu/interpreter.hpp
+namespace tapegraph::cpu {
+struct interpreted_region {
+ struct step {
+  tile_function run = nullptr;
+  bool (*evaluate)(dtype common, const void* const* in, void* out, std::int64_t count) = nullptr;
+  dtype common{};
+  dtype result{};
+  int conditions = 0, operands = 0;
+  int operand[4]{};
+  int target = 0;
+ };
+ tile_function whole = nullptr;
+ int slots = 0, registers = 0;
+ std::int64_t slot_sizes[most_slots]{};
+ std::int64_t register_bytes = 0;
+ std::int64_t elements = 0;
+ std::vector<step> steps;
+ int results = 0;
+ int result[most_results]{};
+ std::int64_t result_sizes[most_results]{};
+ int direct = -1;
+};
+void interpret_tile(const tile& t);
+namespace detail {
+inline std::byte* interpreter_registers(std::size_t bytes) {
+ constexpr std::size_t line = 64;
+ thread_local std::unique_ptr<std::byte[]> memory;
+ thread_local std::size_t size = 0;
+ if (size < bytes) {
+  memory = std::make_unique<std::byte[]>(bytes + line);
+  size = bytes;
+ }
+ void* at = memory.get();
+ std::size_t room = size + line;
+ return static_cast<std::byte*>(std::align(line, bytes, at, room));
+}
+void evaluate_step(const interpreted_region::step& s, const void* const* in, void* out, std::int64_t count);
+}
+TG_DEFINITION void detail::evaluate_step(const interpreted_region::step& s, const void* const* in, void* out,
+          std::int64_t count) {
+ if (!is_storage_type(s.common)) {
+  s.evaluate(s.common, in, out, count);
+  return;
+ }
+ constexpr std::int64_t most = 256;
+ float wide[4][most], value[most];
+ const auto size = static_cast<std::int64_t>(size_of(s.result));
+ for (std::int64_t begin = 0; begin < count; begin += most) {
+  const std::int64_t now = count - begin < most ? count - begin : most;
+  const void* from[4]{};
+  for (int k = 0; k < s.operands; ++k) {
+   const auto* const operand = static_cast<const std::byte*>(in[k]);
+   if (k < s.conditions) {
+    from[k] = operand + begin;
+    continue;
+   }
+   if (s.common == dtype::f16)
+    widen_tile<half>(operand + begin * 2, wide[k], now);
+   else
+    widen_tile<bfloat16>(operand + begin * 2, wide[k], now);
+   from[k] = wide[k];
+  }
+  std::byte* const to = static_cast<std::byte*>(out) + begin * size;
+  if (s.result != s.common) {
+   s.evaluate(dtype::f32, from, to, now);
+  } else {
+   s.evaluate(dtype::f32, from, value, now);
+   narrow(s.result, to, value, now);
+  }
+ }
+}
+TG_DEFINITION void interpret_tile(const tile& t) {
+ const interpreted_region& r = *t.region;
+ if (r.whole != nullptr) return r.whole(t);
+ std::byte* const registers = detail::interpreter_registers(static_cast<std::size_t>(r.registers) *
+               static_cast<std::size_t>(r.register_bytes));
+ tile one;
+ for (std::int64_t begin = 0; begin < t.count; begin += r.elements) {
+  one.count = t.count - begin < r.elements ? t.count - begin : r.elements;
+  const auto at = [&](int place) -> const void* {
+   if (place < r.slots) return static_cast<const std::byte*>(t.in[place]) + begin * r.slot_sizes[place];
+   return registers + (place - r.slots) * r.register_bytes;
+  };
+  const auto wanted = [&](int k) { return static_cast<std::byte*>(t.out[k]) + begin * r.result_sizes[k]; };
+  const bool direct = r.direct >= 0 && t.out[r.direct] != nullptr;
+  const std::size_t count = r.steps.size();
+  for (std::size_t i = 0; i < count; ++i) {
+   const interpreted_region::step& s = r.steps[i];
+   for (int k = 0; k < s.operands; ++k) one.in[k] = at(s.operand[k]);
+   one.out[0] = direct && i + 1 == count ? wanted(r.direct) : registers + s.target * r.register_bytes;
+   if (s.run != nullptr)
+    s.run(one);
+   else if (s.evaluate != nullptr)
+    detail::evaluate_step(s, one.in, one.out[0], one.count);
+   else
+    std::memcpy(one.out[0], one.in[0], static_cast<std::size_t>(one.count) * size_of(s.result));
+  }
+  for (int k = 0; k < r.results; ++k)
+   if (t.out[k] != nullptr && !(direct && k == r.direct))
+    std::memmove(wanted(k), at(r.result[k]), static_cast<std::size_t>(one.count * r.result_sizes[k]));
+ }
+}
+struct any_region;
+template <>
+inline void evaluate_tile<any_region>(const tile& t) {
+ interpret_tile(t);
+}
+}
+namespace tapegraph::runtime {
+struct interpreted_kernel : cpu::interpreted_region {
+ several_results sums;
+};
+inline void run_interpreted_map(const kernel_call& call) { cpu::run_map(&cpu::interpret_tile, call); }
+template <class T>
+struct interpreted_sums {
+ static void run(const kernel_call& call) {
+  run_several<T>(call, &cpu::interpret_tile, nullptr, static_cast<const interpreted_kernel*>(call.region)->sums);
+ }
+ static std::size_t workspace(const kernel_call& call) {
+  return static_cast<std::size_t>(static_cast<const interpreted_kernel*>(call.region)->sums.reduced) *
+   cpu::reduce_workspace_bytes<T>(call.domain.rank, call.domain.extents,
+           static_cast<std::uint32_t>(call.attributes[0]));
+ }
+};
+}
+#include <shared_mutex>
+#include <unordered_map>
+namespace tapegraph::ir {
+struct registered_kernel {
+ cpu::tile_function instruction = nullptr;
+ runtime::kernel_pair kernel;
+ runtime::kernel_functions fused{};
+};
+class region_key {
+public:
+ region_key(const region_view& code, const operation* const* ops, const std::vector<int>& results) {
+  begin(code.slots(), code.instructions(), results.size());
+  for (int s = 0; s < code.slots(); ++s) add(code.slot_type(s));
+  for (int i = 0; i < code.instructions(); ++i) {
+   const region_instruction step = code.instruction(i);
+   add(ops[step.op], step.type, step.operand);
+  }
+  for (const int r : results) add(static_cast<std::uint64_t>(r));
+ }
+ template <dtype... Slots, int... Results, class... Instructions>
+ explicit region_key(region<slots<Slots...>, results<Results...>, Instructions...>) {
+  begin(sizeof...(Slots), sizeof...(Instructions), sizeof...(Results));
+  (add(Slots), ...);
+  (add(Instructions{}), ...);
+  (add(static_cast<std::uint64_t>(Results)), ...);
+ }
+ bool operator==(const region_key&) const = default;
+ std::size_t hash() const {
+  std::uint64_t h = 0xcbf29ce484222325;
+  for (const std::uint64_t word : words_) h = (h ^ word) * 0x100000001b3;
+  return static_cast<std::size_t>(h ^ h >> 32);
+ }
+private:
+ void add(std::uint64_t word) { words_.push_back(word); }
+ void add(dtype type) { add(static_cast<std::uint64_t>(type)); }
+ void add(const operation* op, dtype type, const int (&operands)[4]) {
+  add(static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(op)));
+  add(type);
+  for (const int o : operands) add(static_cast<std::uint64_t>(o));
+ }
+ template <class Op, dtype Result, int A, int B, int C, int D>
+ void add(instruction<Op, Result, A, B, C, D>) {
+  static_assert(operation_binding<Op>::bound);
+  add(&descriptor_of<Op>, Result, {A, B, C, D});
+ }
+ void begin(std::size_t slots, std::size_t instructions, std::size_t results) {
+  words_.reserve(3 + slots + 6 * instructions + results);
+  words_ = {slots, instructions, results};
+ }
+ void begin(int slots, int instructions, std::size_t results) {
+  begin(static_cast<std::size_t>(slots), static_cast<std::size_t>(instructions), results);
+ }
+ std::vector<std::uint64_t> words_;
+};
+template <class = void>
+class basic_kernel_registry {
+public:
+ static basic_kernel_registry& instance();
+ void add(const operation* op, dtype type, const registered_kernel& k) {
+  const std::unique_lock lock(mutex_);
+  kernels_[{op, type}] = k;
+ }
+ void add(const region_key& key, cpu::tile_function whole) {
+  const std::unique_lock lock(mutex_);
+  regions_[key] = whole;
+ }
+ cpu::tile_function find(const region_key& key) const {
+  const std::shared_lock lock(mutex_);
+  const auto found = regions_.find(key);
+  return found == regions_.end() ? nullptr : found->second;
+ }
+ const registered_kernel* find(const operation* op, dtype type) const {
+  const registered_kernel* found = look_up(op, type);
+  if (found != nullptr || op->registration == nullptr) return found;
+  op->registration();
+  return look_up(op, type);
+ }
+private:
+ const registered_kernel* look_up(const operation* op, dtype type) const {
+  const std::shared_lock lock(mutex_);
+  const auto found = kernels_.find({op, type});
+  return found == kernels_.end() ? nullptr : &found->second;
+ }
+ struct key {
+  const operation* op;
+  dtype type;
+  bool operator==(const key&) const = default;
+ };
+ struct hash_of_key {
+  std::size_t operator()(const key& k) const {
+   return reinterpret_cast<std::uintptr_t>(k.op) / alignof(operation) * 31 + static_cast<std::size_t>(k.type);
+  }
+ };
+ struct hash_of_region {
+  std::size_t operator()(const region_key& k) const { return k.hash(); }
+ };
+ mutable std::shared_mutex mutex_;
+ std::unordered_map<region_key, cpu::tile_function, hash_of_region> regions_;
+ std::unordered_map<key, registered_kernel, hash_of_key> kernels_;
+};
+using kernel_registry = basic_kernel_registry<>;
+namespace detail {
+template <class Op, class T, class = std::make_integer_sequence<int, Op::arity>>
+struct lone_instruction;
+template <class Op, class T, int... I>
+struct lone_instruction<Op, T, std::integer_sequence<int, I...>> {
+ using type = region<slots<(I < Op::condition_operands ? dtype::boolean : dtype_of<T>)...>, results<Op::arity>,
+      instruction<Op, Op::result_type(dtype_of<T>), I...>>;
+};
+template <class Op, class T>
+void register_kernel(kernel_registry& to) {
+ static_assert(operation_binding<Op>::bound);
+ registered_kernel k;
+ if constexpr (Op::kind == operation_kind::map) {
+  k.instruction = &cpu::evaluate_tile<typename lone_instruction<Op, T>::type>;
+ } else if constexpr (Op::kind == operation_kind::reduce) {
+  using in_memory = runtime::reduction_kernel<Op, region<slots<dtype_of<T>>, results<0>>, T>;
+  using produced = runtime::reduction_kernel<Op, cpu::any_region, T>;
+  k.kernel = {{&in_memory::run, &in_memory::workspace}, {}};
+  k.fused = {&produced::run, &produced::workspace};
+ } else {
+  k.kernel = runtime::kernel_for<Op, T>();
+ }
+ to.add(&descriptor_of<Op>, dtype_of<T>, k);
+}
+template <class Op>
+constexpr bool registers_where_used() {
+ if constexpr (requires { Op::registers_where_used; })
+  return true;
+ else
+  return Op::kind == operation_kind::effect || std::is_base_of_v<custom_op<Op::arity>, Op>;
+}
+template <class Op, class T>
+void register_where_defined(kernel_registry& to) {
+ if constexpr (runtime::has_kernel<Op, T>) register_kernel<Op, T>(to);
+}
+}
+template <class Op>
+void kernel_registration<Op>::run() {
+ if constexpr (detail::registers_where_used<Op>()) {
+  kernel_registry& to = kernel_registry::instance();
+  detail::register_where_defined<Op, float>(to);
+  detail::register_where_defined<Op, double>(to);
+  if constexpr (Op::kind == operation_kind::effect) {
+   detail::register_kernel<Op, half>(to);
+   detail::register_kernel<Op, bfloat16>(to);
+   detail::register_kernel<Op, std::int32_t>(to);
+   detail::register_kernel<Op, std::int64_t>(to);
+   detail::register_kernel<Op, std::uint8_t>(to);
+   detail::register_kernel<Op, bool>(to);
+  }
+ }
+}
+}
+namespace tapegraph {
+template <class Op, class... T>
+void register_kernels() {
+ (ir::detail::register_kernel<Op, T>(ir::kernel_registry::instance()), ...);
+}
+}
+namespace tapegraph::ir {
+namespace detail {
+template <class... Op>
+struct operation_list {};
+template <class... T, class... Op>
+void register_list(kernel_registry& to, runtime::element_types<T...>, operation_list<Op...>) {
+ const auto each = [&]<class O>(O*) { (register_kernel<O, T>(to), ...); };
+ (each(static_cast<Op*>(nullptr)), ...);
+}
+template <class... Op>
+void register_elementwise(kernel_registry& to, operation_list<Op...>) {
+ const auto each = [&]<class O>(O*) {
+  register_list(to, runtime::floating_types{}, operation_list<O>{});
+  if constexpr (O::integers)
+   register_list(to, runtime::element_types<std::int32_t, std::int64_t, std::uint8_t>{}, operation_list<O>{});
+ };
+ (each(static_cast<Op*>(nullptr)), ...);
+}
+template <bool Merged, class Region>
+void register_region(kernel_registry& to) {
+ const auto results_of = []<class Slots, int... R, class... I>(region<Slots, results<R...>, I...>*) {
+  return static_cast<int>(sizeof...(R));
+ };
+ constexpr int count = results_of(static_cast<Region*>(nullptr));
+ if constexpr (Merged)
+  to.add(region_key(Region{}), &cpu::evaluate_merged_tile<Region>);
+ else if constexpr (count == 1)
+  to.add(region_key(Region{}), &cpu::evaluate_tile<Region>);
+}
+using arithmetic_operations =
+ operation_list<add_op, subtract_op, multiply_op, divide_op, negate_op, floor_divide_op, remainder_op,
+    squared_difference_op, lerp_op, maximum_op, minimum_op, clip_op, abs_op, sign_op, square_op, sqrt_op,
+    rsqrt_op, cbrt_op, reciprocal_op, pow_op, hypot_op, floor_op, ceil_op, round_op, trunc_op,
+    tapegraph::detail::indicator_op, integer_power_op<2>, integer_power_op<3>, integer_power_op<4>>;
+using function_operations =
+ operation_list<exp_op, exp2_op, expm1_op, log_op, log2_op, log10_op, log1p_op, sin_op, cos_op, tan_op, asin_op,
+    acos_op, atan_op, atan2_op, sinh_op, cosh_op, tanh_op, asinh_op, acosh_op, atanh_op, erf_op, erfc_op,
+    sigmoid_op, softplus_op, softsign_op, relu_op, relu6_op, leaky_relu_op, elu_op, gelu_op,
+    gelu_tanh_op, swish_op, hard_swish_op, mish_op>;
+using selecting_operations =
+ operation_list<where_op, broadcast_op, stop_gradient_op, equal_op, not_equal_op, full_like_op, cast_op<float>,
+    cast_op<double>, cast_op<half>, cast_op<bfloat16>, cast_op<std::int32_t>, cast_op<std::int64_t>,
+    cast_op<std::uint8_t>, cast_op<bool>>;
+using ordering_operations = operation_list<less_op, less_equal_op, greater_op, greater_equal_op>;
+using logical_operations = operation_list<logical_and_op, logical_or_op, logical_xor_op, logical_not_op>;
+using question_operations = operation_list<is_nan_op, is_inf_op, is_finite_op>;
+}
+template <class = void>
+void add_library_instructions(kernel_registry& to) {
+ detail::register_elementwise(to, detail::arithmetic_operations{});
+ detail::register_elementwise(to, detail::function_operations{});
+ detail::register_elementwise(to, detail::ordering_operations{});
+ detail::register_list(to, runtime::common_types{}, detail::selecting_operations{});
+ detail::register_list(to, runtime::element_types<bool>{}, detail::logical_operations{});
+ detail::register_list(to, runtime::floating_types{}, detail::question_operations{});
+#if 0
+ using namespace cpu;
+#define TG_REGION(...) detail::register_region<false, region<__VA_ARGS__>>(to);
+#define TG_MERGED_REGION(...) detail::register_region<true, region<__VA_ARGS__>>(to);
+#undef TG_REGION
+#undef TG_MERGED_REGION
+#endif
+}
+template <class = void>
+void add_library_kernels(kernel_registry& to) {
+ using namespace runtime;
+ detail::register_list(to, number_types{}, detail::operation_list<sum_op, prod_op, max_op, min_op>{});
+ detail::register_list(to, element_types<bool>{}, detail::operation_list<any_op, all_op>{});
+ detail::register_list(to, computed_types{},
+      detail::operation_list<softmax_op, log_softmax_op, softmax_gradient_op,
+            log_softmax_gradient_op, placed_sum_op>{});
+ detail::register_list(
+  to, floating_types{},
+  detail::operation_list<matmul_op, matmul_bias_op<false>, matmul_bias_op<true>, convolution_op,
+       convolution_input_gradient_op, convolution_filter_gradient_op,
+       convolution_bias_op<false>, convolution_bias_op<true>, convolution_bias_pool_op<false>,
+       convolution_bias_pool_op<true>, max_pool_op, max_pool_gradient_op, max_pool_select_op,
+       average_pool_op, average_pool_gradient_op, lp_pool_op>{});
+ detail::register_list(
+  to, common_types{},
+  detail::operation_list<transpose_op, slice_op, pad_op, index_map_op, index_map_adjoint_op, concat_op,
+       argsort_op, arg_reduce_op, gather_op, gather_nd_op, take_along_op>{});
+ detail::register_list(to, number_types{},
+      detail::operation_list<cumulative_sum_op, cumulative_product_op, scatter_add_op,
+            scatter_nd_op, put_along_op>{});
+ detail::register_list(to, element_types<std::int32_t, std::int64_t>{},
+      detail::operation_list<one_hot_op<float>, one_hot_op<double>>{});
+ detail::register_list(to, common_types{},
+      detail::operation_list<arange_op<float>, arange_op<double>, arange_op<std::int32_t>,
+            arange_op<std::int64_t>>{});
+ detail::register_list(to, floating_types{}, detail::operation_list<sum_of_equal_rows_op, assign_rows_op>{});
+ detail::register_list(to, computed_types{}, detail::operation_list<sum_over_shards_op>{});
+ detail::register_list(to, element_types<float>{}, detail::operation_list<random_op<float>>{});
+ detail::register_list(to, element_types<double>{}, detail::operation_list<random_op<double>>{});
+ detail::register_list(to, element_types<half>{}, detail::operation_list<random_op<half>>{});
+ detail::register_list(to, element_types<bfloat16>{}, detail::operation_list<random_op<bfloat16>>{});
+ detail::register_list(to, element_types<std::int32_t>{}, detail::operation_list<random_integer_op<std::int32_t>>{});
+ detail::register_list(to, element_types<std::int64_t>{}, detail::operation_list<random_integer_op<std::int64_t>>{});
+}
+template <class X>
+basic_kernel_registry<X>& basic_kernel_registry<X>::instance() {
+ static basic_kernel_registry all;
+ static std::once_flag filled;
+ std::call_once(filled, [] {
+  add_library_instructions<>(all);
+  add_library_kernels<>(all);
+ });
+ return all;
+}
+}
+#include <deque>
+namespace tapegraph::ir {
+namespace detail {
+inline std::string error_line(const trace& t) {
+ const auto fact = [&](int k) { return std::string(error_fact(t, k).view()); };
+ std::string text = fact(0);
+ if (t.error.operands > 0) {
+  text += ": " + fact(2);
+  if (t.error.operands > 1) text += " and " + fact(3);
+ }
+ if (const std::string scope = fact(4); !scope.empty()) text += ", in scope '" + scope + "'";
+ if (t.error.line > 0) text += ", at " + fact(1);
+ return text;
+}
+inline void throw_if_ill_formed(const trace& t) {
+ if (t.error.what != nullptr) throw shape_error(error_line(t));
+}
+class region_assembler {
+public:
+ region_assembler(const region_view& code, const operation* const* ops, runtime::interpreted_kernel& to)
+  : code_(code), ops_(ops), to_(to) {}
+ void assemble(const std::vector<int>& wanted) {
+  const int slots = code_.slots(), all = slots + code_.instructions();
+  last_reader_.assign(static_cast<std::size_t>(all), -1);
+  needed_.assign(static_cast<std::size_t>(all), false);
+  place_.assign(static_cast<std::size_t>(all), -1);
+  for (const int r : wanted) need(r);
+  for (int i = all - slots - 1; i >= 0; --i) {
+   if (!needed_[at(slots + i)]) continue;
+   const region_instruction step = code_.instruction(i);
+   for (int k = 0; k < step.operands(); ++k) need(step.operand[k]);
+  }
+  to_.slots = slots;
+  for (int s = 0; s < slots; ++s) {
+   to_.slot_sizes[s] = static_cast<std::int64_t>(size_of(code_.slot_type(s)));
+   place_[at(s)] = s;
+  }
+  for (int i = 0; i < code_.instructions(); ++i) {
+   const region_instruction step = code_.instruction(i);
+   for (int k = 0; k < step.operands(); ++k) last_reader_[at(step.operand[k])] = i;
+  }
+  for (const int r : wanted) last_reader_[at(r)] = code_.instructions();
+  results(wanted);
+ }
+private:
+ static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+ void need(int r) { needed_[at(r)] = true; }
+ void results(const std::vector<int>& wanted) {
+  std::vector<int> copy(wanted.size(), -1);
+  for (std::size_t k = 0; k < wanted.size() && wanted.size() > 1; ++k)
+   if (wanted[k] < code_.slots()) {
+    cpu::interpreted_region::step s;
+    s.operands = 1;
+    s.operand[0] = wanted[k];
+    s.result = code_.slot_type(wanted[k]);
+    copy[k] = s.target = new_register();
+    to_.steps.push_back(s);
+   }
+  for (int i = 0; i < code_.instructions(); ++i)
+   if (needed_[at(code_.slots() + i)]) instruct(i);
+  to_.results = static_cast<int>(wanted.size());
+  int last_results = 0;
+  for (std::size_t k = 0; k < wanted.size(); ++k) {
+   to_.result[k] = copy[k] >= 0 ? to_.slots + copy[k] : place_[at(wanted[k])];
+   to_.result_sizes[k] = static_cast<std::int64_t>(size_of(code_.type_of(wanted[k])));
+   if (!to_.steps.empty() && copy[k] < 0 && to_.result[k] == to_.slots + to_.steps.back().target) {
+    to_.direct = static_cast<int>(k);
+    ++last_results;
+   }
+  }
+  if (last_results != 1) to_.direct = -1;
+  measure();
+ }
+ void instruct(int i) {
+  const region_instruction code = code_.instruction(i);
+  const operation& op = *ops_[code.op];
+  cpu::interpreted_region::step s;
+  s.operands = code.operands();
+  s.conditions = op.conditions;
+  s.common = code_.type_of(code.operand[op.conditions < s.operands ? op.conditions : 0]);
+  s.result = code.type;
+  for (int k = 0; k < s.operands; ++k) s.operand[k] = place_[at(code.operand[k])];
+  const registered_kernel* const known = kernel_registry::instance().find(&op, s.common);
+  s.run = known != nullptr ? known->instruction : nullptr;
+  s.evaluate = op.evaluate;
+  if (s.run == nullptr && (op.evaluate == nullptr || !takes(op, s.common)))
+   throw dtype_error(std::string(op.name) + " of " + name_of(s.common) +
+       ": register_kernels makes it known to graphs that are made when the program runs");
+  std::vector<int> read;
+  for (int k = 0; k < s.operands; ++k) {
+   const int r = code.operand[k];
+   if (r < code_.slots() || last_reader_[at(r)] != i) continue;
+   last_reader_[at(r)] = -1;
+   (size_of(code_.type_of(r)) == size_of(s.result) ? free_ : read).push_back(place_[at(r)] - code_.slots());
+  }
+  s.target = new_register();
+  free_.insert(free_.end(), read.begin(), read.end());
+  place_[at(code_.slots() + i)] = code_.slots() + s.target;
+  to_.steps.push_back(s);
+ }
+ static bool takes(const operation& op, dtype common) { return is_floating(common) || op.from_integers; }
+ int new_register() {
+  if (free_.empty()) return to_.registers++;
+  const int r = free_.back();
+  free_.pop_back();
+  return r;
+ }
+ void measure() {
+  std::int64_t widest = 1;
+  for (int r = 0; r < code_.slots() + code_.instructions(); ++r)
+   widest = std::max(widest, static_cast<std::int64_t>(size_of(code_.type_of(r))));
+  constexpr std::int64_t cache = 24 * 1024, most = 1024, least = 128;
+  const std::int64_t fits = cache / ((to_.registers + to_.slots + to_.results) * widest);
+  to_.elements = std::min(most, std::max(least, fits / least * least));
+  to_.register_bytes = to_.elements * widest;
+ }
+ region_view code_;
+ const operation* const* ops_;
+ runtime::interpreted_kernel& to_;
+ std::vector<int> last_reader_, place_;
+ std::vector<bool> needed_;
+ std::vector<int> free_;
+};
+inline void begin_stage(trace& t) {
+ t.history.clear();
+ t.named.clear();
+ t.results.clear();
+ t.unique_scopes.clear();
+ t.added_losses.clear();
+ t.flows = {-1, -1, {}};
+ t.many_flows = {};
+ t.scope = t.line = t.place = t.computing_task = 0;
+ t.task = {};
+}
+template <class Builder>
+void trace_with(trace& t) {
+ if constexpr (requires { typename Builder::previous; }) {
+  trace_with<typename Builder::previous>(t);
+  begin_stage(t);
+ }
+ if (t.error.what == nullptr) Builder::build(t);
+ note_pass(t, "trace");
+}
+}
+class traced_program {
+public:
+ template <class Builder>
+ static std::unique_ptr<traced_program> of(bool lowers = true) {
+  auto p = std::make_unique<traced_program>();
+  detail::trace_with<Builder>(p->trace_);
+  detail::throw_if_ill_formed(p->trace_);
+  if (lowers) p->lower();
+  p->look();
+  return p;
+ }
+ traced_program() = default;
+ traced_program(const traced_program&) = delete;
+ traced_program& operator=(const traced_program&) = delete;
+ const program_view& view() const { return view_; }
+ const trace& traced() const { return trace_; }
+private:
+ void lower() {
+  simplify(trace_);
+  fold_numbers(trace_);
+  eliminate_common_subexpressions(trace_);
+  eliminate_dead_nodes(trace_);
+  fuse_epilogues(trace_);
+  join_pads(trace_);
+  eliminate_dead_nodes(trace_);
+  view_slices(trace_);
+  snapshot_variables(trace_);
+  schedule_ = make_schedule(trace_);
+  trace_.history.push_back({"kernel calls", schedule_.steps.size()});
+  detail::throw_if_ill_formed(trace_);
+  for (const kernel_entry& k : schedule_.kernels) {
+   interpreted_.push_back(nullptr);
+   functions_.push_back(function_of(k));
+  }
+ }
+ runtime::kernel_pair function_of(const kernel_entry& k) {
+  const auto type = static_cast<dtype>(k.type);
+  const auto kind = static_cast<kernel_kind>(k.kind);
+  const operation* const op = k.op >= 0 ? schedule_.ops[k.op] : nullptr;
+  if (kind == kernel_kind::operation) return registered(*op, type).kernel;
+  const region_view code{schedule_.kernel_words.begin() + k.first_word};
+  if (kind == kernel_kind::reduction) {
+   if (code.instructions() == 0) return registered(*op, type).kernel;
+   assemble(code, {code.result(0)});
+   return {registered(*op, type).fused, {}};
+  }
+  std::vector<int> wanted;
+  for (int r = 0; r < code.results(); ++r) wanted.push_back(code.result(r));
+  if (kind == kernel_kind::region) {
+   assemble(code, wanted);
+   return {{&runtime::run_interpreted_map, &runtime::no_workspace}, {}};
+  }
+  const runtime::several_results plan =
+   runtime::plan_of_several(reductions_of(k, schedule_.kernel_words.begin()), code.slots(), wanted.data(),
+         static_cast<int>(wanted.size()));
+  std::vector<int> evaluated;
+  for (int r = 0; r < plan.evaluated; ++r) evaluated.push_back(wanted[static_cast<std::size_t>(plan.place[r])]);
+  assemble(code, evaluated).sums = plan;
+  using of_float = runtime::interpreted_sums<float>;
+  using of_double = runtime::interpreted_sums<double>;
+  if (type == dtype::f64) return {{&of_double::run, &of_double::workspace}, {}};
+  return {{&of_float::run, &of_float::workspace}, {}};
+ }
+ const registered_kernel& registered(const operation& op, dtype type) const {
+  if (op.per_node_kernel)
+   throw argument_error(
+    std::string(op.name) +
+    ": its step is compiled with the program; graphs that are made at run time do not have it");
+  const registered_kernel* const found = kernel_registry::instance().find(&op, type);
+  if (found == nullptr)
+   throw dtype_error(std::string(op.name) + " of " + name_of(type) +
+       ": register_kernels makes it known to graphs that are made when the program runs");
+  return *found;
+ }
+ runtime::interpreted_kernel& assemble(const region_view& code, const std::vector<int>& wanted) {
+  runtime::interpreted_kernel& k = regions_.emplace_back();
+  k.whole = kernel_registry::instance().find(region_key(code, schedule_.ops.begin(), wanted));
+  if (k.whole == nullptr) detail::region_assembler(code, schedule_.ops.begin(), k).assemble(wanted);
+  interpreted_.back() = &k;
+  return k;
+ }
+ void look() {
+  const trace& t = trace_;
+  const schedule& s = schedule_;
+#define TG_MEMBER(type, list, name, most) view_.name = {list.begin(), list.size()};
+  TG_FROZEN_LISTS(TG_MEMBER)
+#undef TG_MEMBER
+  view_.functions = {functions_.data(), static_cast<int>(functions_.size())};
+  view_.interpreted = {interpreted_.data(), static_cast<int>(interpreted_.size())};
+ }
+ trace trace_;
+ schedule schedule_;
+ std::vector<runtime::kernel_pair> functions_;
+ std::vector<const cpu::interpreted_region*> interpreted_;
+ std::deque<runtime::interpreted_kernel> regions_;
+ program_view view_;
+};
+}
+namespace tapegraph {
+struct traced {};
+namespace detail {
+template <class F>
+struct at_run_time {
+ static inline thread_local const F* current = nullptr;
+ static const F& get() { return *current; }
+ template <class... X>
+ auto operator()(const X&... x) const {
+  return (*current)(x...);
+ }
+};
+template <class F>
+class traced_now {
+public:
+ explicit traced_now(const F& f) : before_(std::exchange(at_run_time<F>::current, &f)) {}
+ traced_now(const traced_now&) = delete;
+ traced_now& operator=(const traced_now&) = delete;
+ ~traced_now() { at_run_time<F>::current = before_; }
+private:
+ const F* before_;
+};
+template <class Builder, class F>
+const ir::traced_program& made_once(std::unique_ptr<ir::traced_program>& program, const F& f) {
+ if (!program) {
+  const traced_now<F> now(f);
+  program = ir::traced_program::of<Builder>();
+ }
+ return *program;
+}
+struct traced_gradient {
+ std::unique_ptr<ir::traced_program> program;
+ program_pool pool;
+ std::mutex making;
+ template <class Forward, class F>
+ ir::input_gradient of(const ir::traced_program& forward, const F& f) {
+  if (forward.traced().differentiated) return {nullptr, "it takes derivatives itself"};
+  const std::lock_guard one_at_a_time(making);
+  return {&made_once<ir::input_gradient_trace<Forward>>(program, f).view(), nullptr};
+ }
+ static std::shared_ptr<program_pool> pool_of(const std::shared_ptr<traced_gradient>& g) { return {g, &g->pool}; }
+};
+template <class T>
+tensor<T> typed_result(any_tensor&& value, const char* who) {
+ if (value.type() != dtype_of<T>)
+  throw dtype_error(std::string(who) + ": the result is " + name_of(value.type()) + " and would be a tensor of " +
+      name_of(dtype_of<T>) + ": cast it in the model");
+ return tensor<T>(std::move(value));
+}
+template <class T>
+struct elements_at_run_time {
+ template <int>
+ static tensor<T> typed(any_tensor&& value) {
+  return typed_result<T>(std::move(value), "function");
+ }
+};
+}
+template <class Model, class Spec, class Loss, class Optimizer>
+class compiled_model<traced, Model, Spec, Loss, Optimizer>
+ : public trainable_model<compiled_model<traced, Model, Spec, Loss, Optimizer>, Spec, Loss,
+       detail::basic_graph_trainer<>> {
+ using base = trainable_model<compiled_model, Spec, Loss, detail::basic_graph_trainer<>>;
+ using model = detail::at_run_time<Model>;
+ using training = ir::training_trace<model, Spec, Loss, Optimizer>;
+ using prediction = ir::prediction_trace<model, Spec>;
+ friend base;
+public:
+ compiled_model(const Model& m, const compile_options& options, const Loss& loss, const Optimizer& optimizer)
+  : base(options, loss), model_(m), optimizer_(optimizer) {
+  const detail::traced_now<Model> now(model_);
+  const auto layers = ir::traced_program::of<ir::prediction_trace<model, Spec, true>>(false);
+  constexpr bool trains = !std::is_same_v<Optimizer, none>;
+  const auto all = ir::traced_program::of<std::conditional_t<trains, training, prediction>>(false);
+  detail::first_value_functions init;
+  init.of_float = &detail::initialize<float>;
+  init.of_double = &detail::initialize<double>;
+  if constexpr (requires { sizeof(detail::projections<model>); })
+   init.project = detail::projections<model>::project;
+  detail::model_base::read_traces(*this, layers->view(), all->view(), init, trains);
+  this->set_first_values(optimizer_);
+  this->gradients_ = detail::traced_gradient::pool_of(programs_->by_inputs);
+ }
+ Optimizer& optimizer() { return optimizer_; }
+ const Model& definition() const { return model_; }
+ std::size_t arena_bytes() const { return this->training_ ? this->training_->arena_bytes() : 0; }
+ const ir::program_view& training_view() const {
+  return detail::made_once<training>(programs_->training, model_).view();
+ }
+ ir::program& training_program() { return this->training_program_of(training_view()); }
+private:
+ using value_type = typename detail::value_type_of<Spec>::type;
+ ir::program& next_step() {
+  const auto numbers = optimizer_.numbers(this->step_);
+  ir::program& p = this->prepared_step(training_view());
+  base::set_numbers(p, "loss", this->numbers_of_loss());
+  base::set_numbers(p, "optimizer", numbers);
+  return p;
+ }
+ step_result step_once(detail::batch_columns columns) { return this->run_step(next_step(), columns); }
+ detail::launched_step launch_once(detail::batch_columns columns) { return this->launch_step(next_step(), columns); }
+ step_result result_of(const detail::launched_step& s) { return this->published(s); }
+ gradient_list gradients_once(detail::batch_columns columns) {
+  static_assert(!std::is_same_v<Optimizer, none>, "gradients: this model has no loss");
+  using gradients = ir::gradient_output_trace<model, Spec, Loss>;
+  ir::program& p = this->gradient_program_of(detail::made_once<gradients>(programs_->gradients, model_).view());
+  base::set_numbers(p, "loss", this->numbers_of_loss());
+  return this->gradients_with(p, columns);
+ }
+ step_result measure_once(detail::batch_columns columns) {
+  using evaluation = ir::evaluation_trace<model, Spec, Loss>;
+  ir::program& p =
+   this->evaluation_program_of(detail::made_once<evaluation>(programs_->evaluation, model_).view());
+  base::set_numbers(p, "loss", this->numbers_of_loss());
+  return this->measure_with(p, columns);
+ }
+ template <class... T>
+ auto predict_once(const tensor<T>&... x) const {
+  typename base::prediction_calls calls{&predicting().view(), nullptr, this};
+  if constexpr ((is_floating(dtype_of<T>) || ...))
+   calls.gradient = [](const void* self) {
+    const auto& m = *static_cast<const compiled_model*>(self);
+    return m.programs_->by_inputs->template of<prediction>(m.predicting(), m.model_);
+   };
+  using result = decltype(ir::trace_model<model, Spec>(std::declval<ir::trace&>()));
+  const auto fill = [&](std::span<any_tensor> to) { this->predict_with(calls, {x...}, to); };
+  if constexpr (detail::is_outputs<result>) {
+   return [&]<fixed_string... Names, class... Handles>(const outputs<named_output<Names, Handles>...>*) {
+    any_tensor all[sizeof...(Handles)];
+    fill(std::span<any_tensor>(all));
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+     return outputs{named_output<Names, tensor<value_type>>{
+      detail::typed_result<value_type>(std::move(all[I]), "predict")}...};
+    }
+    (std::index_sequence_for<Handles...>{});
+   }
+   (static_cast<const result*>(nullptr));
+  } else {
+   any_tensor only;
+   fill(std::span<any_tensor>(&only, 1));
+   return detail::typed_result<value_type>(std::move(only), "predict");
+  }
+ }
+ const ir::traced_program& predicting() const {
+  const std::lock_guard one_at_a_time(programs_->predicting);
+  return detail::made_once<prediction>(programs_->prediction, model_);
+ }
+ struct programs {
+  std::unique_ptr<ir::traced_program> training, evaluation, prediction, gradients;
+  std::shared_ptr<detail::traced_gradient> by_inputs = std::make_shared<detail::traced_gradient>();
+  std::mutex predicting;
+ };
+ Model model_;
+ Optimizer optimizer_;
+ std::unique_ptr<programs> programs_ = std::make_unique<programs>();
+};
+template <class Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer>
+ requires std::is_same_v<Mode, traced>
+auto compile(const Model& model, Spec, const Loss& loss, const Optimizer& optimizer,
+   const compile_options& options = {}) {
+ return compiled_model<traced, Model, Spec, Loss, Optimizer>(model, options, loss, optimizer);
+}
+template <class Mode, class Model, detail::input_spec_like Spec>
+ requires std::is_same_v<Mode, traced>
+auto compile(const Model& model, Spec, const compile_options& options = {}) {
+ return compiled_model<traced, Model, Spec, sigmoid_cross_entropy, none>(model, options, {}, {});
+}
+template <class Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer, class... Metrics>
+ requires std::is_same_v<Mode, traced>
+auto compile(const Model& model, Spec, const Loss& loss, const Optimizer& optimizer,
+   const metrics<Metrics...>& measured_by, const compile_options& options = {}) {
+ return compiled_model<traced, Model, Spec, measured<Loss, Metrics...>, Optimizer>(model, options,
+                     {loss, measured_by}, optimizer);
+}
+template <class F, class... Specs>
+class traced_function {
+ using trace = detail::function_trace<detail::at_run_time<F>, Specs...>;
+public:
+ explicit traced_function(const F& f) : f_(std::make_unique<F>(f)) {
+  program_ = std::make_unique<ir::program>(detail::made_once<trace>(traced_, *f_).view());
+ }
+ auto operator()(const tensor<typename Specs::element_type>&... arguments) {
+  const device_scope on(program_->device());
+  int index = 0;
+  (program_->set_input(index++, arguments.view()), ...);
+  const random_state random = random_.next();
+  detail::call_results<> results(*program_);
+  program_->run(random);
+  const detail::tape_storage& tape = detail::tape_storage::instance();
+  tape_index place;
+  if constexpr (differentiable)
+   if (tape.recording() && (tape.tracks(arguments) || ...)) place = record(random, {arguments...});
+  return detail::returned<typename trace::result>::template rebuild<detail::elements_at_run_time<value_type>, 0>(
+   results, place);
+ }
+ void set_seed(std::uint64_t seed) { random_.set_seed(seed); }
+ const ir::program_view& view() const { return program_->view(); }
+ ir::program& program() { return *program_; }
+private:
+ static constexpr bool differentiable = (is_floating(dtype_of<typename Specs::element_type>) || ...);
+ static constexpr bool wide = (std::is_same_v<typename Specs::element_type, double> || ...);
+ using value_type = std::conditional_t<wide, double, float>;
+ tape_index record(const random_state& random, std::vector<any_tensor> arguments) {
+  detail::taped_call call(*program_, random, std::move(arguments));
+  if (!gradient_) gradient_ = std::make_shared<detail::traced_gradient>();
+  call.gradient = gradient_->of<trace>(*traced_, *f_);
+  call.programs = detail::traced_gradient::pool_of(gradient_);
+  return detail::record_program(call);
+ }
+ std::unique_ptr<F> f_;
+ std::unique_ptr<ir::traced_program> traced_;
+ std::unique_ptr<ir::program> program_;
+ std::shared_ptr<detail::traced_gradient> gradient_;
+ detail::call_counter random_;
+};
+template <class Mode, class F, class... Specs>
+ requires std::is_same_v<Mode, traced>
+auto function(const F& f, Specs...) { return traced_function<F, Specs...>(f); }
+}
 
 // -- tapegraph/data.hpp
 
@@ -5244,8 +8256,291 @@ inline bool is_directory(const path& p, std::error_code& failure) {
  return false;
 }
 }
+// -- tapegraph/io/unfinished.hpp
+
+// -- tapegraph/io/folder.hpp
+
+#include <dirent.h>
+
+/// What <filesystem> does with folders, for paths of io/path.hpp.
+
+namespace tapegraph::files {
+
+/// Something in a folder.
+class directory_entry {
+public:
+ directory_entry(const path& folder, const char* name) : path_(folder / name) {}
+
+ const files::path& path() const { return path_; }
+ bool is_directory() const {
+  std::error_code ignored;
+  return files::is_directory(path_, ignored);
+ }
+ bool is_directory(std::error_code& failure) const { return files::is_directory(path_, failure); }
+
+private:
+ files::path path_;
+};
+
+/// What is in a folder but "." and "..", in the order of the file system, as it is when this is made.
+class directory_iterator {
+public:
+ directory_iterator() = default;
+ directory_iterator(const path& folder, std::error_code& failure) {
+  failure.clear();
+  DIR* const open = ::opendir(folder.c_str());
+  if (open == nullptr) {
+   failure.assign(errno, std::generic_category());
+   return;
+  }
+  std::vector<directory_entry> found;
+  errno = 0;
+  while (const dirent* entry = ::readdir(open)) {
+   const std::string_view name = entry->d_name;
+   if (name != "." && name != "..") found.emplace_back(folder, entry->d_name);
+  }
+  if (errno != 0) failure.assign(errno, std::generic_category());
+  ::closedir(open);
+  if (!found.empty()) entries_ = std::make_shared<const std::vector<directory_entry>>(std::move(found));
+ }
+
+ const directory_entry& operator*() const { return (*entries_)[at_]; }
+ const directory_entry* operator->() const { return &(*entries_)[at_]; }
+ directory_iterator& operator++() {
+  if (++at_ == entries_->size()) *this = {};
+  return *this;
+ }
+ directory_iterator& increment(std::error_code& failure) {
+  failure.clear();
+  return ++*this;
+ }
+ friend bool operator==(const directory_iterator& a, const directory_iterator& b) {
+  return a.entries_ == b.entries_ && a.at_ == b.at_;
+ }
+ friend directory_iterator begin(directory_iterator first) { return first; }
+ friend directory_iterator end(const directory_iterator&) { return {}; }
+
+private:
+ std::shared_ptr<const std::vector<directory_entry>> entries_; ///< none: the end
+ std::size_t at_ = 0;
+};
+
+/// A file or an empty folder; false where there was none.
+inline bool remove(const path& p, std::error_code& failure) {
+ failure.clear();
+ if (std::remove(p.c_str()) == 0) return true;
+ if (errno != ENOENT) failure.assign(errno, std::generic_category());
+ return false;
+}
+
+/// With all that is in it; links are removed, not followed.
+template <class = void>
+void remove_all(const path& p, std::error_code& failure) {
+ struct stat found {};
+ failure.clear();
+ if (::lstat(p.c_str(), &found) == 0 && S_ISDIR(found.st_mode)) {
+  for (const directory_entry& entry : directory_iterator(p, failure)) {
+   remove_all(entry.path(), failure);
+   if (failure) return;
+  }
+  if (failure) return;
+ }
+ remove(p, failure);
+}
+
+/// A folder and those that it is to be in.
+template <class = void>
+bool create_directories(const path& folder, std::error_code& failure) {
+ failure.clear();
+ for (std::size_t end = 1; end <= folder.string().size(); ++end) {
+  if (end < folder.string().size() && folder.string()[end] != '/') continue;
+  const path part = folder.string().substr(0, end);
+  if (::mkdir(part.c_str(), 0777) != 0 && (errno != EEXIST || !is_directory(part, failure))) {
+   if (!failure) failure.assign(errno == EEXIST ? ENOTDIR : errno, std::generic_category());
+   return false;
+  }
+ }
+ return true;
+}
+}
 
 #include <fcntl.h>
+#include <sys/file.h>
+#include <time.h>
+
+#if defined(__linux__)
+#include <sys/vfs.h>
+#endif
+
+/// What is being written and is not whole yet. Until it has its own name it is called
+///
+///     .unfinished-<place>-<process>-<start>-<number>
+///
+/// beside that name, so that whoever starts later can tell what a process that was killed left there from what a living one is writing.
+/// A process's number alone does not say that: it is given again, and containers and machines that share a folder have the same numbers
+/// for others. <place> stands for one boot of one machine and one namespace of processes, in which <process> and the moment at which it
+/// started are one process. Of other places the lock says it, which its writer holds: the kernel gives it up when the process ends.
+
+namespace tapegraph::io {
+
+namespace detail {
+inline constexpr std::string_view unfinished_prefix = ".unfinished-";
+struct process_mark {
+ std::uint64_t place = 0, process = 0, start = 0;
+};
+inline std::string text_of_proc(const char* path) {
+ std::string text(1024, '\0');
+ const int file = ::open(path, O_RDONLY | O_CLOEXEC);
+ const auto read = file < 0 ? 0 : ::read(file, text.data(), text.size());
+ if (file >= 0) ::close(file);
+ text.resize(read > 0 ? static_cast<std::size_t>(read) : 0);
+ return text;
+}
+struct process_status {
+ char state = 0;
+ std::uint64_t start = 0;
+};
+template <class = void>
+process_status status_of(std::uint64_t process) {
+ const std::string text = text_of_proc(("/proc/" + std::to_string(process) + "/stat").c_str());
+ process_status found;
+ auto at = text.rfind(") "); // behind the program's name, which may hold anything
+ if (at == text.npos || at + 2 >= text.size()) return found;
+ found.state = text[at + 2];
+ for (int field = 3; field < 22 && at != text.npos; ++field) at = text.find(' ', at + (field == 3 ? 2 : 1));
+ if (at != text.npos) std::from_chars(text.data() + at + 1, text.data() + text.size(), found.start);
+ return found;
+}
+template <class = void>
+process_mark own_mark() {
+ process_mark own;
+ own.process = static_cast<std::uint64_t>(::getpid());
+ own.start = status_of(own.process).start;
+ const std::string boot = text_of_proc("/proc/sys/kernel/random/boot_id");
+ struct stat space {};
+ if (boot.empty() || ::stat("/proc/self/ns/pid", &space) != 0) return own;
+ own.place = 14695981039346656037u;
+ const auto mix = [&](unsigned char byte) { own.place = (own.place ^ byte) * 1099511628211u; };
+ for (const char c : boot) mix(static_cast<unsigned char>(c));
+ for (std::uint64_t rest = space.st_ino; rest != 0; rest >>= 8) mix(static_cast<unsigned char>(rest));
+ return own;
+}
+template <class = void>
+bool lives(const process_mark& mark) {
+ const process_status now = status_of(mark.process);
+ if (now.state == 0) return ::kill(static_cast<::pid_t>(mark.process), 0) == 0 || errno != ESRCH;
+ return now.state != 'Z' && now.state != 'X' && (mark.start == 0 || now.start == 0 || mark.start == now.start);
+}
+template <class = void>
+files::path unfinished_name(const files::path& beside) {
+ static std::atomic<std::uint64_t> serial{0};
+ const process_mark own = own_mark();
+ std::string name(unfinished_prefix);
+ const auto add = [&](std::uint64_t number, int base) {
+  char digits[24];
+  name.append(digits, std::to_chars(digits, digits + sizeof digits, number, base).ptr);
+ };
+ add(own.place, 16), name += '-', add(own.process, 10), name += '-', add(own.start, 10), name += '-';
+ add(serial++, 10);
+ return beside / name;
+}
+template <class = void>
+bool read_unfinished_name(std::string_view name, process_mark& mark) {
+ const char* at = name.data() + unfinished_prefix.size();
+ const char* const last = name.data() + name.size();
+ std::uint64_t serial = 0;
+ const auto take = [&](std::uint64_t& number, int base, bool more) {
+  const auto end = std::from_chars(at, last, number, base);
+  if (end.ec != std::errc{} || (more ? end.ptr == last || *end.ptr != '-' : end.ptr != last)) return false;
+  at = end.ptr + 1;
+  return true;
+ };
+ return take(mark.place, 16, true) && take(mark.process, 10, true) && take(mark.start, 10, true) &&
+  take(serial, 10, false) && mark.process > 0;
+}
+template <class = void>
+bool hold_unfinished(int file, const files::path& name) {
+ if (::flock(file, LOCK_EX | LOCK_NB) != 0) return errno != EWOULDBLOCK;
+ struct stat opened {
+ }, named{};
+ return ::fstat(file, &opened) != 0 ||
+  (::stat(name.c_str(), &named) == 0 && named.st_ino == opened.st_ino && named.st_dev == opened.st_dev);
+}
+inline bool is_local([[maybe_unused]] int file) {
+#if defined(__linux__)
+ struct statfs system {};
+ if (::fstatfs(file, &system) != 0) return false;
+ switch (static_cast<std::uint32_t>(system.f_type)) {
+ case 0x0000EF53:
+ case 0x58465342:
+ case 0x9123683E:
+ case 0xF2F52010:
+ case 0x2FC12FC1:
+ case 0xCA451A4E:
+ case 0x01021994:
+ case 0x794C7630: return true;
+ default: break;
+ }
+#endif
+ return false;
+}
+template <class = void>
+double seconds_untouched(int file, const files::path& name) {
+ struct stat found {};
+ if (::fstat(file, &found) != 0) return 0;
+ ::time_t newest = found.st_mtime;
+ std::error_code ignored;
+ if (S_ISDIR(found.st_mode))
+  for (const files::directory_entry& entry : files::directory_iterator(name, ignored)) {
+   struct stat inner {};
+   if (::stat(entry.path().c_str(), &inner) == 0 && inner.st_mtime > newest) newest = inner.st_mtime;
+  }
+ return ::difftime(::time(nullptr), newest);
+}
+template <class = void>
+void remove_if_left(const files::path& entry, std::string_view name, const process_mark& own) {
+ constexpr double day = 24 * 60 * 60;
+ process_mark mark;
+ const bool known = read_unfinished_name(name, mark);
+ const bool here = known && mark.place == own.place && own.place != 0;
+ if (here && lives(mark)) return;
+ const int file = ::open(entry.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+ if (file < 0) return;
+ const bool free = ::flock(file, LOCK_EX | LOCK_NB) == 0;
+ const bool held = !free && errno == EWOULDBLOCK;
+ if (!held && (here || (known && free && is_local(file)) || seconds_untouched(file, entry) > day)) {
+  std::error_code ignored;
+  files::remove_all(entry, ignored);
+ }
+ ::close(file);
+}
+}
+
+/// Removes what processes that live no more left unfinished in a folder: the files and folders that were to appear there whole. What a
+/// living process writes stays, also one of another container or machine. Whatever writes files here does it once for each folder.
+template <class = void>
+void remove_unfinished(const files::path& folder) {
+ DIR* const open = ::opendir(folder.empty() ? "." : folder.c_str());
+ if (open == nullptr) return;
+ std::vector<std::string> found;
+ while (const dirent* entry = ::readdir(open))
+  if (std::string_view(entry->d_name).starts_with(detail::unfinished_prefix)) found.emplace_back(entry->d_name);
+ ::closedir(open);
+ if (found.empty()) return;
+ const detail::process_mark own = detail::own_mark();
+ for (const std::string& name : found) detail::remove_if_left(folder / name, name, own);
+}
+
+namespace detail {
+template <class = void>
+void remove_unfinished_once(const files::path& folder) {
+ if (folder.filename().string().starts_with(unfinished_prefix)) return;
+ static std::atomic<std::size_t> known[64];
+ const std::size_t hash = std::hash<std::string>()(folder.string()) | 1;
+ if (known[hash / 2 % 64].exchange(hash, std::memory_order_relaxed) != hash) remove_unfinished(folder);
+}
+}
+}
 
 /// Whole files: read with errors that name them, written so that a crash never leaves half of one.
 
@@ -5261,6 +8556,12 @@ inline std::uint64_t file_size_of(const files::path& path) {
  }
  if (!S_ISREG(found.st_mode)) throw data_error(quoted(path) + ": not a regular file");
  return static_cast<std::uint64_t>(found.st_size);
+}
+inline void flush_folder(const files::path& folder) {
+ const int handle = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+ if (handle < 0) return;
+ (void)::fsync(handle);
+ ::close(handle);
 }
 }
 
@@ -5316,20 +8617,28 @@ inline std::vector<std::uint8_t> read_file(const files::path& path) {
  return bytes;
 }
 
-/// A file that appears under its name only when complete: written beside it, flushed to disk, then renamed over it.
-/// Destroyed before commit(), it leaves no trace and whatever stood there before is untouched.
-class atomic_file {
+/// A file that appears under its name only when complete: written beside it (io/unfinished.hpp), flushed to disk, then renamed over it.
+/// Destroyed before commit(), it leaves no trace and whatever stood there before is untouched; what it left because the process was
+/// killed goes when a later one writes into the folder.
+template <class = void>
+class basic_atomic_file {
 public:
- explicit atomic_file(files::path path) : path_(std::move(path)) {
-  static std::atomic<unsigned> serial{0};
-  temporary_ = path_;
-  temporary_ += ".tmp." + std::to_string(::getpid()) + "." + std::to_string(serial++);
-  descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (descriptor_ < 0) fail("cannot be written");
+ /// Throws data_error where there can be no file of that name.
+ explicit basic_atomic_file(files::path path) : path_(std::move(path)) {
+  const auto folder = path_.parent_path();
+  detail::remove_unfinished_once(folder);
+  for (;;) {
+   temporary_ = detail::unfinished_name(folder);
+   descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+   if (descriptor_ < 0 && errno != EEXIST) fail("cannot be written");
+   if (descriptor_ < 0) continue;
+   if (detail::hold_unfinished(descriptor_, temporary_)) return;
+   ::close(std::exchange(descriptor_, -1));
+  }
  }
- atomic_file(const atomic_file&) = delete;
- atomic_file& operator=(const atomic_file&) = delete;
- ~atomic_file() { discard(); }
+ basic_atomic_file(const basic_atomic_file&) = delete;
+ basic_atomic_file& operator=(const basic_atomic_file&) = delete;
+ ~basic_atomic_file() { discard(); }
 
  void write(const void* data, std::size_t bytes) {
   const auto* at = static_cast<const char*>(data);
@@ -5346,15 +8655,13 @@ public:
  /// Throws data_error where the disk is full or the name cannot be replaced.
  void commit() {
   if (::fsync(descriptor_) != 0) fail("writing failed");
-  const int closed = ::close(std::exchange(descriptor_, -1));
+  const int lock = ::fcntl(descriptor_, F_DUPFD_CLOEXEC, 0);
+  const int closed = ::close(std::exchange(descriptor_, lock));
   if (closed != 0) fail("writing failed");
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("cannot be replaced");
   temporary_.clear();
-  const auto folder = path_.has_parent_path() ? path_.parent_path() : files::path(".");
-  if (const int handle = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); handle >= 0) {
-   (void)::fsync(handle);
-   ::close(handle);
-  }
+  discard();
+  detail::flush_folder(path_.parent_path());
  }
 
 private:
@@ -5364,14 +8671,15 @@ private:
   throw data_error(detail::quoted(path_) + ": " + what + ": " + reason);
  }
  void discard() {
-  if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
   if (!temporary_.empty()) ::unlink(temporary_.c_str());
   temporary_.clear();
+  if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
  }
 
  files::path path_, temporary_;
  int descriptor_ = -1;
 };
+using atomic_file = basic_atomic_file<>;
 }
 
 /// Elements cached in a file.
@@ -5526,6 +8834,7 @@ struct in_file {
  using store = detail::file_store<E>;
  template <class E>
  store<E> make() const {
+  io::detail::remove_unfinished_once(path.parent_path());
   return store<E>(path);
  }
 };
@@ -6433,6 +9742,10 @@ private:
        ", asked for " + name_of(dtype_of<T>));
  }
 };
+struct unread_value {
+ std::string name, reason;
+ bool tensor = false;
+};
 struct array_view {
  dtype type = dtype::f32;
  std::vector<std::int64_t> shape;
@@ -6795,8 +10108,6 @@ dataset from_npy(const files::path& path, const std::string& column = "x") {
 }
 }
 // -- tapegraph/data/readers/table.hpp
-
-#include <unordered_map>
 
 /// Numbers and words of a CSV file as a data set.
 
@@ -12298,22 +15609,37 @@ private:
 };
 using npz_reader = basic_npz_reader<>;
 
-/// All arrays of an .npz by name. Errors as of npz_reader.
-template <class = void>
-std::map<std::string, host_array> read_npz_arrays(const files::path& path) {
- const npz_reader reader(path);
- std::map<std::string, host_array> result;
- for (const std::string& name : reader.names()) result.emplace(name, reader.array(name));
+namespace detail {
+template <class T, class Get>
+std::map<std::string, T> all_of_npz(const npz_reader& reader, std::vector<unread_value>* unread, const Get& get) {
+ std::map<std::string, T> result;
+ for (const std::string& name : reader.names()) {
+  try {
+   result.emplace(name, get(name));
+  } catch (const dtype_error& e) {
+   if (unread == nullptr)
+    throw dtype_error(std::string(e.what()) + "; the others are, where the call has a list of unread ones");
+   unread->push_back({name, e.what(), true});
+  }
+ }
  return result;
 }
+}
 
-/// All arrays of an .npz as tensors: `tg::tensor<float> x(read_npz("a.npz").at("x"))`.
+/// All arrays of an .npz by name. Those of texts, objects, complex numbers and other types that are not read are named in `unread`; without
+/// one they are an error. Other errors as of npz_reader.
 template <class = void>
-std::map<std::string, any_tensor> read_npz(const files::path& path) {
+std::map<std::string, host_array> read_npz_arrays(const files::path& path,
+            std::vector<unread_value>* unread = nullptr) {
  const npz_reader reader(path);
- std::map<std::string, any_tensor> result;
- for (const std::string& name : reader.names()) result.emplace(name, reader.tensor(name));
- return result;
+ return detail::all_of_npz<host_array>(reader, unread, [&](const std::string& name) { return reader.array(name); });
+}
+
+/// All arrays of an .npz as tensors: `tg::tensor<float> x(read_npz("a.npz").at("x"))`. `unread` as of read_npz_arrays.
+template <class = void>
+std::map<std::string, any_tensor> read_npz(const files::path& path, std::vector<unread_value>* unread = nullptr) {
+ const npz_reader reader(path);
+ return detail::all_of_npz<any_tensor>(reader, unread, [&](const std::string& name) { return reader.tensor(name); });
 }
 
 struct npz_options {
@@ -13022,123 +16348,6 @@ namespace tapegraph::data::stb {
 #pragma pop_macro("STB_IMAGE_STATIC")
 #pragma pop_macro("STB_IMAGE_IMPLEMENTATION")
 #pragma pop_macro("STBI_INCLUDE_STB_IMAGE_H")
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_FOLDER_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_IO_FOLDER_HPP
-// -- tapegraph/io/folder.hpp
-
-#include <cstddef>
-#include <cstdio>
-#include <memory>
-#include <string>
-#include <system_error>
-#include <utility>
-#include <vector>
-
-#include <dirent.h>
-#include <unistd.h>
-
-/// What <filesystem> does with folders, for paths of io/path.hpp.
-
-namespace tapegraph::files {
-
-/// Something in a folder.
-class directory_entry {
-public:
- directory_entry(const path& folder, const char* name) : path_(folder / name) {}
-
- const files::path& path() const { return path_; }
- bool is_directory() const {
-  std::error_code ignored;
-  return files::is_directory(path_, ignored);
- }
- bool is_directory(std::error_code& failure) const { return files::is_directory(path_, failure); }
-
-private:
- files::path path_;
-};
-
-/// What is in a folder but "." and "..", in the order of the file system, as it is when this is made.
-class directory_iterator {
-public:
- directory_iterator() = default;
- directory_iterator(const path& folder, std::error_code& failure) {
-  failure.clear();
-  DIR* const open = ::opendir(folder.c_str());
-  if (open == nullptr) {
-   failure.assign(errno, std::generic_category());
-   return;
-  }
-  std::vector<directory_entry> found;
-  errno = 0;
-  while (const dirent* entry = ::readdir(open)) {
-   const std::string_view name = entry->d_name;
-   if (name != "." && name != "..") found.emplace_back(folder, entry->d_name);
-  }
-  if (errno != 0) failure.assign(errno, std::generic_category());
-  ::closedir(open);
-  if (!found.empty()) entries_ = std::make_shared<const std::vector<directory_entry>>(std::move(found));
- }
-
- const directory_entry& operator*() const { return (*entries_)[at_]; }
- const directory_entry* operator->() const { return &(*entries_)[at_]; }
- directory_iterator& operator++() {
-  if (++at_ == entries_->size()) *this = {};
-  return *this;
- }
- directory_iterator& increment(std::error_code& failure) {
-  failure.clear();
-  return ++*this;
- }
- friend bool operator==(const directory_iterator& a, const directory_iterator& b) {
-  return a.entries_ == b.entries_ && a.at_ == b.at_;
- }
- friend directory_iterator begin(directory_iterator first) { return first; }
- friend directory_iterator end(const directory_iterator&) { return {}; }
-
-private:
- std::shared_ptr<const std::vector<directory_entry>> entries_; ///< none: the end
- std::size_t at_ = 0;
-};
-
-/// A file or an empty folder; false where there was none.
-inline bool remove(const path& p, std::error_code& failure) {
- failure.clear();
- if (std::remove(p.c_str()) == 0) return true;
- if (errno != ENOENT) failure.assign(errno, std::generic_category());
- return false;
-}
-
-/// With all that is in it; links are removed, not followed.
-template <class = void>
-void remove_all(const path& p, std::error_code& failure) {
- struct stat found {};
- failure.clear();
- if (::lstat(p.c_str(), &found) == 0 && S_ISDIR(found.st_mode)) {
-  for (const directory_entry& entry : directory_iterator(p, failure)) {
-   remove_all(entry.path(), failure);
-   if (failure) return;
-  }
-  if (failure) return;
- }
- remove(p, failure);
-}
-
-/// A folder and those that it is to be in.
-template <class = void>
-bool create_directories(const path& folder, std::error_code& failure) {
- failure.clear();
- for (std::size_t end = 1; end <= folder.string().size(); ++end) {
-  if (end < folder.string().size() && folder.string()[end] != '/') continue;
-  const path part = folder.string().substr(0, end);
-  if (::mkdir(part.c_str(), 0777) != 0 && (errno != EEXIST || !is_directory(part, failure))) {
-   if (!failure) failure.assign(errno == EEXIST ? ENOTDIR : errno, std::generic_category());
-   return false;
-  }
- }
- return true;
-}
-}
-#endif
 
 #include <algorithm>
 #include <cstddef>
@@ -15140,136 +18349,9 @@ using nccl_exchange = basic_nccl_exchange<>;
 
 // -- tapegraph/io/atomic_folder.hpp
 
-#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_FOLDER_HPP
-#define TAPEGRAPH_INLINED_TAPEGRAPH_IO_FOLDER_HPP
-// -- tapegraph/io/folder.hpp
-
-#include <dirent.h>
-
-/// What <filesystem> does with folders, for paths of io/path.hpp.
-
-namespace tapegraph::files {
-
-/// Something in a folder.
-class directory_entry {
-public:
- directory_entry(const path& folder, const char* name) : path_(folder / name) {}
-
- const files::path& path() const { return path_; }
- bool is_directory() const {
-  std::error_code ignored;
-  return files::is_directory(path_, ignored);
- }
- bool is_directory(std::error_code& failure) const { return files::is_directory(path_, failure); }
-
-private:
- files::path path_;
-};
-
-/// What is in a folder but "." and "..", in the order of the file system, as it is when this is made.
-class directory_iterator {
-public:
- directory_iterator() = default;
- directory_iterator(const path& folder, std::error_code& failure) {
-  failure.clear();
-  DIR* const open = ::opendir(folder.c_str());
-  if (open == nullptr) {
-   failure.assign(errno, std::generic_category());
-   return;
-  }
-  std::vector<directory_entry> found;
-  errno = 0;
-  while (const dirent* entry = ::readdir(open)) {
-   const std::string_view name = entry->d_name;
-   if (name != "." && name != "..") found.emplace_back(folder, entry->d_name);
-  }
-  if (errno != 0) failure.assign(errno, std::generic_category());
-  ::closedir(open);
-  if (!found.empty()) entries_ = std::make_shared<const std::vector<directory_entry>>(std::move(found));
- }
-
- const directory_entry& operator*() const { return (*entries_)[at_]; }
- const directory_entry* operator->() const { return &(*entries_)[at_]; }
- directory_iterator& operator++() {
-  if (++at_ == entries_->size()) *this = {};
-  return *this;
- }
- directory_iterator& increment(std::error_code& failure) {
-  failure.clear();
-  return ++*this;
- }
- friend bool operator==(const directory_iterator& a, const directory_iterator& b) {
-  return a.entries_ == b.entries_ && a.at_ == b.at_;
- }
- friend directory_iterator begin(directory_iterator first) { return first; }
- friend directory_iterator end(const directory_iterator&) { return {}; }
-
-private:
- std::shared_ptr<const std::vector<directory_entry>> entries_; ///< none: the end
- std::size_t at_ = 0;
-};
-
-/// A file or an empty folder; false where there was none.
-inline bool remove(const path& p, std::error_code& failure) {
- failure.clear();
- if (std::remove(p.c_str()) == 0) return true;
- if (errno != ENOENT) failure.assign(errno, std::generic_category());
- return false;
-}
-
-/// With all that is in it; links are removed, not followed.
-template <class = void>
-void remove_all(const path& p, std::error_code& failure) {
- struct stat found {};
- failure.clear();
- if (::lstat(p.c_str(), &found) == 0 && S_ISDIR(found.st_mode)) {
-  for (const directory_entry& entry : directory_iterator(p, failure)) {
-   remove_all(entry.path(), failure);
-   if (failure) return;
-  }
-  if (failure) return;
- }
- remove(p, failure);
-}
-
-/// A folder and those that it is to be in.
-template <class = void>
-bool create_directories(const path& folder, std::error_code& failure) {
- failure.clear();
- for (std::size_t end = 1; end <= folder.string().size(); ++end) {
-  if (end < folder.string().size() && folder.string()[end] != '/') continue;
-  const path part = folder.string().substr(0, end);
-  if (::mkdir(part.c_str(), 0777) != 0 && (errno != EEXIST || !is_directory(part, failure))) {
-   if (!failure) failure.assign(errno == EEXIST ? ENOTDIR : errno, std::generic_category());
-   return false;
-  }
- }
- return true;
-}
-}
-#endif
-
 /// Folders of files that belong together: they appear under their name, and go, all at once.
 
 namespace tapegraph::io {
-
-namespace detail {
-inline constexpr std::string_view unfinished_prefix = ".unfinished-";
-inline unsigned next_unfinished(bool take) {
- static std::atomic<unsigned> serial{0};
- return take ? serial++ : serial.load();
-}
-inline files::path unfinished_name(const files::path& beside) {
- return beside /
-  (std::string(unfinished_prefix) + std::to_string(::getpid()) + "-" + std::to_string(next_unfinished(true)));
-}
-inline void flush_folder(const files::path& folder) {
- const int handle = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
- if (handle < 0) return;
- (void)::fsync(handle);
- ::close(handle);
-}
-}
 
 /// Removes a folder with what is in it. Whenever the process ends, the folder is there whole or not at all. Throws data_error where it
 /// cannot be removed; one that is not there is no error.
@@ -15284,25 +18366,6 @@ void remove_folder(const files::path& folder) {
  files::remove_all(aside, ignored);
 }
 
-/// Removes what processes that are no more left unfinished in a folder.
-template <class = void>
-void remove_unfinished(const files::path& folder) {
- std::error_code ignored;
- for (const auto& entry : files::directory_iterator(folder, ignored)) {
-  const std::string name = entry.path().filename().string();
-  if (!name.starts_with(detail::unfinished_prefix)) continue;
-  long process = 0;
-  unsigned serial = 0;
-  const char* const last = name.data() + name.size();
-  const auto end = std::from_chars(name.data() + detail::unfinished_prefix.size(), last, process);
-  if (end.ec != std::errc{} || end.ptr == last || process <= 0) continue;
-  std::from_chars(end.ptr + 1, last, serial);
-  const bool gone = process == ::getpid() ? serial >= detail::next_unfinished(false)
-            : ::kill(static_cast<::pid_t>(process), 0) != 0 && errno == ESRCH;
-  if (gone) files::remove_all(entry.path(), ignored);
- }
-}
-
 /// A folder that appears under its name only when complete: files are written into path(), then commit() renames it. One that stands
 /// there is replaced as a whole. Destroyed before commit(), it leaves no trace.
 template <class = void>
@@ -15310,48 +18373,72 @@ class basic_atomic_folder {
 public:
  /// Throws data_error where the folder cannot be made beside its name.
  explicit basic_atomic_folder(files::path name) : name_(std::move(name)) {
-  do temporary_ = detail::unfinished_name(name_.parent_path());
-  while (::mkdir(temporary_.c_str(), 0777) != 0 && errno == EEXIST);
-  std::error_code failure;
-  if (!files::is_directory(temporary_, failure)) fail("cannot be written");
+  const auto beside = name_.parent_path();
+  detail::remove_unfinished_once(beside);
+  for (;;) {
+   temporary_ = detail::unfinished_name(beside);
+   if (::mkdir(temporary_.c_str(), 0777) != 0) {
+    if (errno != EEXIST) fail("cannot be written");
+    continue;
+   }
+   lock_ = ::open(temporary_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+   if (lock_ >= 0 ? detail::hold_unfinished(lock_, temporary_) : errno != ENOENT) return;
+   unlock();
+  }
  }
  basic_atomic_folder(const basic_atomic_folder&) = delete;
  basic_atomic_folder& operator=(const basic_atomic_folder&) = delete;
  ~basic_atomic_folder() {
   std::error_code ignored;
   if (!temporary_.empty()) files::remove_all(temporary_, ignored);
+  unlock();
  }
 
  /// Where its files are to be written.
  const files::path& path() const { return temporary_; }
 
+ /// Gives the folder its name. Of several processes that give theirs the same one the last one's stays. Throws data_error where
+ /// that is not possible.
  void commit() {
   detail::flush_folder(temporary_);
-  if (::rename(temporary_.c_str(), name_.c_str()) != 0) {
-   if (errno != ENOTEMPTY && errno != EEXIST) fail("cannot be replaced");
-   replace();
-  }
+  for (int tries = 0; !replaced(); ++tries)
+   if (tries == 1000) fail("cannot be replaced");
   temporary_.clear();
+  unlock();
   detail::flush_folder(name_.parent_path());
  }
 
 private:
- void replace() {
+ /// False: what stands under the name came or went meanwhile.
+ bool replaced() {
+  if (::rename(temporary_.c_str(), name_.c_str()) == 0) return true;
+  if (errno != ENOTEMPTY && errno != EEXIST) fail("cannot be replaced");
 #if defined(RENAME_EXCHANGE)
   if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, name_.c_str(), RENAME_EXCHANGE) == 0) {
    std::error_code ignored;
    files::remove_all(temporary_, ignored);
-   return;
+   return true;
   }
+  if (errno == ENOENT) return false;
 #endif
   remove_folder(name_);
-  if (::rename(temporary_.c_str(), name_.c_str()) != 0) fail("cannot be replaced");
+  errno = ENOTEMPTY;
+  return false;
  }
  [[noreturn]] void fail(const char* what) const {
-  throw data_error(detail::quoted(name_) + ": " + what + ": " + std::strerror(errno));
+  const std::string reason = std::strerror(errno);
+  std::error_code ignored;
+  if (errno == ENOENT && files::is_directory(name_.parent_path().empty() ? "." : name_.parent_path(), ignored))
+   throw data_error(detail::quoted(name_) + ": " + what + ": another process has removed " +
+       detail::quoted(temporary_) + ", where it was written");
+  throw data_error(detail::quoted(name_) + ": " + what + ": " + reason);
+ }
+ void unlock() {
+  if (lock_ >= 0) ::close(std::exchange(lock_, -1));
  }
 
  files::path name_, temporary_;
+ int lock_ = -1;
 };
 using atomic_folder = basic_atomic_folder<>;
 }
@@ -15466,6 +18553,118 @@ checkpoint_state read_state(const files::path& path) {
 }
 }
 }
+// -- tapegraph/io/folder_claim.hpp
+
+#include <list>
+
+/// Folders into which one process alone may write.
+
+namespace tapegraph::io {
+
+namespace detail {
+inline constexpr const char* writer_file = ".writer";
+struct held_claim {
+ ::dev_t device;
+ ::ino_t folder;
+ ::pid_t process;
+ int file;
+ int claims;
+};
+struct claim_list {
+ std::mutex mutex;
+ std::list<held_claim> held;
+ static claim_list& instance() {
+  static claim_list list;
+  return list;
+ }
+};
+template <class = void>
+int lock_folder(const files::path& folder) {
+ const files::path path = folder / writer_file;
+ for (;;) {
+  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (file < 0) return -1;
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  char text[300];
+  if (::fcntl(file, F_SETLK, &lock) == 0) {
+   struct stat opened {
+   }, named{};
+   if (::fstat(file, &opened) != 0 || ::stat(path.c_str(), &named) != 0 || opened.st_ino != named.st_ino) {
+    ::close(file);
+    continue;
+   }
+   char host[200] = "";
+   if (::gethostname(host, sizeof host - 1) != 0) host[0] = '\0';
+   const int size = std::snprintf(text, sizeof text, "%ld %s\n", static_cast<long>(::getpid()), host);
+   if (::ftruncate(file, 0) == 0) static_cast<void>(!::write(file, text, static_cast<std::size_t>(size)));
+   return file;
+  }
+  if (errno != EACCES && errno != EAGAIN) {
+   ::close(file);
+   return -1;
+  }
+  const bool asked = ::fcntl(file, F_GETLK, &lock) == 0;
+  if (asked && lock.l_type == F_UNLCK) {
+   ::close(file);
+   continue;
+  }
+  const auto size = ::read(file, text, sizeof text - 1);
+  ::close(file);
+  std::string holder(text, size > 0 ? static_cast<std::size_t>(size) : 0);
+  holder = holder.substr(0, holder.find('\n'));
+  const auto space = holder.find(' ');
+  const std::string number = asked && lock.l_pid > 0 ? std::to_string(lock.l_pid) : holder.substr(0, space);
+  const std::string host = space == holder.npos || space + 1 == holder.size() ? "" : holder.substr(space + 1);
+  throw data_error(
+   quoted(folder) + ": process " + (number.empty() ? "?" : number) +
+   (host.empty() ? "" : " of '" + host + "'") +
+   " writes here; two at once would remove what the other one keeps: give each a folder of its own");
+ }
+}
+}
+
+/// While one lives, this process is the only one that has a claim on the folder. Threads and objects of one process may share it. When
+/// the process ends, be it by a signal, the claim ends, too. On file systems without locks nothing is claimed.
+template <class = void>
+class basic_folder_claim {
+public:
+ /// Throws data_error that names the process which has a claim already.
+ explicit basic_folder_claim(const files::path& folder) : folder_(folder) {
+  struct stat found {};
+  if (::stat(folder.empty() ? "." : folder.c_str(), &found) != 0) return;
+  auto& list = detail::claim_list::instance();
+  const std::lock_guard guard(list.mutex);
+  for (detail::held_claim& claim : list.held)
+   if (claim.process == ::getpid() && claim.device == found.st_dev && claim.folder == found.st_ino) {
+    ++claim.claims;
+    claim_ = &claim;
+    return;
+   }
+  const int file = detail::lock_folder(folder);
+  if (file >= 0)
+   claim_ = &list.held.emplace_back(detail::held_claim{found.st_dev, found.st_ino, ::getpid(), file, 1});
+ }
+ basic_folder_claim(const basic_folder_claim&) = delete;
+ basic_folder_claim& operator=(const basic_folder_claim&) = delete;
+ ~basic_folder_claim() {
+  if (claim_ == nullptr || claim_->process != ::getpid()) return;
+  auto& list = detail::claim_list::instance();
+  const std::lock_guard guard(list.mutex);
+  if (--claim_->claims > 0) return;
+  ::unlink(
+   (folder_ / detail::writer_file).c_str());
+  ::close(claim_->file);
+  list.held.remove_if([this](const detail::held_claim& claim) { return &claim == claim_; });
+ }
+
+private:
+ files::path folder_;
+ detail::held_claim* claim_ = nullptr;
+};
+using folder_claim = basic_folder_claim<>;
+}
 // -- tapegraph/io/weights.hpp
 
 // -- tapegraph/io/safetensors.hpp
@@ -15557,6 +18756,7 @@ struct safetensors_place {
  dtype type;
  std::vector<std::int64_t> shape;
  std::uint64_t begin, end;
+ std::string unknown{};
 };
 struct safetensors_header {
  std::vector<safetensors_place> places;
@@ -15602,8 +18802,10 @@ safetensors_place safetensors_place_of(json_reader& json, const std::string& nam
    const std::string type = json.string();
    const auto known = std::find_if(safetensors_types.begin(), safetensors_types.end(),
            [&](const auto& candidate) { return type == candidate.second; });
-   if (known == safetensors_types.end()) refuse("unknown dtype " + quoted_text(type));
-   place.type = known->first;
+   if (known == safetensors_types.end())
+    place.unknown = type.empty() ? "?" : type;
+   else
+    place.type = known->first;
   } else if (field == "shape") {
    place.shape = numbers("shape is not a list of extents");
   } else if (field == "data_offsets") {
@@ -15622,6 +18824,7 @@ safetensors_place safetensors_place_of(json_reader& json, const std::string& nam
  if (place.begin > place.end) refuse("offsets " + range + " run backwards");
  if (place.end > data_bytes)
   refuse("offsets " + range + " lie outside the file's " + std::to_string(data_bytes) + " data bytes");
+ if (!place.unknown.empty()) return place;
  std::int64_t size = 0;
  if (!checked_size(place.shape, size_of(place.type), size)) refuse("impossible shape " + shape_text(place.shape));
  const auto bytes = static_cast<std::uint64_t>(size) * size_of(place.type);
@@ -15693,10 +18896,12 @@ struct safetensors_entry {
 struct safetensors_file {
  std::map<std::string, host_array> tensors;
  std::map<std::string, std::string> metadata;
+ std::vector<unread_value> unread{};
 };
 struct safetensors_view {
  std::map<std::string, array_view> tensors;
  std::map<std::string, std::string> metadata;
+ std::vector<unread_value> unread{};
 };
 namespace detail {
 template <class = void>
@@ -15733,8 +18938,13 @@ safetensors_view view_safetensors(std::span<const std::byte> bytes, const std::s
  const auto data = bytes.subspan(8 + header_bytes);
  auto [places, metadata] = detail::parse_safetensors_header(text, data.size(), origin);
  detail::check_safetensors_tiling(places, data.size(), origin);
- safetensors_view result{{}, std::move(metadata)};
+ safetensors_view result{{}, std::move(metadata), {}};
  for (auto& place : places) {
+  if (!place.unknown.empty()) {
+   result.unread.push_back(
+    {std::move(place.name), "elements of type " + quoted_text(place.unknown) + " are not read", true});
+   continue;
+  }
   array_view array{place.type, std::move(place.shape), data.subspan(place.begin, place.end - place.begin)};
   if (place.type == dtype::boolean)
    for (const std::byte value : array.bytes)
@@ -15749,7 +18959,7 @@ template <class = void>
 safetensors_file read_safetensors_file(const files::path& path) {
  const mapped_file file(path, file_access::sequential);
  safetensors_view view = view_safetensors(file.bytes(), detail::quoted(path));
- safetensors_file result{{}, std::move(view.metadata)};
+ safetensors_file result{{}, std::move(view.metadata), std::move(view.unread)};
  for (const auto& [name, array] : view.tensors)
   result.tensors.emplace_hint(result.tensors.end(), name, array.copy());
  return result;
@@ -15920,28 +19130,36 @@ public:
   for (const auto& [name, file] : index.files) {
    auto& shard = shards[file].tensors;
    const auto found = shard.find(name);
+   if (found == shard.end() && take_unread(shards[file].unread, name)) continue;
    if (found == shard.end())
     throw data_error(origin_ + ": tensor " + quoted_text(name) + " is not in " + quoted_text(file) +
         ", where it should be");
    contents_.tensors.insert(shard.extract(found));
   }
   for (auto& [file, shard] : shards) {
-   if (!shard.tensors.empty())
-    throw data_error(origin_ + ": " + quoted_text(file) + " holds tensor " +
-        quoted_text(shard.tensors.begin()->first) + ", which the index does not name there");
+   if (!shard.tensors.empty() || !shard.unread.empty())
+    throw data_error(
+     origin_ + ": " + quoted_text(file) + " holds tensor " +
+     quoted_text(shard.tensors.empty() ? shard.unread.front().name : shard.tensors.begin()->first) +
+     ", which the index does not name there");
    contents_.metadata.merge(shard.metadata);
   }
   for (const auto& [name, whole] : index.sliced) join(name, whole);
  }
  const std::map<std::string, array_view>& tensors() const { return contents_.tensors; }
  const std::map<std::string, std::string>& metadata() const { return contents_.metadata; }
+ const std::vector<unread_value>& unread() const { return contents_.unread; }
  const safetensors_view& contents() const { return contents_; }
  bool contains(const std::string& name) const { return contents_.tensors.count(name) > 0; }
  const array_view& at(const std::string& name) const {
   const auto found = contents_.tensors.find(name);
-  if (found == contents_.tensors.end())
+  if (found == contents_.tensors.end()) {
+   for (const unread_value& value : contents_.unread)
+    if (value.name == name)
+     throw data_error(origin_ + ": tensor " + quoted_text(name) + ": " + value.reason);
    throw data_error(origin_ + ": no tensor " + quoted_text(name) + " among " +
        std::to_string(contents_.tensors.size()));
+  }
   return found->second;
  }
  std::shared_ptr<const void> owner() const { return opened_; }
@@ -15950,6 +19168,15 @@ private:
   std::vector<mapped_file> files;
   std::vector<std::vector<std::byte>> joined;
  };
+ bool take_unread(std::vector<unread_value>& from, const std::string& name) {
+  for (unread_value& value : from)
+   if (value.name == name) {
+    contents_.unread.push_back(std::move(value));
+    from.erase(from.begin() + (&value - from.data()));
+    return true;
+   }
+  return false;
+ }
  void check_part(const std::map<std::string, std::string>& metadata, std::size_t rank,
      const std::string& part) const {
   const auto expect = [&](const char* field, const std::string& expected) {
@@ -16259,6 +19486,9 @@ std::vector<stored_pair> match_some(const io::safetensors_view& file, const std:
  for (const auto& [path, key] : map.names())
   if (map.wants(path) && (variables.find(path) == nullptr || variables.find(path)->optimizer_state()))
    report.unexpected.push_back(key);
+ for (const io::unread_value& u : file.unread)
+  if (!u.name.starts_with("__") && u.name.starts_with(options.prefix))
+   report.unexpected.push_back(u.name + " (" + u.reason + ")");
  if (!options.strict) return pairs;
  if (!report.missing.empty())
   throw data_error(name + ": no tensor for " + some_names(report.missing) + " of the model");
@@ -16275,7 +19505,11 @@ std::vector<stored_pair> match_all(const io::safetensors_view& file, const std::
   if (v.metric_state() || (v.optimizer_state() && !contents.state)) continue;
   const std::string key = stored_name(v);
   const auto found = file.tensors.find(key);
-  if (found == file.tensors.end()) throw data_error(name + ": no tensor '" + key + "', which the model has");
+  if (found == file.tensors.end()) {
+   for (const io::unread_value& u : file.unread)
+    if (u.name == key) throw data_error(name + ": tensor '" + key + "', which the model has: " + u.reason);
+   throw data_error(name + ": no tensor '" + key + "', which the model has");
+  }
   const io::array_view& a = found->second;
   if (a.shape != extents_of(v.shape()))
    throw shape_error(name + ": tensor '" + key + "' has shape " + io::shape_text(a.shape) +
@@ -16294,6 +19528,9 @@ std::vector<stored_pair> match_all(const io::safetensors_view& file, const std::
    throw data_error(name + ": the model has no " + (state ? "optimizer state" : "variable") + " for tensor '" +
        key + "'");
  }
+ for (const io::unread_value& u : file.unread)
+  if (!u.name.starts_with(run_prefix) && (contents.state || !u.name.starts_with(optimizer_prefix)))
+   throw data_error(name + ": the model has no variable for tensor '" + u.name + "' (" + u.reason + ")");
  return pairs;
 }
 template <class = void>
@@ -16575,8 +19812,19 @@ public:
  const files::path& folder() const { return folder_; }
  const checkpoint_manager_options& options() const { return options_; }
 
+ /// From now on until close() no other process may write checkpoints here: two would remove each other's. save does that, too; who
+ /// only reads may come at any time. What a process that was killed did not get to remove goes now, for it may have been at its last
+ /// checkpoint. Throws data_error that names the process which writes here.
+ void claim() {
+  if (!options_.writes || options_.parts || claim_) return;
+  claim_.emplace(folder_);
+  try {
+   if (const auto newest = latest()) remove_surplus(*newest);
+  } catch (const data_error&) {
+  }
+ }
  /// Keeps the model as it is now. Waits first for the checkpoint before this one. Throws data_error where that one, or this, could
- /// not be written, and argument_error where `options().best` is a metric that `state` has not.
+ /// not be written, or another process writes here, and argument_error where `options().best` is a metric that `state` has not.
  template <class Model>
  void save(const Model& model, checkpoint_state state = {}) {
   wait();
@@ -16588,6 +19836,7 @@ public:
     if (!model.writes_files()) return;
    if (!options_.writes) return;
   }
+  claim();
   if (state.step < 0) state.step = model.step();
   if (!options_.best.empty() && state.metrics.find(options_.best) == state.metrics.end())
    throw argument_error("checkpoint_manager: the state has no metric '" + options_.best +
@@ -16621,6 +19870,7 @@ public:
  void close() {
   wait();
   snapshot_ = {};
+  claim_.reset();
  }
 
  /// Steps of the checkpoints, ascending.
@@ -16713,6 +19963,7 @@ private:
  files::path folder_;
  checkpoint_manager_options options_;
  detail::weight_snapshot snapshot_;
+ std::optional<io::folder_claim> claim_;
  std::thread writer_;
  std::exception_ptr failure_;
 };
@@ -16818,6 +20069,7 @@ public:
   std::string place;
   if (leads()) {
    try {
+    if (!claim_) claim_.emplace(folder.parent_path());
     folder_.emplace(folder);
     place = "+" + folder_->path().string();
    } catch (const std::exception& e) {
@@ -16875,6 +20127,7 @@ public:
  void abandon() noexcept override {
   if (writer_.joinable()) writer_.join();
   folder_.reset();
+  claim_.reset();
   committed_ = nullptr;
   under_way_ = false;
  }
@@ -16924,6 +20177,7 @@ private:
  weight_snapshot snapshot_;
  files::path name_;
  std::string saved_, fields_, file_, index_, report_, outcome_;
+ std::optional<io::folder_claim> claim_;
  std::optional<io::atomic_folder> folder_;
  std::function<void()> committed_;
  std::thread writer_;
@@ -17499,8 +20753,6 @@ private:
 using server = basic_server<>;
 }
 // -- tapegraph/distributed/thread_exchange.hpp
-
-#include <deque>
 
 /// Threads of one process as ranks: for tests, and for several devices in one process. A message is one copy, made by whichever of
 /// the two sides comes second.
@@ -22178,8 +25430,8 @@ void write_history_svg(const files::path& path, const history& h, int columns = 
 }
 // -- tapegraph/io/pickle.hpp
 
-/// Python's pickles of plain data, protocols 2 to 5, read by a machine that runs nothing: what a pickle would call becomes a node that
-/// names it, and only names that the caller knows are let in. Opcodes: pickletools.py of CPython.
+/// Python's pickles, protocols 2 to 5, read by a machine that runs nothing: what a pickle would call becomes a node that
+/// names it, and a caller may say which names are let in. Opcodes: pickletools.py of CPython.
 
 namespace tapegraph::io {
 
@@ -22187,6 +25439,7 @@ enum class pickle_kind : std::uint8_t {
  none,
  boolean,
  integer,
+ large_integer, ///< of more than 64 bits: `text` is it in decimal digits, or empty where it has more than 1024; `integer` their number
  real,
  text,
  bytes,
@@ -22223,7 +25476,7 @@ class pickle_machine {
 public:
  pickle_machine(std::span<const std::byte> file, pickle_rule allowed, const std::string& what)
   : file_(file), allowed_(allowed), what_(what) {}
- pickle_value run() {
+ pickle_value run(std::size_t* end) {
   if (file_.size() < 2 || take() != 0x80) fail("no pickle of protocol 2 or later");
   const unsigned protocol = take();
   if (protocol < 2 || protocol > 5)
@@ -22235,7 +25488,10 @@ public:
    perform(opcode);
   }
   if (stack_.size() != 1 || !marks_.empty()) fail("ends with " + std::to_string(stack_.size()) + " values");
-  if (at_ != file_.size()) fail("goes on behind its end");
+  if (end != nullptr)
+   *end = at_;
+  else if (at_ != file_.size())
+   fail("goes on behind its end");
   result_.root = stack_.back();
   return std::move(result_);
  }
@@ -22250,6 +25506,8 @@ private:
   case 'N': add(pickle_kind::none); return;
   case 0x88: add(pickle_kind::boolean).integer = 1; return;
   case 0x89: add(pickle_kind::boolean); return;
+  case 'I': decimal_integer(line()); return;
+  case 'L': decimal_integer(line()); return;
   case 'K': add(pickle_kind::integer).integer = static_cast<std::int64_t>(integer(1)); return;
   case 'M': add(pickle_kind::integer).integer = static_cast<std::int64_t>(integer(2)); return;
   case 'J': add(pickle_kind::integer).integer = static_cast<std::int32_t>(integer(4)); return;
@@ -22305,18 +25563,22 @@ private:
   case 'R':
   case 0x81: {
    const auto arguments = pop(), callee = pop();
-   if (node(callee).kind != pickle_kind::global || node(arguments).kind != pickle_kind::tuple)
-    fail("a call of what is no name, or without a tuple of arguments");
+   if (node(arguments).kind != pickle_kind::tuple) fail("a call without a tuple of arguments");
    add(pickle_kind::call).items = {callee, arguments};
+   return;
+  }
+  case 0x92: {
+   const auto named = pop(), arguments = pop(), callee = pop();
+   if (node(arguments).kind != pickle_kind::tuple) fail("a call without a tuple of arguments");
+   add(pickle_kind::tuple).items = {arguments, named};
+   const auto both = pop();
+   add(pickle_kind::call).items = {callee, both};
    return;
   }
   case 'b': {
    const auto state = pop();
    pickle_node& object = result_.nodes[top()];
-   if (object.kind == pickle_kind::dict) return;
-   if (object.kind != pickle_kind::call || object.items.size() > 2)
-    fail("a state for what is no object, or a second one");
-   object.items.push_back(state);
+   if (object.kind == pickle_kind::call && object.items.size() == 2) object.items.push_back(state);
    return;
   }
   case 'Q': {
@@ -22352,10 +25614,60 @@ private:
  }
  void long_integer(std::uint64_t bytes) {
   const std::string digits = piece(bytes);
-  if (digits.size() > 8) fail("an integer of more than 64 bits");
-  std::uint64_t value = !digits.empty() && (digits.back() & 0x80) != 0 ? ~std::uint64_t{0} : 0;
+  const bool negative = !digits.empty() && (digits.back() & 0x80) != 0;
+  if (digits.size() > 8) return large_integer(digits, negative);
+  std::uint64_t value = negative ? ~std::uint64_t{0} : 0;
   for (std::size_t i = digits.size(); i-- > 0;) value = value << 8 | static_cast<unsigned char>(digits[i]);
   add(pickle_kind::integer).integer = static_cast<std::int64_t>(value);
+ }
+ void large_integer(std::string digits, bool negative) {
+  pickle_node& node = add(pickle_kind::large_integer);
+  constexpr std::size_t most = 1024 / 8 + 1;
+  std::size_t used = digits.size();
+  while (used > 1 && digits[used - 1] == (negative ? '\xFF' : '\0')) --used;
+  const auto top = static_cast<unsigned char>(negative ? ~digits[used - 1] : digits[used - 1]);
+  node.integer = static_cast<std::int64_t>(8 * (used - 1)) + std::bit_width(top);
+  if (used > most) return;
+  digits.resize(used);
+  unsigned carry = negative ? 1 : 0;
+  for (char& c : digits) {
+   if (!negative) break;
+   carry += static_cast<unsigned char>(~c);
+   c = static_cast<char>(carry);
+   carry >>= 8;
+  }
+  if (carry != 0) digits += '\1';
+  std::string text;
+  while (!digits.empty()) {
+   unsigned rest = 0;
+   for (std::size_t i = digits.size(); i-- > 0;) {
+    rest = rest << 8 | static_cast<unsigned char>(digits[i]);
+    digits[i] = static_cast<char>(rest / 10);
+    rest %= 10;
+   }
+   text += static_cast<char>('0' + rest);
+   while (!digits.empty() && digits.back() == '\0') digits.pop_back();
+  }
+  if (negative) text += '-';
+  node.text.assign(text.rbegin(), text.rend());
+ }
+ void decimal_integer(std::string text) {
+  if (text == "00" || text == "01") { // what protocols 0 and 1 have for booleans
+   add(pickle_kind::boolean).integer = text[1] - '0';
+   return;
+  }
+  if (text.ends_with('L')) text.pop_back();
+  std::int64_t value = 0;
+  const auto end = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (end.ptr != text.data() + text.size() || end.ec == std::errc::invalid_argument) fail("digits that are none");
+  if (end.ec == std::errc{}) {
+   add(pickle_kind::integer).integer = value;
+   return;
+  }
+  pickle_node& node = add(pickle_kind::large_integer);
+  node.integer =
+   static_cast<std::int64_t>(static_cast<double>(text.size()) * 3.3219280948873626);
+  if (text.size() <= 310) node.text = std::move(text);
  }
  void real() {
   std::uint64_t bits = 0;
@@ -22411,8 +25723,8 @@ private:
  void extend(pickle_kind kind, const std::vector<std::uint32_t>& items) {
   if (kind == pickle_kind::dict && items.size() % 2 != 0) fail("a key without a value");
   std::uint32_t to = top();
-  if (node(to).kind == pickle_kind::call && kind == pickle_kind::dict) {
-   result_.nodes[to] = {pickle_kind::dict};
+  if (node(to).kind == pickle_kind::call) {
+   result_.nodes[to] = {kind};
   } else if (node(to).kind != kind) {
    fail("items for what is no container of such");
   }
@@ -22441,11 +25753,13 @@ private:
 };
 }
 
-/// Reads a pickle of plain data; `what` names it in errors. Throws data_error, naming the byte, where it is truncated, of another
-/// protocol, names what `allowed` refuses, or uses an opcode that plain data do not need. Nothing is ever called.
+/// Reads a pickle; `what` names it in errors. Throws data_error, naming the byte, where it is truncated, of another
+/// protocol, names what `allowed` refuses, or uses an opcode that neither plain data nor objects need. Nothing is ever called.
+/// `end` is told where the pickle ends; without one it has to be the end of the bytes.
 template <class = void>
-pickle_value read_pickle(std::span<const std::byte> file, pickle_rule allowed, const std::string& what) {
- return detail::pickle_machine<>(file, allowed, what).run();
+pickle_value read_pickle(std::span<const std::byte> file, pickle_rule allowed, const std::string& what,
+      std::size_t* end = nullptr) {
+ return detail::pickle_machine<>(file, allowed, what).run(end);
 }
 }
 #ifndef TAPEGRAPH_INLINED_TAPEGRAPH_IO_RECORD_FRAMING_HPP
@@ -22832,6 +26146,7 @@ struct basic_keep_checkpoints {
   due = false;
   options.writes = s.writes_files();
   manager = std::make_shared<checkpoint_manager>(folder, options);
+  manager->claim();
   if (restore && manager->restore_latest(s.model())) s.resume();
  }
  void on_batch_begin(training_state& s) {
@@ -22927,7 +26242,7 @@ struct model_checkpoint {
  std::int64_t count = 0;
  std::string due{}, surplus{}; ///< what is to be written now, and to be removed then
 
- void on_train_begin(training_state&) {
+ void on_train_begin(training_state& s) {
   if (path.empty()) throw argument_error("model_checkpoint: path is empty");
   detail::check_at_least("model_checkpoint", "every_epochs", every_epochs, 1);
   detail::check_at_least("model_checkpoint", "every_steps", every_steps, 0);
@@ -22938,6 +26253,7 @@ struct model_checkpoint {
   count = 0;
   due.clear();
   surplus.clear();
+  if (s.writes_files()) io::remove_unfinished(files::path(path).parent_path());
  }
  void on_batch_begin(training_state& s) const {
   if (every_steps > 0 && s.next_step % every_steps == 0) s.request_checkpoint();
@@ -22991,6 +26307,7 @@ struct backup_and_restore {
  void on_train_begin(training_state& s) {
   if (path.empty()) throw argument_error("backup_and_restore: path is empty");
   detail::check_at_least("backup_and_restore", "every_steps", every_steps, 0);
+  if (s.writes_files()) io::remove_unfinished(files::path(path).parent_path());
   std::error_code ignored;
   if (!files::exists(path, ignored)) return;
   s.model().load(path, {.everything = true});
@@ -23199,6 +26516,7 @@ checkpoint_folder<X>::checkpoint_folder(files::path folder, checkpoint_options o
   throw argument_error("estimator: every_seconds is " + std::to_string(options_.every_seconds));
  if (options_.keep < 0) throw argument_error("estimator: keep is " + std::to_string(options_.keep));
  io::detail::make_folder(folder_);
+ io::remove_unfinished(folder_);
  std::error_code failure;
  const files::path known = folder_ / "best.txt";
  if (steps("best-").empty() || !files::exists(known, failure)) return;
@@ -28442,11 +31760,15 @@ struct foreign_options {
 /// unexpected.
 struct foreign_report : load_report {
  std::vector<std::pair<std::string, std::string>> sources; ///< paths of the model, names in the file
- /// The report of load, and a line for every variable that was read: "hidden/kernel <- fc1.weight".
+ std::vector<unread_value>
+  unread; ///< what else the file holds that cannot be read, and why; no weights are lost by it
+ /// The report of load, a line for every variable that was read, "hidden/kernel <- fc1.weight", and one for all that was not.
  template <class = void>
  std::string text() const {
   std::string result = load_report::text();
   for (const auto& [path, name] : sources) result.append(path).append(" <- ").append(name).append("\n");
+  for (const unread_value& u : unread)
+   result.append("not read: ").append(u.name).append(": ").append(u.reason).append("\n");
   return result;
  }
 };
@@ -28616,7 +31938,7 @@ void refuse_foreign(const foreign_report& report, const std::string& file) {
 }
 template <class Dialect>
 foreign_report load_foreign(variable_list& variables, std::vector<foreign_layer> theirs, const std::string& file,
-       const foreign_options& options) {
+       const foreign_options& options, std::vector<unread_value> unread = {}) {
  const device_scope on(nullptr);
  std::vector<model_layer> ours = Dialect::split(layers_of_model<>(variables, options.only));
  if (ours.empty()) throw argument_error(file + ": the model has no variable '" + options.only + "'");
@@ -28671,6 +31993,11 @@ foreign_report load_foreign(variable_list& variables, std::vector<foreign_layer>
   for (const foreign_layer& layer : theirs)
    for (const foreign_tensor& t : layer.tensors)
     if (used.insert(t.name).second) report.unexpected.push_back(t.name);
+ if (options.only.empty())
+  for (const unread_value& u : unread)
+   if (u.tensor && u.name.starts_with(options.prefix))
+    report.unexpected.push_back(u.name + " (" + u.reason + ")");
+ report.unread = std::move(unread);
  if (options.strict) refuse_foreign(report, file);
  for (const auto& [v, array] : values) v->own_data();
  for (const auto& [v, array] : values)
@@ -30218,22 +33545,37 @@ private:
 };
 using npz_reader = basic_npz_reader<>;
 
-/// All arrays of an .npz by name. Errors as of npz_reader.
-template <class = void>
-std::map<std::string, host_array> read_npz_arrays(const files::path& path) {
- const npz_reader reader(path);
- std::map<std::string, host_array> result;
- for (const std::string& name : reader.names()) result.emplace(name, reader.array(name));
+namespace detail {
+template <class T, class Get>
+std::map<std::string, T> all_of_npz(const npz_reader& reader, std::vector<unread_value>* unread, const Get& get) {
+ std::map<std::string, T> result;
+ for (const std::string& name : reader.names()) {
+  try {
+   result.emplace(name, get(name));
+  } catch (const dtype_error& e) {
+   if (unread == nullptr)
+    throw dtype_error(std::string(e.what()) + "; the others are, where the call has a list of unread ones");
+   unread->push_back({name, e.what(), true});
+  }
+ }
  return result;
 }
+}
 
-/// All arrays of an .npz as tensors: `tg::tensor<float> x(read_npz("a.npz").at("x"))`.
+/// All arrays of an .npz by name. Those of texts, objects, complex numbers and other types that are not read are named in `unread`; without
+/// one they are an error. Other errors as of npz_reader.
 template <class = void>
-std::map<std::string, any_tensor> read_npz(const files::path& path) {
+std::map<std::string, host_array> read_npz_arrays(const files::path& path,
+            std::vector<unread_value>* unread = nullptr) {
  const npz_reader reader(path);
- std::map<std::string, any_tensor> result;
- for (const std::string& name : reader.names()) result.emplace(name, reader.tensor(name));
- return result;
+ return detail::all_of_npz<host_array>(reader, unread, [&](const std::string& name) { return reader.array(name); });
+}
+
+/// All arrays of an .npz as tensors: `tg::tensor<float> x(read_npz("a.npz").at("x"))`. `unread` as of read_npz_arrays.
+template <class = void>
+std::map<std::string, any_tensor> read_npz(const files::path& path, std::vector<unread_value>* unread = nullptr) {
+ const npz_reader reader(path);
+ return detail::all_of_npz<any_tensor>(reader, unread, [&](const std::string& name) { return reader.tensor(name); });
 }
 
 struct npz_options {
@@ -30396,6 +33738,339 @@ std::string encode_png(std::span<const std::uint8_t> pixels, std::int64_t height
 #endif
 // -- tapegraph/io/pytorch.hpp
 
+// -- tapegraph/io/pytorch_legacy.hpp
+
+// -- tapegraph/io/pytorch_walk.hpp
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+/// What a pickle of torch.save holds: where its tensors are, what else can be read, and the names of all that cannot.
+
+namespace tapegraph::io::detail {
+inline bool pytorch_type(std::string_view name, dtype& type) {
+ struct known_type {
+  std::string_view storage, number;
+  dtype type;
+ };
+ constexpr known_type known[13] = {
+  {"torch.FloatStorage", "torch.float32", dtype::f32}, {"torch.DoubleStorage", "torch.float64", dtype::f64},
+  {"torch.HalfStorage", "torch.float16", dtype::f16},  {"torch.BFloat16Storage", "torch.bfloat16", dtype::bf16},
+  {"torch.CharStorage", "torch.int8", dtype::i8},      {"torch.ShortStorage", "torch.int16", dtype::i16},
+  {"torch.IntStorage", "torch.int32", dtype::i32},     {"torch.LongStorage", "torch.int64", dtype::i64},
+  {"torch.ByteStorage", "torch.uint8", dtype::u8},     {"torch.UInt16Storage", "torch.uint16", dtype::u16},
+  {"torch.UInt32Storage", "torch.uint32", dtype::u32}, {"torch.UInt64Storage", "torch.uint64", dtype::u64},
+  {"torch.BoolStorage", "torch.bool", dtype::boolean}};
+ for (const known_type& k : known)
+  if (name == k.storage || name == k.number) {
+   type = k.type;
+   return true;
+  }
+ return false;
+}
+struct pytorch_view {
+ std::string name, key;
+ dtype type = dtype::f32;
+ std::vector<std::int64_t> shape{}, strides{};
+ std::int64_t offset = 0, stored = 0;
+};
+template <class = void>
+class pytorch_walk {
+public:
+ pytorch_walk(const pickle_value& all, const std::string& what)
+  : all_(all), what_(what), inside_(all.nodes.size()), seen_(all.nodes.size()) {
+  for (const pickle_node& node : all.nodes) most_visits_ += 4 + 4 * node.items.size();
+ }
+ void visit(std::uint32_t which, const std::string& name, int depth = 0) {
+  constexpr int deepest = 64;
+  if (full_) return;
+  if (name.size() > longest) return leave(name.substr(0, 80) + "...", "a name of more than 1000 bytes");
+  if (++visits_ > most_visits_) {
+   leave(name, "this and what follows: values that hold each other again and again");
+   full_ = true;
+   return;
+  }
+  if (inside_[which]) return leave(name, "a value that holds itself");
+  if (depth > deepest) return leave(name, "nested in more than 64 others");
+  inside_[which] = true;
+  visit_node(all_[which], which, name, depth);
+  inside_[which] = false;
+ }
+ std::vector<pytorch_view> views;
+ std::map<std::string, std::string> settings;
+ std::vector<unread_value> unread;
+private:
+ static constexpr std::size_t longest = 1000;
+ void visit_node(const pickle_node& node, std::uint32_t which, const std::string& name, int depth) {
+  switch (node.kind) {
+  case pickle_kind::dict:
+   for (std::size_t i = 0; i + 1 < node.items.size(); i += 2)
+    visit(node.items[i + 1], below(name, text_of(node.items[i])), depth + 1);
+   return;
+  case pickle_kind::list:
+  case pickle_kind::tuple: return visit_items(node, name, depth);
+  case pickle_kind::call: return visit_call(node, which, name, depth);
+  case pickle_kind::global: {
+   dtype type{};
+   if (!pytorch_type(node.text, type)) return leave(name, "the class or function " + shown_name(node.text));
+   break;
+  }
+  case pickle_kind::large_integer:
+   if (node.text.empty()) return leave(name, "an integer of " + std::to_string(node.integer) + " bits");
+   break;
+  case pickle_kind::text:
+   if (node.text.size() > longest)
+    return leave(name, "a text of " + std::to_string(node.text.size()) + " bytes");
+   break;
+  case pickle_kind::bytes: return leave(name, std::to_string(node.text.size()) + " bytes");
+  case pickle_kind::set: return leave(name, "a set of " + std::to_string(node.items.size()));
+  case pickle_kind::persistent: return leave(name, "a storage without a tensor");
+  case pickle_kind::none:
+  case pickle_kind::boolean:
+  case pickle_kind::integer:
+  case pickle_kind::real: break;
+  }
+  settings.emplace(name, text_of(which));
+ }
+ static std::string below(const std::string& name, const std::string& key) {
+  return name.empty() ? key : name + "." + key;
+ }
+ void visit_items(const pickle_node& node, const std::string& name, int depth) {
+  for (std::size_t i = 0; i < node.items.size(); ++i)
+   visit(node.items[i], below(name, std::to_string(i)), depth + 1);
+ }
+ void leave(const std::string& name, std::string reason, bool tensor = false) {
+  constexpr std::size_t most = 100000;
+  if (unread.size() < most)
+   unread.push_back({name, std::move(reason), tensor});
+  else if (unread.size() == most)
+   unread.push_back({name, "this and what follows", tensor});
+ }
+ [[noreturn]] void fail(const std::string& name, const std::string& why) const {
+  throw data_error(what_ + ", tensor " + shown_name(name) + ": " + why);
+ }
+ std::string text_of(std::uint32_t which) const {
+  const pickle_node& node = all_[which];
+  switch (node.kind) {
+  case pickle_kind::text:
+  case pickle_kind::global:
+  case pickle_kind::large_integer: return node.text;
+  case pickle_kind::none: return "None";
+  case pickle_kind::boolean: return node.integer != 0 ? "True" : "False";
+  case pickle_kind::integer: return std::to_string(node.integer);
+  case pickle_kind::real: return std::to_string(node.real);
+  default: return "?";
+  }
+ }
+ const std::vector<std::uint32_t>& items_of(std::uint32_t which, pickle_kind kind) const {
+  static const std::vector<std::uint32_t> none;
+  return all_[which].kind == kind ? all_[which].items : none;
+ }
+ const std::uint32_t* find(std::uint32_t dict, std::string_view key) const {
+  const auto& items = items_of(dict, pickle_kind::dict);
+  for (std::size_t i = 0; i + 1 < items.size(); i += 2)
+   if (all_[items[i]].kind == pickle_kind::text && all_[items[i]].text == key) return &items[i + 1];
+  return nullptr;
+ }
+ void visit_call(const pickle_node& node, std::uint32_t which, const std::string& name, int depth) {
+  const pickle_node& called = all_[node.items[0]];
+  const std::string_view callee = called.kind == pickle_kind::global ? std::string_view(called.text) : "";
+  const pickle_node& arguments = all_[node.items[1]];
+  if (callee.starts_with("torch._utils._rebuild_tensor_v")) return tensor(arguments, name);
+  if (callee.starts_with("torch._utils._rebuild_parameter") && !arguments.items.empty())
+   return visit(arguments.items[0], name, depth + 1);
+  if (callee == "torch._tensor._rebuild_from_type_v2" && arguments.items.size() > 2 &&
+   all_[arguments.items[0]].kind == pickle_kind::global &&
+   all_[arguments.items[2]].kind == pickle_kind::tuple) {
+   if (all_[arguments.items[0]].text.starts_with("torch._utils._rebuild_tensor_v"))
+    return tensor(all_[arguments.items[2]], name);
+   return leave(name, "a tensor of " + shown_name(all_[arguments.items[1]].text), true);
+  }
+  if (callee.starts_with("torch._utils._rebuild_")) return leave(name, "a tensor of " + shown_name(callee), true);
+  if (callee == "torch.Size" && !arguments.items.empty()) return visit(arguments.items[0], name, depth + 1);
+  if (callee == "torch.device") return visit_items(arguments, name, depth);
+  if (node.items.size() == 2 &&
+   (callee == "collections.OrderedDict" || callee == "collections.defaultdict" || callee == "builtins.dict"))
+   return;
+  if (seen_[which]) return leave(name, "an object that stands elsewhere already");
+  seen_[which] = true;
+  if (node.items.size() > 2) {
+   const std::uint32_t state = node.items[2];
+   const auto kind = all_[state].kind;
+   if (find(state, "_parameters") != nullptr && find(state, "_modules") != nullptr)
+    return visit_module(state, name, depth);
+   if (kind == pickle_kind::dict || kind == pickle_kind::tuple || kind == pickle_kind::list)
+    if (!callee.starts_with("numpy.")) return visit(state, name, depth + 1);
+  }
+  leave(name, callee.empty() ? "an object" : "an object of " + shown_name(callee));
+  for (std::size_t i = 0; i < arguments.items.size() && !callee.starts_with("numpy."); ++i) {
+   const auto kind = all_[arguments.items[i]].kind;
+   if (kind == pickle_kind::dict || kind == pickle_kind::list || kind == pickle_kind::tuple ||
+    kind == pickle_kind::call)
+    visit(arguments.items[i], below(name, std::to_string(i)), depth + 1);
+  }
+ }
+ void visit_module(std::uint32_t state, const std::string& name, int depth) {
+  std::vector<std::string_view> passing;
+  if (const auto* const names = find(state, "_non_persistent_buffers_set"); names != nullptr)
+   for (const std::uint32_t item : set_items(*names)) passing.push_back(all_[item].text);
+  for (const std::string_view part : {"_parameters", "_buffers", "_modules"}) {
+   const auto* const dict = find(state, part);
+   if (dict == nullptr) continue;
+   const auto& items = items_of(*dict, pickle_kind::dict);
+   for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
+    const std::string key = text_of(items[i]);
+    if (all_[items[i + 1]].kind == pickle_kind::none ||
+     (part == "_buffers" && std::find(passing.begin(), passing.end(), key) != passing.end()))
+     continue;
+    visit(items[i + 1], below(name, key), depth + 1);
+   }
+  }
+ }
+ const std::vector<std::uint32_t>& set_items(std::uint32_t which) const {
+  if (all_[which].kind == pickle_kind::call) {
+   const auto& arguments = all_[all_[which].items[1]].items;
+   if (!arguments.empty()) return items_of(arguments[0], pickle_kind::list);
+  }
+  return items_of(which, pickle_kind::set);
+ }
+ std::int64_t integer(std::uint32_t which, const std::string& name) const {
+  if (all_[which].kind != pickle_kind::integer || all_[which].integer < 0) fail(name, "a size that is none");
+  return all_[which].integer;
+ }
+ std::vector<std::int64_t> integers(std::uint32_t which, const std::string& name) const {
+  const pickle_node* node = &all_[which];
+  if (node->kind == pickle_kind::call && !all_[node->items[1]].items.empty())
+   node = &all_[all_[node->items[1]].items[0]];
+  if (node->kind != pickle_kind::tuple) fail(name, "a shape that is none");
+  std::vector<std::int64_t> result;
+  for (const auto item : node->items) result.push_back(integer(item, name));
+  return result;
+ }
+ void tensor(const pickle_node& arguments, const std::string& name) {
+  if (arguments.items.size() < 4) fail(name, "without storage, offset, shape and strides");
+  const pickle_node& id = all_[arguments.items[0]];
+  const pickle_node* const parts = id.kind == pickle_kind::persistent ? &all_[id.items[0]] : nullptr;
+  if (parts == nullptr || parts->kind != pickle_kind::tuple || parts->items.size() < 5 ||
+   all_[parts->items[0]].text != "storage" || all_[parts->items[2]].kind != pickle_kind::text)
+   return leave(name, "its storage is not in the archive", true);
+  pytorch_view view{.name = name, .key = all_[parts->items[2]].text};
+  const std::string& storage = all_[parts->items[1]].text;
+  const bool untyped = storage == "torch.storage.UntypedStorage" && arguments.items.size() > 6;
+  const std::string& type = untyped ? all_[arguments.items[6]].text : storage;
+  if (!pytorch_type(type, view.type))
+   return leave(name, "elements of " + shown_name(type) + " are not read", true);
+  view.stored = integer(parts->items[4], name);
+  if (untyped) view.stored /= static_cast<std::int64_t>(size_of(view.type));
+  view.offset = integer(arguments.items[1], name);
+  view.shape = integers(arguments.items[2], name);
+  view.strides = integers(arguments.items[3], name);
+  if (view.shape.size() != view.strides.size()) fail(name, "a shape and strides of different lengths");
+  views.push_back(std::move(view));
+ }
+ const pickle_value& all_;
+ const std::string& what_;
+ std::vector<bool> inside_, seen_;
+ std::size_t visits_ = 0, most_visits_ = 16;
+ bool full_ = false;
+};
+template <class = void>
+void check_pytorch_view(const pytorch_view& view, std::int64_t& size, const std::string& what) {
+ const std::string which = what + ", tensor " + shown_name(view.name);
+ if (!checked_size(view.shape, size_of(view.type), size))
+  throw data_error(which + ": impossible shape " + shape_text(view.shape));
+ std::int64_t last = view.offset;
+ for (std::size_t axis = 0; axis < view.shape.size() && size > 0; ++axis) {
+  std::int64_t reach = 0;
+  if (__builtin_mul_overflow(view.shape[axis] - 1, view.strides[axis], &reach) ||
+   __builtin_add_overflow(last, reach, &last))
+   last = INT64_MAX;
+ }
+ if (size > 0 && last >= view.stored)
+  throw data_error(which + ": shape " + shape_text(view.shape) + " and strides " + shape_text(view.strides) +
+      " from " + std::to_string(view.offset) + " on reach beyond the " +
+      std::to_string(view.stored) + " elements of storage '" + view.key + "'");
+}
+}
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// Files of torch.save before PyTorch 1.6: five pickles one behind the other (a magic number, a version, what machine wrote it, the values, the
+/// names of the storages in order), then each storage, its number of elements (8 bytes) before it.
+
+namespace tapegraph::io::detail {
+inline constexpr std::string_view pytorch_legacy_magic("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", 14);
+inline std::size_t pytorch_width(std::string_view storage) {
+ dtype type{};
+ if (pytorch_type(storage, type)) return size_of(type);
+ if (storage == "torch.ComplexFloatStorage") return 8;
+ if (storage == "torch.ComplexDoubleStorage") return 16;
+ if (storage == "torch.QInt32Storage") return 4;
+ return storage == "torch.QInt8Storage" || storage == "torch.QUInt8Storage" ? 1 : 0;
+}
+struct pytorch_legacy {
+ pickle_value values;
+ std::map<std::string, std::span<const std::byte>> storages;
+ bool big_endian = false;
+};
+template <class = void>
+pytorch_legacy read_pytorch_legacy(std::span<const std::byte> file, const std::string& what) {
+ std::size_t at = 0;
+ const auto pickle = [&] {
+  std::size_t end = 0;
+  pickle_value value = read_pickle(
+   file.subspan(at), [](std::string_view) { return true; }, what + ", at byte " + std::to_string(at), &end);
+  at += end;
+  return value;
+ };
+ pickle();
+ pickle();
+ pytorch_legacy result;
+ const pickle_value machine = pickle();
+ const auto& fields = machine[machine.root].items;
+ for (std::size_t i = 0; i + 1 < fields.size(); i += 2)
+  if (machine[fields[i]].text == "little_endian") result.big_endian = machine[fields[i + 1]].integer == 0;
+ result.values = pickle();
+ std::map<std::string, std::size_t> widths;
+ for (const pickle_node& node : result.values.nodes) { // ("storage", type, key, location, elements, view of another)
+  if (node.kind != pickle_kind::persistent) continue;
+  const pickle_node& parts = result.values[node.items[0]];
+  if (parts.kind == pickle_kind::tuple && parts.items.size() > 4)
+   widths[result.values[parts.items[2]].text] = pytorch_width(result.values[parts.items[1]].text);
+ }
+ const pickle_value keys = pickle();
+ for (const std::uint32_t item : keys[keys.root].items) {
+  const std::string& key = keys[item].text;
+  std::uint64_t elements = 0;
+  if (file.size() - at < sizeof elements) throw data_error(what + ": ends before storage " + shown_name(key));
+  std::memcpy(&elements, file.data() + at, sizeof elements);
+  at += sizeof elements;
+  const auto known = widths.find(key);
+  if (known == widths.end() || known->second == 0) break;
+  if (elements > (file.size() - at) / known->second)
+   throw data_error(what + ": ends within storage " + shown_name(key) + " of " + std::to_string(elements) +
+       " elements");
+  const std::size_t bytes = static_cast<std::size_t>(elements) * known->second;
+  result.storages[key] = file.subspan(at, bytes);
+  at += bytes;
+ }
+ return result;
+}
+}
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -30421,153 +34096,12 @@ struct named_array {
 struct pytorch_file {
  std::vector<named_array> tensors; ///< in the file's order
  std::map<std::string, std::string>
-  settings; ///< numbers, booleans and texts beside them, as text: "epoch", "args.lr"
+  settings; ///< numbers, booleans, texts and None beside them, as text: "epoch", "args.lr"
+ /// What else there is, by name, and why it is not read: sets, bytes, objects of classes, tensors of types that are not known here.
+ std::vector<unread_value> unread;
 };
 
 namespace detail {
-inline bool pytorch_type(std::string_view storage, dtype& type) {
- constexpr std::pair<std::string_view, dtype> known[] = {
-  {"torch.FloatStorage", dtype::f32},     {"torch.DoubleStorage", dtype::f64}, {"torch.HalfStorage", dtype::f16},
-  {"torch.BFloat16Storage", dtype::bf16}, {"torch.CharStorage", dtype::i8},    {"torch.ShortStorage", dtype::i16},
-  {"torch.IntStorage", dtype::i32},       {"torch.LongStorage", dtype::i64},   {"torch.ByteStorage", dtype::u8},
-  {"torch.BoolStorage", dtype::boolean}};
- for (const auto& [name, value] : known)
-  if (name == storage) {
-   type = value;
-   return true;
-  }
- return false;
-}
-inline bool pytorch_name(std::string_view name) {
- dtype ignored{};
- constexpr std::string_view known[] = {"collections.OrderedDict",
-          "collections.defaultdict",
-          "builtins.dict",
-          "torch._utils._rebuild_tensor_v2",
-          "torch._utils._rebuild_parameter",
-          "torch._utils._rebuild_parameter_with_state",
-          "torch.Size",
-          "torch.device"};
- constexpr std::string_view types[] = {"float16", "float32", "float64", "bfloat16", "int8",   "int16", "int32",
-          "int64",   "uint8",   "half",    "float",    "double", "bool"};
- if (std::find(std::begin(known), std::end(known), name) != std::end(known) || pytorch_type(name, ignored))
-  return true;
- return name.starts_with("torch.") &&
-  std::find(std::begin(types), std::end(types), name.substr(6)) != std::end(types);
-}
-struct pytorch_view {
- std::string name, key;
- dtype type = dtype::f32;
- std::vector<std::int64_t> shape{}, strides{};
- std::int64_t offset = 0, stored = 0;
-};
-template <class = void>
-class pytorch_walk {
-public:
- pytorch_walk(const pickle_value& all, const std::string& what) : all_(all), what_(what) {}
- void visit(std::uint32_t which, const std::string& name, int depth = 0) {
-  constexpr int deepest = 64;
-  constexpr std::size_t longest = 1000;
-  if (name.size() > longest) throw data_error(what_ + ": a name of more than 1000 bytes, " + shown_name(name));
-  if (depth > deepest || ++visits_ > 4 * all_.nodes.size() + 16)
-   throw data_error(what_ + ": '" + name.substr(0, 80) + "' is nested too deeply, or in itself");
-  const pickle_node& node = all_[which];
-  const auto below = [&](const std::string& key) { return name.empty() ? key : name + "." + key; };
-  switch (node.kind) {
-  case pickle_kind::dict:
-   for (std::size_t i = 0; i + 1 < node.items.size(); i += 2)
-    visit(node.items[i + 1], below(text_of(node.items[i])), depth + 1);
-   return;
-  case pickle_kind::list:
-  case pickle_kind::tuple:
-   for (std::size_t i = 0; i < node.items.size(); ++i)
-    visit(node.items[i], below(std::to_string(i)), depth + 1);
-   return;
-  case pickle_kind::call: visit_call(node, name, depth); return;
-  case pickle_kind::boolean:
-  case pickle_kind::integer:
-  case pickle_kind::real:
-  case pickle_kind::text:
-   if (node.text.size() <= longest) settings.emplace(name, text_of(which));
-   return;
-  default: return;
-  }
- }
- std::vector<pytorch_view> views;
- std::map<std::string, std::string> settings;
-private:
- [[noreturn]] void fail(const std::string& name, const std::string& why) const {
-  throw data_error(what_ + ", tensor " + shown_name(name) + ": " + why);
- }
- std::string text_of(std::uint32_t which) const {
-  const pickle_node& node = all_[which];
-  if (node.kind == pickle_kind::text) return node.text;
-  if (node.kind == pickle_kind::boolean) return node.integer != 0 ? "True" : "False";
-  if (node.kind == pickle_kind::integer) return std::to_string(node.integer);
-  if (node.kind == pickle_kind::real) return std::to_string(node.real);
-  return "?";
- }
- void visit_call(const pickle_node& node, const std::string& name, int depth) {
-  const std::string& callee = all_[node.items[0]].text;
-  const pickle_node& arguments = all_[node.items[1]];
-  if (callee == "torch._utils._rebuild_tensor_v2") return tensor(arguments, name);
-  if (callee.starts_with("torch._utils._rebuild_parameter") && !arguments.items.empty())
-   return visit(arguments.items[0], name, depth + 1);
- }
- std::int64_t integer(std::uint32_t which, const std::string& name) const {
-  if (all_[which].kind != pickle_kind::integer || all_[which].integer < 0) fail(name, "a size that is none");
-  return all_[which].integer;
- }
- std::vector<std::int64_t> integers(std::uint32_t which, const std::string& name) const {
-  const pickle_node* node = &all_[which];
-  if (node->kind == pickle_kind::call && !all_[node->items[1]].items.empty())
-   node = &all_[all_[node->items[1]].items[0]];
-  if (node->kind != pickle_kind::tuple) fail(name, "a shape that is none");
-  std::vector<std::int64_t> result;
-  for (const auto item : node->items) result.push_back(integer(item, name));
-  return result;
- }
- void tensor(const pickle_node& arguments, const std::string& name) {
-  if (arguments.items.size() < 4) fail(name, "without storage, offset, shape and strides");
-  const pickle_node& id = all_[arguments.items[0]];
-  const pickle_node* const parts = id.kind == pickle_kind::persistent ? &all_[id.items[0]] : nullptr;
-  if (parts == nullptr || parts->kind != pickle_kind::tuple || parts->items.size() < 5 ||
-   all_[parts->items[0]].text != "storage" || all_[parts->items[2]].kind != pickle_kind::text)
-   fail(name, "its storage is not in the archive");
-  pytorch_view view{.name = name, .key = all_[parts->items[2]].text};
-  if (!pytorch_type(all_[parts->items[1]].text, view.type))
-   fail(name, "elements of " + shown_name(all_[parts->items[1]].text) + " are not read");
-  view.stored = integer(parts->items[4], name);
-  view.offset = integer(arguments.items[1], name);
-  view.shape = integers(arguments.items[2], name);
-  view.strides = integers(arguments.items[3], name);
-  if (view.shape.size() != view.strides.size()) fail(name, "a shape and strides of different lengths");
-  views.push_back(std::move(view));
- }
- const pickle_value& all_;
- const std::string& what_;
- std::size_t visits_ = 0;
-};
-template <class = void>
-void check_pytorch_view(const pytorch_view& view, std::int64_t& size, const std::string& what) {
- const std::string which = what + ", tensor " + shown_name(view.name);
- if (!checked_size(view.shape, size_of(view.type), size))
-  throw data_error(which + ": impossible shape " + shape_text(view.shape));
- std::int64_t last = view.offset;
- for (std::size_t axis = 0; axis < view.shape.size() && size > 0; ++axis) {
-  std::int64_t reach = 0;
-  if (__builtin_mul_overflow(view.shape[axis] - 1, view.strides[axis], &reach) ||
-   __builtin_add_overflow(last, reach, &last))
-   last = INT64_MAX;
- }
- if (size > 0 && last >= view.stored)
-  throw data_error(which + ": shape " + shape_text(view.shape) + " and strides " + shape_text(view.strides) +
-      " from " + std::to_string(view.offset) + " on reach beyond the " +
-      std::to_string(view.stored) + " elements of storage '" + view.key + "'");
- if (size > view.stored)
-  throw data_error(which + ": shows the " + std::to_string(view.stored) + " elements of its storage " +
-      std::to_string(size) + " times in all; save x.contiguous()");
-}
 [[noreturn]] inline void refuse_pytorch(const zip_reader& archive, const std::string& stem) {
  if (archive.find(stem + "constants.pkl") != nullptr)
   throw data_error(archive.name() +
@@ -30575,7 +34109,7 @@ void check_pytorch_view(const pytorch_view& view, std::int64_t& size, const std:
  throw data_error(archive.name() + ": a zip archive, but no file of torch.save: there is no data.pkl");
 }
 template <class = void>
-void check_pytorch_kind(const files::path& path) {
+bool is_pytorch_legacy(const files::path& path) {
  const std::string what = quoted(path);
  const input_file in(path);
  if (in.size() < 4) throw data_error(what + ": no file of torch.save");
@@ -30583,24 +34117,100 @@ void check_pytorch_kind(const files::path& path) {
  const auto known = static_cast<std::size_t>(std::min<std::uint64_t>(in.size(), begin.size()));
  in.read(begin.data(), known, 0);
  const std::string_view head(begin.data(), known);
- using namespace std::string_view_literals;
- if (head.starts_with("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"sv))
-  throw data_error(what + ": the format that torch.save had before 1.6; in Python: torch.save(torch.load(path, "
-        "weights_only=True), path)");
+ if (head.starts_with(pytorch_legacy_magic)) return true;
  if (!head.starts_with("PK"))
   throw data_error(
    what + ": no file of torch.save" +
    (head.starts_with("\x80") ? ", a pickle of something else" : ", which begins as a zip archive"));
+ return false;
+}
+template <class Storage>
+void read_pytorch_views(pytorch_file& file, const std::vector<pytorch_view>& views, const std::string& what,
+      std::uint64_t most, bool swap, const Storage& bytes_of) {
+ std::map<std::string_view, std::vector<std::pair<std::size_t, std::size_t>>> by_storage;
+ std::uint64_t total = 0;
+ for (std::size_t i = 0; i < views.size(); ++i) {
+  const pytorch_view& view = views[i];
+  std::int64_t size = 0;
+  check_pytorch_view(view, size, what);
+  const std::uint64_t needed = static_cast<std::uint64_t>(size) * size_of(view.type);
+  if (needed > most - total) {
+   file.unread.push_back({view.name,
+        "shows the " + std::to_string(view.stored) + " elements of its storage " +
+         std::to_string(size) +
+         " times in all, more than the file gives room for; save x.contiguous()",
+        true});
+   continue;
+  }
+  total += needed;
+  by_storage[view.key].emplace_back(i, file.tensors.size());
+  file.tensors.push_back({view.name, {view.type, view.shape, {}}});
+ }
+ for (const auto& [key, which] : by_storage) {
+  std::vector<std::byte> storage = bytes_of(std::string(key));
+  const std::size_t stored = storage.size();
+  for (const auto& [i, tensor] : which) {
+   const pytorch_view& view = views[i];
+   const std::size_t width = size_of(view.type);
+   const std::string name = what + ", tensor " + shown_name(view.name);
+   if (static_cast<std::uint64_t>(view.stored) > stored / width)
+    throw data_error(name + ": storage '" + view.key + "' of " + std::to_string(view.stored) + " " +
+        name_of(view.type) + " has " + std::to_string(stored) + " bytes");
+   host_array& array = file.tensors[tensor].array;
+   std::int64_t size = 0;
+   check_pytorch_view(view, size, what);
+   const std::size_t count = static_cast<std::size_t>(size) * width;
+   if (view.offset == 0 && which.size() == 1 && count == stored &&
+    view.strides == strides_of(std::span(view.shape)))
+    array.bytes = std::move(storage);
+   else if (array.bytes.resize(count); count > 0)
+    copy_strided(array.bytes.data(), storage.data() + static_cast<std::size_t>(view.offset) * width,
+       view.shape, view.strides, width);
+   if (swap && width > 1)
+    for (auto at = array.bytes.begin(); at != array.bytes.end(); at += static_cast<std::ptrdiff_t>(width))
+     std::reverse(at, at + static_cast<std::ptrdiff_t>(width));
+   if (view.type == dtype::boolean)
+    for (const std::byte b : array.bytes)
+     if (b > std::byte{1})
+      throw data_error(name + ": a bool holds " + std::to_string(static_cast<int>(b)));
+  }
+ }
+}
+template <class = void>
+pytorch_file file_of_walk(pytorch_walk<>& walk, std::uint32_t root) {
+ walk.visit(root, "");
+ return {.tensors = {}, .settings = std::move(walk.settings), .unread = std::move(walk.unread)};
+}
+template <class = void>
+pytorch_file read_pytorch_legacy_file(const files::path& path) {
+ const std::string what = quoted(path);
+ const std::vector<std::uint8_t> bytes = read_file(path);
+ const pytorch_legacy legacy = read_pytorch_legacy(std::as_bytes(std::span(bytes)), what);
+ pytorch_walk<> walk(legacy.values, what);
+ pytorch_file file = file_of_walk(walk, legacy.values.root);
+ std::vector<pytorch_view> views;
+ for (pytorch_view& view : walk.views)
+  if (legacy.storages.count(view.key) > 0)
+   views.push_back(std::move(view));
+  else
+   file.unread.push_back({view.name, "its storage is not in the file", true});
+ read_pytorch_views(file, views, what, 8 * std::uint64_t{bytes.size()} + 1024, legacy.big_endian,
+     [&](const std::string& key) {
+      const auto storage = legacy.storages.at(key);
+      return std::vector<std::byte>(storage.begin(), storage.end());
+     });
+ return file;
 }
 }
 
-/// Reads the tensors of a file of torch.save (1.6 or later): a state_dict, a tensor, or dicts and lists of such in each other, whose keys
-/// become names by points: "model.conv1.weight". Views are copied into rows, views of one storage each for itself. Throws data_error,
-/// naming file and tensor, where the file is missing, damaged, of another format (with what to do in Python about it), or names
-/// anything but tensors and plain data: no object can be made, so none can do harm. Complex, quantised and float8 tensors are refused.
+/// Reads the tensors of a file of torch.save: a state_dict, a tensor, a module, or dicts and lists of such in each other, whose keys
+/// become names by points: "model.conv1.weight". Views are copied into rows, views of one storage each for itself. What is no
+/// tensor and no plain value, and tensors of other types (complex, quantised, float8), cost the rest nothing: they are named in `unread`.
+/// No object can be made, so none can do harm. Throws data_error, naming file and tensor, where the file is missing, damaged or of another
+/// format (with what to do in Python about it).
 template <class = void>
 pytorch_file read_pytorch_file(const files::path& path) {
- detail::check_pytorch_kind(path);
+ if (detail::is_pytorch_legacy(path)) return detail::read_pytorch_legacy_file(path);
  const zip_reader archive(path);
  std::string stem;
  const zip_member* pickle = nullptr;
@@ -30612,66 +34222,17 @@ pytorch_file read_pytorch_file(const files::path& path) {
  if (pickle == nullptr || archive.find(stem + "constants.pkl") != nullptr) detail::refuse_pytorch(archive, stem);
  const std::string what = archive.name();
  const auto bytes = archive.read(*pickle);
- const pickle_value value = read_pickle(bytes, detail::pytorch_name, what);
+ const pickle_value value = read_pickle(
+  bytes, [](std::string_view) { return true; }, what);
  detail::pytorch_walk<> walk(value, what);
- walk.visit(value.root, "");
-
+ pytorch_file file = detail::file_of_walk(walk, value.root);
  bool swap = false;
  if (const zip_member* const order = archive.find(stem + "byteorder"); order != nullptr) {
   const auto text = archive.read(*order, 64);
   swap = std::string_view(reinterpret_cast<const char*>(text.data()), text.size()) == "big";
  }
- pytorch_file file;
- file.settings = std::move(walk.settings);
- std::map<std::string_view, std::vector<std::size_t>> by_storage;
- std::uint64_t total = 0;
- const std::uint64_t most = 8 * detail::file_size_of(path) + 1024;
- for (std::size_t i = 0; i < walk.views.size(); ++i) {
-  const detail::pytorch_view& view = walk.views[i];
-  std::int64_t size = 0;
-  detail::check_pytorch_view(view, size, what);
-  total += static_cast<std::uint64_t>(size) * size_of(view.type);
-  if (total > most)
-   throw data_error(what +
-       ": its tensors show the same storages again and again, written out they are more than " +
-       std::to_string(most) + " bytes");
-  file.tensors.push_back({view.name, {view.type, view.shape, {}}});
-  by_storage[view.key].push_back(i);
- }
- for (const auto& [key, which] : by_storage) {
-  const zip_member& member = archive.at(stem + "data/" + std::string(key));
-  std::vector<std::byte> storage;
-  for (const std::size_t i : which) {
-   const detail::pytorch_view& view = walk.views[i];
-   const std::size_t width = size_of(view.type);
-   const std::string name = what + ", tensor " + detail::shown_name(view.name);
-   if (static_cast<std::uint64_t>(view.stored) > member.size / width || view.type != walk.views[which[0]].type)
-    throw data_error(name + ": storage '" + view.key + "' of " + std::to_string(view.stored) + " " +
-        name_of(view.type) + " has " + std::to_string(member.size) +
-        " bytes, or another type elsewhere");
-   if (storage.empty()) {
-    storage = archive.read(member);
-    if (swap && width > 1)
-     for (std::size_t at = 0; at + width <= storage.size(); at += width)
-      std::reverse(storage.begin() + static_cast<std::ptrdiff_t>(at),
-         storage.begin() + static_cast<std::ptrdiff_t>(at + width));
-   }
-   host_array& array = file.tensors[i].array;
-   const bool whole = array.shape == view.shape && view.offset == 0 && which.size() == 1;
-   std::int64_t size = 0;
-   detail::check_pytorch_view(view, size, what);
-   const std::size_t count = static_cast<std::size_t>(size) * width;
-   if (whole && count == storage.size() && view.strides == detail::strides_of(std::span(view.shape)))
-    array.bytes = std::move(storage);
-   else if (array.bytes.resize(count); count > 0)
-    detail::copy_strided(array.bytes.data(), storage.data() + static_cast<std::size_t>(view.offset) * width,
-         view.shape, view.strides, width);
-   if (view.type == dtype::boolean)
-    for (const std::byte b : array.bytes)
-     if (b > std::byte{1})
-      throw data_error(name + ": a bool holds " + std::to_string(static_cast<int>(b)));
-  }
- }
+ detail::read_pytorch_views(file, walk.views, what, 8 * detail::file_size_of(path) + 1024, swap,
+       [&](const std::string& key) { return archive.read(archive.at(stem + "data/" + key)); });
  return file;
 }
 
@@ -30807,11 +34368,15 @@ struct foreign_options {
 /// unexpected.
 struct foreign_report : load_report {
  std::vector<std::pair<std::string, std::string>> sources; ///< paths of the model, names in the file
- /// The report of load, and a line for every variable that was read: "hidden/kernel <- fc1.weight".
+ std::vector<unread_value>
+  unread; ///< what else the file holds that cannot be read, and why; no weights are lost by it
+ /// The report of load, a line for every variable that was read, "hidden/kernel <- fc1.weight", and one for all that was not.
  template <class = void>
  std::string text() const {
   std::string result = load_report::text();
   for (const auto& [path, name] : sources) result.append(path).append(" <- ").append(name).append("\n");
+  for (const unread_value& u : unread)
+   result.append("not read: ").append(u.name).append(": ").append(u.reason).append("\n");
   return result;
  }
 };
@@ -30981,7 +34546,7 @@ void refuse_foreign(const foreign_report& report, const std::string& file) {
 }
 template <class Dialect>
 foreign_report load_foreign(variable_list& variables, std::vector<foreign_layer> theirs, const std::string& file,
-       const foreign_options& options) {
+       const foreign_options& options, std::vector<unread_value> unread = {}) {
  const device_scope on(nullptr);
  std::vector<model_layer> ours = Dialect::split(layers_of_model<>(variables, options.only));
  if (ours.empty()) throw argument_error(file + ": the model has no variable '" + options.only + "'");
@@ -31036,6 +34601,11 @@ foreign_report load_foreign(variable_list& variables, std::vector<foreign_layer>
   for (const foreign_layer& layer : theirs)
    for (const foreign_tensor& t : layer.tensors)
     if (used.insert(t.name).second) report.unexpected.push_back(t.name);
+ if (options.only.empty())
+  for (const unread_value& u : unread)
+   if (u.tensor && u.name.starts_with(options.prefix))
+    report.unexpected.push_back(u.name + " (" + u.reason + ")");
+ report.unread = std::move(unread);
  if (options.strict) refuse_foreign(report, file);
  for (const auto& [v, array] : values) v->own_data();
  for (const auto& [v, array] : values)
@@ -31246,16 +34816,18 @@ std::vector<foreign_layer> layers_of_pytorch(std::vector<named_array> tensors, c
 
 /// Loads the weights of a PyTorch state_dict (torch.save) into a model; its optimizer and step count stay. Layers are found by name
 /// (`encoder.fc` is the scope "encoder/fc"), the others by kind, shape and order, or as options.layers says; the report says which
-/// became which. Layouts are mapped: docs/weights_of_others.md. f16, bf16 and f64 are converted to the model's type. Throws data_error where
+/// became which, and what beside the weights was not read. Layouts are mapped: docs/weights_of_others.md. f16, bf16 and f64 are converted to the model's type. Throws data_error where
 /// the file is not read (read_pytorch_file) or tensors are missing or left over, shape_error where some have other shapes, with all of
 /// them in the message, argument_error for options that nothing matches; then nothing of the model has changed.
 ///
 ///     const auto report = tg::io::load_pytorch(model, "resnet.pt", {.prefix = "model.", .layers = {{"fc", "score"}}});
 template <class Model>
 foreign_report load_pytorch(Model& model, const files::path& path, const foreign_options& options = {}) {
- const std::string file = detail::quoted(path);
+ const std::string name = detail::quoted(path);
+ pytorch_file file = read_pytorch_file(path);
  return detail::load_foreign<detail::pytorch_dialect>(
-  model.variables(), detail::layers_of_pytorch(read_pytorch(path), options.prefix, file), file, options);
+  model.variables(), detail::layers_of_pytorch(std::move(file.tensors), options.prefix, name), name, options,
+  std::move(file.unread));
 }
 }
 #endif

@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-#include "tapegraph.hpp" // which has this
+#include "all.hpp" // which has this

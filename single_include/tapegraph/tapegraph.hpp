@@ -153,13 +153,61 @@ struct cannot_be_compiled;
 
 // -- tapegraph/nn/scope.hpp
 
+// -- tapegraph/core/kept_text.hpp
+
+// -- tapegraph/core/component.hpp
+#define TG_DEFINITION inline
+#define TG_PART_convolution 1
+#define TG_PART_cumulative 2
+#define TG_PART_data 3
+#define TG_PART_eager 4
+#define TG_PART_gather 5
+#define TG_PART_graph 6
+#define TG_PART_instructions 7
+#define TG_PART_movement 8
+#define TG_PART_nn 9
+#define TG_PART_operations 10
+#define TG_PART_ordering 11
+#define TG_PART_pooling 12
+#define TG_PART_product 13
+#define TG_PART_random 14
+#define TG_PART_recurrent 15
+#define TG_PART_reduction 16
+#define TG_PART_regions 17
+#define TG_PART_registry 18
+#define TG_PART_runtime 19
+#define TG_DEFINES(part) 1
+#define TG_DEFINES_FOR_HOST(part) 1
+
+#include <type_traits>
+
+#include <mutex>
+#include <string>
+#include <unordered_set>
+
+namespace tapegraph {
+
+namespace detail {
+std::string_view text_that_stays(std::string_view text);
+TG_DEFINITION std::string_view text_that_stays(std::string_view text) {
+ static std::mutex mutex;
+ static std::unordered_set<std::string> texts;
+ const std::lock_guard lock(mutex);
+ return *texts.emplace(text).first;
+}
+}
+
+/// A name that a trace may keep: while the compiler traces, names are literals; at run time they may be made as the program goes.
+constexpr std::string_view kept_text(std::string_view text) {
+ return std::is_constant_evaluated() ? text : detail::text_that_stays(text);
+}
+}
 // -- tapegraph/ir/gradient.hpp
 // -- tapegraph/core/half.hpp
 
 // -- tapegraph/core/dtype.hpp
 
 #include <cstdint>
-#include <type_traits>
 
 /// Element types as run-time values: what files, data sets and error messages speak of.
 
@@ -617,27 +665,6 @@ TG_HD constexpr void exact_sum(T a, T b, T& high, T& low) {
 // -- tapegraph/expr/expr.hpp
 // -- tapegraph/core/shape.hpp
 
-// -- tapegraph/core/component.hpp
-#define TG_DEFINITION inline
-#define TG_PART_convolution 1
-#define TG_PART_cumulative 2
-#define TG_PART_data 3
-#define TG_PART_eager 4
-#define TG_PART_gather 5
-#define TG_PART_graph 6
-#define TG_PART_movement 7
-#define TG_PART_nn 8
-#define TG_PART_operations 9
-#define TG_PART_ordering 10
-#define TG_PART_pooling 11
-#define TG_PART_product 12
-#define TG_PART_random 13
-#define TG_PART_recurrent 14
-#define TG_PART_reduction 15
-#define TG_PART_regions 16
-#define TG_PART_runtime 17
-#define TG_DEFINES(part) 1
-#define TG_DEFINES_FOR_HOST(part) 1
 // -- tapegraph/core/extent.hpp
 
 // -- tapegraph/core/list.hpp
@@ -979,11 +1006,6 @@ struct extent {
 private:
  constexpr extent_table* any(extent other) const { return table != nullptr ? table : other.table; }
 };
-}
-
-#include <string>
-
-namespace tapegraph {
 
 inline constexpr int max_rank = 8;
 
@@ -1372,6 +1394,9 @@ std::string to_string(const E& e) {
 namespace runtime {
 class kept_memory;
 }
+namespace cpu {
+struct interpreted_region;
+}
 struct buffer_view {
  void* data = nullptr;
  dtype type = dtype::f32;
@@ -1407,6 +1432,7 @@ struct kernel_call {
  void* stream = nullptr;
  const std::int64_t* symbols = nullptr;
  runtime::kept_memory* kept = nullptr;
+ const cpu::interpreted_region* region = nullptr;
 };
 using kernel_function = void (*)(const kernel_call&);
 using workspace_function = std::size_t (*)(const kernel_call&);
@@ -1571,6 +1597,7 @@ struct inference {
 };
 inline constexpr int any_arity = -1;
 struct no_attributes {};
+enum class zero_adjoint : std::uint8_t { may_be_lost, passes, passes_beside_number };
 template <int Arity>
 struct map_op {
  static constexpr operation_kind kind = operation_kind::map;
@@ -1578,6 +1605,10 @@ struct map_op {
  static constexpr int condition_operands = 0;
  static constexpr bool integers = false;
  static constexpr bool from_integers = false;
+ static constexpr zero_adjoint zeros = zero_adjoint::may_be_lost;
+ static constexpr bool finite_slopes = false;
+ static constexpr double regular_at = 0.5;
+ static constexpr bool vjp_rounds_once = false;
  static constexpr int instructions = 1;
  using attributes = no_attributes;
  static constexpr dtype result_type(dtype common) { return common; }
@@ -1915,174 +1946,8 @@ template <class F>
 constexpr auto gradient(F f) {
  return gradient_of<F>{f};
 }
-
-// -- tapegraph/ir/recompute.hpp
-// -- tapegraph/ir/node.hpp
-// -- tapegraph/expr/indexable.hpp
-struct range {
- std::int64_t begin = 0;
- std::int64_t end = std::numeric_limits<std::int64_t>::max();
- std::int64_t step = 1;
-};
-struct newaxis_part {};
-inline constexpr newaxis_part newaxis{};
-struct ellipsis_part {};
-inline constexpr ellipsis_part ellipsis{};
-struct part {
- enum class kind : std::uint8_t { all, index, range, new_axis, other_axes, malformed };
- using location = std::source_location;
- constexpr part() = default;
- template <std::integral I>
- constexpr part(I index, location line = location::current())
-  : bounds{static_cast<std::int64_t>(index)}, what(kind::index), where(line) {}
- constexpr part(const range& r, location line = location::current()) : bounds(r), what(kind::range), where(line) {}
- constexpr part(std::initializer_list<std::int64_t> r, location line = location::current())
-  : what(r.size() > 3 ? kind::malformed : kind::range), where(line) {
-  if (r.size() > 0) bounds.begin = r.begin()[0];
-  if (r.size() > 1) bounds.end = r.begin()[1];
-  if (r.size() > 2) bounds.step = r.begin()[2];
- }
- constexpr part(newaxis_part, location line = location::current()) : what(kind::new_axis), where(line) {}
- constexpr part(ellipsis_part, location line = location::current()) : what(kind::other_axes), where(line) {}
- tapegraph::range bounds{};
- kind what = kind::all;
- location where{};
-};
-namespace detail {
-template <class Self>
-class part_iterator {
-public:
- using value_type = Self;
- using difference_type = std::ptrdiff_t;
- constexpr part_iterator() = default;
- constexpr part_iterator(const Self* whole, std::int64_t at) : whole_(whole), at_(at) {}
- constexpr Self operator*() const { return (*whole_)[at_]; }
- constexpr part_iterator& operator++() {
-  ++at_;
-  return *this;
- }
- constexpr part_iterator operator++(int) {
-  const part_iterator before = *this;
-  ++at_;
-  return before;
- }
- constexpr bool operator==(const part_iterator& other) const { return at_ == other.at_; }
-private:
- const Self* whole_ = nullptr;
- std::int64_t at_ = 0;
-};
 }
-template <handle H>
-constexpr void refuse_index(const H&, std::int64_t, int) {}
-template <class Self>
-class indexable {
-public:
- constexpr Self operator[](part p) const { return take_parts(self(), &p, 1, p.where); }
- constexpr Self operator()(part a, part b = {}, part c = {}, part d = {}, part e = {}, part f = {}, part g = {},
-       part h = {}) const {
-  const part parts[]{a, b, c, d, e, f, g, h};
-  const Self result = take_parts(self(), parts, 8, a.where);
-  for (const part& p : parts)
-   if (p.what != part::kind::index && p.what != part::kind::all) return result;
-  refuse(result, "x(i, j) reads a number from a tensor; of a node take x[i][j]");
-  return result;
- }
- constexpr detail::part_iterator<Self> begin() const { return {&self(), 0}; }
- constexpr detail::part_iterator<Self> end() const {
-  const tapegraph::shape s = shape_of(self());
-  if (s.rank() > 0 && s[0].known()) return {&self(), s[0].value};
-  refuse(self(), s.rank() == 0 ? "range-for: a scalar has no axis to walk along"
-         : "range-for: the extent of axis 0 must be a number");
-  return begin();
- }
- template <operand B>
- constexpr Self& operator+=(const B& b) {
-  return become(self() + b);
- }
- template <operand B>
- constexpr Self& operator-=(const B& b) {
-  return become(self() - b);
- }
- template <operand B>
- constexpr Self& operator*=(const B& b) {
-  return become(self() * b);
- }
- template <operand B>
- constexpr Self& operator/=(const B& b) {
-  return become(self() / b);
- }
-private:
- friend Self;
- constexpr indexable() = default;
- constexpr const Self& self() const { return static_cast<const Self&>(*this); }
- template <class E>
- constexpr Self& become(const E& formula) {
-  auto& self = static_cast<Self&>(*this);
-  const tapegraph::shape before = shape_of(self);
-  Self next = Self::sealed(formula);
-  const tapegraph::shape after = shape_of(next);
-  bool grown = after.rank() != before.rank();
-  for (int i = 0; !grown && i < after.rank(); ++i) grown = before[i].value == 1 && after[i].value != 1;
-  if (grown) refuse(next, "+=, -=, *=, /=: the right side has more elements than the left; write a = a + b");
-  return self = std::move(next);
- }
-};
-
-// -- tapegraph/expr/walk.hpp
-template <class E>
-struct formula_type {};
-template <class Op, class... Args>
-struct formula_type<expr<Op, Args...>> {
- template <std::size_t I>
- constexpr auto get() const {
-  return formula_type<std::tuple_element_t<I, std::tuple<Args...>>>{};
- }
-};
-namespace detail {
-template <class E>
-struct walked {
- static constexpr bool leaf = handle<E>;
-};
-template <class E>
-struct walked<formula_type<E>> : walked<E> {};
-template <class Visitor, class E>
-constexpr int walk_operand(Visitor&, const E&);
-template <class Visitor, class E, class Op, class... Args>
-constexpr int walk_operation(Visitor& visitor, const E& e, std::type_identity<expr<Op, Args...>>) {
- constexpr int count = sizeof...(Args);
- return [&]<std::size_t... I>(std::index_sequence<I...>) {
-  int ids[count]{};
-  ((ids[I] = walk_operand(visitor, e.template get<I>())), ...);
-  const auto settle = [&]<std::size_t K, class Arg>(std::integral_constant<std::size_t, K>,
-              std::type_identity<Arg>) {
-   if constexpr (std::is_same_v<Arg, number>)
-    ids[K] = visitor.template number_of<Op>(e.template get<K>(), static_cast<int>(K), ids, count);
-  };
-  (settle(std::integral_constant<std::size_t, I>{}, std::type_identity<Args>{}), ...);
-  return visitor.template operation<Op>(ids, count);
- }
- (std::index_sequence_for<Args...>{});
-}
-template <class Op, class... Args>
-struct walked<expr<Op, Args...>> {
- static constexpr bool leaf = false;
- using formula = expr<Op, Args...>;
-};
-template <class Visitor, class E>
-constexpr int walk_operand(Visitor& visitor, const E& e) {
- if constexpr (requires { typename walked<E>::formula; })
-  return walk_operation(visitor, e, std::type_identity<typename walked<E>::formula>{});
- else if constexpr (walked<E>::leaf)
-  return visitor.leaf(e);
- else
-  return -1;
-}
-}
-template <class Visitor, class E>
-constexpr int walk_formula(Visitor& visitor, const E& e) {
- return detail::walk_operand(visitor, e);
-}
-}
+// -- tapegraph/ir/guarded_arms.hpp
 // -- tapegraph/ir/trace.hpp
 // -- tapegraph/ir/operation.hpp
 namespace tapegraph::ir {
@@ -2099,6 +1964,9 @@ struct operation {
  int (*vjp)(trace& t, const std::int64_t* words, int which, int adjoint, const int* inputs, int output);
  bool (*evaluate)(dtype common, const void* const* in, void* out, std::int64_t count);
  linearity linear;
+ zero_adjoint zeros;
+ bool finite_slopes;
+ double regular_at;
  bool identity;
  bool whole;
  bool from_integers;
@@ -2111,9 +1979,14 @@ struct operation {
   const kernel_call&);
  cost_function bytes;
  std::uint64_t spelling;
+ void (*registration)();
  constexpr bool in_formula() const {
   return kind == operation_kind::map || (kind == operation_kind::reduce && !whole);
  }
+};
+template <class Op>
+struct kernel_registration {
+ [[gnu::weak]] static void run();
 };
 namespace detail {
 template <class>
@@ -2180,6 +2053,27 @@ constexpr bool from_integers() {
   return Op::from_integers;
  else
   return false;
+}
+template <class Op>
+constexpr zero_adjoint zeros() {
+ if constexpr (Op::kind == operation_kind::map)
+  return Op::zeros;
+ else
+  return zero_adjoint::may_be_lost;
+}
+template <class Op>
+constexpr bool finite_slopes() {
+ if constexpr (Op::kind == operation_kind::map)
+  return Op::finite_slopes;
+ else
+  return false;
+}
+template <class Op>
+constexpr double regular_at() {
+ if constexpr (Op::kind == operation_kind::map)
+  return Op::regular_at;
+ else
+  return 0;
 }
 template <class Op>
 constexpr bool in_place() {
@@ -2255,6 +2149,14 @@ constexpr auto evaluate_pointer() -> bool (*)(dtype, const void* const*, void*, 
   return nullptr;
 }
 template <class Op>
+constexpr auto registration_of() -> void (*)() {
+#if defined(__CUDACC__)
+ return nullptr;
+#else
+ return &kernel_registration<Op>::run;
+#endif
+}
+template <class Op>
 constexpr int trace_vjp(trace& t, const std::int64_t* words, int which, int adjoint, const int* inputs, int output);
 template <class Op>
 constexpr auto vjp_pointer() -> int (*)(trace&, const std::int64_t*, int, int, const int*, int) {
@@ -2283,6 +2185,9 @@ inline constexpr operation descriptor_of{
  .vjp = detail::vjp_pointer<Op>(),
  .evaluate = detail::evaluate_pointer<Op>(),
  .linear = linearity_of<Op>,
+ .zeros = detail::zeros<Op>(),
+ .finite_slopes = detail::finite_slopes<Op>(),
+ .regular_at = detail::regular_at<Op>(),
  .identity = std::is_base_of_v<identity_node, Op>,
  .whole = whole_reduction<Op>,
  .from_integers = detail::from_integers<Op>(),
@@ -2294,6 +2199,7 @@ inline constexpr operation descriptor_of{
  .method = detail::method_of_call<Op>(),
  .bytes = detail::bytes_of_call<Op>(),
  .spelling = detail::spelling_of<Op>(),
+ .registration = detail::registration_of<Op>(),
 };
 template <class Op>
 struct operation_binding {
@@ -2586,8 +2492,296 @@ private:
   return append(*nodes[args[0]].op, nodes[args[0]].type, nodes[args[0]].rank, nodes[args[0]].dims, nullptr, 0, 0);
  }
 };
+
+struct guarded_formula {
+ int last = 0;
+ list<int> roots{};
+ constexpr bool is_root(int id) const {
+  for (const int root : roots)
+   if (root == id) return true;
+  return false;
+ }
+};
+namespace detail {
+struct selected_arm {
+ int selection = 0, operand = 0, outer = -1;
+ bool guarded = false;
+};
+constexpr bool is_number(const trace& t, int id) {
+ return t.is(id, descriptor_of<constant_op>) || t.is(id, descriptor_of<extent_op>) ||
+  (t.is(id, descriptor_of<input_op>) && t.inputs[static_cast<int>(t.words_of(id)[0])].scalar_parameter);
 }
+constexpr bool passes_zeros(const trace& t, int i, bool numbers) {
+ const operation& op = *t.nodes[i].op;
+ if (op.kind != operation_kind::map || op.conditions > 0 || !is_floating(t.nodes[i].type)) return true;
+ return op.zeros == zero_adjoint::passes ||
+  (numbers && op.zeros == zero_adjoint::passes_beside_number && is_number(t, t.argument(i, 1)));
+}
+}
+template <class Inside>
+constexpr guarded_formula with_guarded_arms(trace& t, int first, int last, bool of_vjp, const Inside& inside) {
+ const int count = last - first + 1;
+ guarded_formula result{last};
+ bool selects = false;
+ for (int i = last; i >= first && !selects; --i) selects = t.nodes[i].op->conditions > 0;
+ if (!selects) return result;
+ list<int> readers(count, 0), in_tree(count, 0), arm(count, -1);
+ list<detail::selected_arm> arms;
+ for (int i = first; i <= last; ++i)
+  for (int k = 0; k < t.nodes[i].arguments; ++k)
+   if (const int arg = t.argument(i, k); arg >= first) ++readers[arg - first];
+ in_tree[count - 1] = 1;
+ bool any = false;
+ for (int i = last; i >= first; --i) {
+  if (in_tree[i - first] == 0) continue;
+  const int within = arm[i - first], conditions = t.nodes[i].op->conditions;
+  if (within >= 0 && !detail::passes_zeros(t, i, of_vjp))
+   for (int a = within; a >= 0; a = arms[a].outer) any = arms[a].guarded = true;
+  for (int k = 0; k < t.nodes[i].arguments; ++k) {
+   const int arg = t.argument(i, k);
+   if (arg < first || !inside(arg) || readers[arg - first] != 1) continue;
+   in_tree[arg - first] = 1;
+   if (k >= conditions) arm[arg - first] = conditions > 0 ? arms.push_back({i, k, within}) : within;
+  }
+ }
+ if (!any) return result;
+ list<int> copy(count, -1);
+ const auto copied = [&](int id) { return id >= first && in_tree[id - first] != 0 ? copy[id - first] : id; };
+ const auto guarded = [&](int id, int within, double otherwise) {
+  for (int a = within; a >= 0; a = arms[a].outer) {
+   if (!arms[a].guarded) continue;
+   const int selection = arms[a].selection, number = t.constant(otherwise, t.nodes[id].type);
+   const int operands[3]{copied(t.argument(selection, 0)), arms[a].operand == 1 ? id : number,
+        arms[a].operand == 1 ? number : id};
+   id = t.map(*t.nodes[selection].op, operands, 3);
+  }
+  return id;
+ };
+ const int start = t.nodes.size();
+ for (int i = first; i <= last; ++i) {
+  if (in_tree[i - first] == 0) continue;
+  const entry e = t.nodes[i];
+  const bool regular = e.op->finite_slopes || detail::passes_zeros(t, i, true);
+  int args[4]{};
+  for (int k = 0; k < e.arguments; ++k) {
+   const int arg = t.argument(i, k);
+   args[k] = copied(arg);
+   if (k < e.op->conditions || !is_floating(t.nodes[arg].type) || detail::is_number(t, arg)) continue;
+   if (!regular || args[k] == arg) args[k] = guarded(args[k], arm[i - first], e.op->regular_at);
+  }
+  const int made = e.op->kind == operation_kind::map
+       ? t.map(*e.op, args, e.arguments)
+       : t.append(*e.op, e.type, e.rank, e.dims, args, e.arguments, e.words);
+  copy[i - first] = made;
+  for (const detail::selected_arm& each : arms)
+   if (each.guarded && t.argument(each.selection, each.operand) == i) result.roots.push_back(made);
+ }
+ const int group = of_vjp ? 0 : t.groups++;
+ for (int i = start; !of_vjp && i < t.nodes.size(); ++i)
+  if (t.nodes[i].op->kind != operation_kind::leaf) t.nodes[i].group = group;
+ result.last = copy[count - 1];
+ return result;
+}
+}
+// -- tapegraph/ir/recompute.hpp
+// -- tapegraph/ir/node.hpp
+// -- tapegraph/expr/indexable.hpp
 namespace tapegraph {
+struct range {
+ std::int64_t begin = 0;
+ std::int64_t end = std::numeric_limits<std::int64_t>::max();
+ std::int64_t step = 1;
+};
+struct newaxis_part {};
+inline constexpr newaxis_part newaxis{};
+struct ellipsis_part {};
+inline constexpr ellipsis_part ellipsis{};
+struct part {
+ enum class kind : std::uint8_t { all, index, range, new_axis, other_axes, malformed };
+ using location = std::source_location;
+ constexpr part() = default;
+ template <std::integral I>
+ constexpr part(I index, location line = location::current())
+  : bounds{static_cast<std::int64_t>(index)}, what(kind::index), where(line) {}
+ constexpr part(const range& r, location line = location::current()) : bounds(r), what(kind::range), where(line) {}
+ constexpr part(std::initializer_list<std::int64_t> r, location line = location::current())
+  : what(r.size() > 3 ? kind::malformed : kind::range), where(line) {
+  if (r.size() > 0) bounds.begin = r.begin()[0];
+  if (r.size() > 1) bounds.end = r.begin()[1];
+  if (r.size() > 2) bounds.step = r.begin()[2];
+ }
+ constexpr part(newaxis_part, location line = location::current()) : what(kind::new_axis), where(line) {}
+ constexpr part(ellipsis_part, location line = location::current()) : what(kind::other_axes), where(line) {}
+ tapegraph::range bounds{};
+ kind what = kind::all;
+ location where{};
+};
+namespace detail {
+template <class Self>
+class part_iterator {
+public:
+ using value_type = Self;
+ using difference_type = std::ptrdiff_t;
+ constexpr part_iterator() = default;
+ constexpr part_iterator(const Self* whole, std::int64_t at) : whole_(whole), at_(at) {}
+ constexpr Self operator*() const { return (*whole_)[at_]; }
+ constexpr part_iterator& operator++() {
+  ++at_;
+  return *this;
+ }
+ constexpr part_iterator operator++(int) {
+  const part_iterator before = *this;
+  ++at_;
+  return before;
+ }
+ constexpr bool operator==(const part_iterator& other) const { return at_ == other.at_; }
+private:
+ const Self* whole_ = nullptr;
+ std::int64_t at_ = 0;
+};
+}
+template <handle H>
+constexpr void refuse_index(const H&, std::int64_t, int) {}
+template <class Self>
+class indexable {
+public:
+ constexpr Self operator[](part p) const { return take_parts(self(), &p, 1, p.where); }
+ constexpr Self operator()(part a, part b = {}, part c = {}, part d = {}, part e = {}, part f = {}, part g = {},
+       part h = {}) const {
+  const part parts[]{a, b, c, d, e, f, g, h};
+  const Self result = take_parts(self(), parts, 8, a.where);
+  for (const part& p : parts)
+   if (p.what != part::kind::index && p.what != part::kind::all) return result;
+  refuse(result, "x(i, j) reads a number from a tensor; of a node take x[i][j]");
+  return result;
+ }
+ constexpr detail::part_iterator<Self> begin() const { return {&self(), 0}; }
+ constexpr detail::part_iterator<Self> end() const {
+  const tapegraph::shape s = shape_of(self());
+  if (s.rank() > 0 && s[0].known()) return {&self(), s[0].value};
+  refuse(self(), s.rank() == 0 ? "range-for: a scalar has no axis to walk along"
+         : "range-for: the extent of axis 0 must be a number");
+  return begin();
+ }
+ template <operand B>
+ constexpr Self& operator+=(const B& b) {
+  return become(self() + b);
+ }
+ template <operand B>
+ constexpr Self& operator-=(const B& b) {
+  return become(self() - b);
+ }
+ template <operand B>
+ constexpr Self& operator*=(const B& b) {
+  return become(self() * b);
+ }
+ template <operand B>
+ constexpr Self& operator/=(const B& b) {
+  return become(self() / b);
+ }
+private:
+ friend Self;
+ constexpr indexable() = default;
+ constexpr const Self& self() const { return static_cast<const Self&>(*this); }
+ template <class E>
+ constexpr Self& become(const E& formula) {
+  auto& self = static_cast<Self&>(*this);
+  const tapegraph::shape before = shape_of(self);
+  Self next = Self::sealed(formula);
+  const tapegraph::shape after = shape_of(next);
+  bool grown = after.rank() != before.rank();
+  for (int i = 0; !grown && i < after.rank(); ++i) grown = before[i].value == 1 && after[i].value != 1;
+  if (grown) refuse(next, "+=, -=, *=, /=: the right side has more elements than the left; write a = a + b");
+  return self = std::move(next);
+ }
+};
+
+// -- tapegraph/expr/walk.hpp
+template <class E>
+struct formula_type {};
+template <class Op, class... Args>
+struct formula_type<expr<Op, Args...>> {
+ template <std::size_t I>
+ constexpr auto get() const {
+  return formula_type<std::tuple_element_t<I, std::tuple<Args...>>>{};
+ }
+};
+namespace detail {
+template <class E>
+struct walked {
+ static constexpr bool leaf = handle<E>;
+};
+template <class E>
+struct walked<formula_type<E>> : walked<E> {};
+template <class Visitor, class E>
+constexpr int walk_operand(Visitor&, const E&);
+template <class Visitor, class E, class Op, class... Args>
+constexpr int walk_operation(Visitor& visitor, const E& e, std::type_identity<expr<Op, Args...>>) {
+ constexpr int count = sizeof...(Args);
+ return [&]<std::size_t... I>(std::index_sequence<I...>) {
+  int ids[count]{};
+  ((ids[I] = walk_operand(visitor, e.template get<I>())), ...);
+  const auto settle = [&]<std::size_t K, class Arg>(std::integral_constant<std::size_t, K>,
+              std::type_identity<Arg>) {
+   if constexpr (std::is_same_v<Arg, number>)
+    ids[K] = visitor.template number_of<Op>(e.template get<K>(), static_cast<int>(K), ids, count);
+  };
+  (settle(std::integral_constant<std::size_t, I>{}, std::type_identity<Args>{}), ...);
+  return visitor.template operation<Op>(ids, count);
+ }
+ (std::index_sequence_for<Args...>{});
+}
+template <class Op, class... Args>
+struct walked<expr<Op, Args...>> {
+ static constexpr bool leaf = false;
+ using formula = expr<Op, Args...>;
+};
+template <class Visitor, class E>
+constexpr int walk_operand(Visitor& visitor, const E& e) {
+ if constexpr (requires { typename walked<E>::formula; })
+  return walk_operation(visitor, e, std::type_identity<typename walked<E>::formula>{});
+ else if constexpr (walked<E>::leaf)
+  return visitor.leaf(e);
+ else
+  return -1;
+}
+}
+template <class Visitor, class E>
+constexpr int walk_formula(Visitor& visitor, const E& e) {
+ return detail::walk_operand(visitor, e);
+}
+
+// -- tapegraph/ops/elementwise/cast.hpp
+
+/// Another element type. To bool: x != 0. To integers: toward zero; what does not fit (NaN, too) is whatever the processor
+/// makes of it. Derivatives pass between floating types.
+template <class To>
+struct cast_op : map_op<1> {
+ static constexpr std::string_view name = "cast";
+ static constexpr bool vjp_rounds_once = true;
+ static constexpr bool integers = true;
+ static constexpr bool from_integers = true;
+ static constexpr zero_adjoint zeros = zero_adjoint::passes;
+ static constexpr dtype result_type(dtype) { return dtype_of<To>; }
+ template <class V>
+ TG_HD static constexpr To value(V x) {
+  if constexpr (std::is_same_v<To, bool>)
+   return x != V(0);
+  else
+   return static_cast<To>(x);
+ }
+ static constexpr auto vjp(auto dy, auto, auto) { return dy; }
+};
+
+/// `cast<float>(labels)`
+template <class To, operand A>
+TG_INLINE constexpr auto cast(const A& x) {
+ if constexpr (arithmetic<A>)
+  return cast_op<To>::value(x);
+ else
+  return apply<cast_op<To>>(x);
+}
+
 class graph_node : public indexable<graph_node> {
 public:
  constexpr graph_node() = default;
@@ -2688,6 +2882,37 @@ constexpr int vjp_node(std::integer_sequence<int, I...>, trace& t, [[maybe_unuse
 }
 
 template <class Op>
+inline constexpr bool derivative_in_float = [] {
+ if constexpr (Op::kind == operation_kind::map)
+  return !Op::vjp_rounds_once;
+ else
+  return false;
+}();
+constexpr int widened(trace& t, int id) {
+ if (!is_storage_type(t.nodes[id].type)) return id;
+ static_assert(operation_binding<cast_op<float>>::bound);
+ return t.map(descriptor_of<cast_op<float>>, &id, 1);
+}
+template <class Op>
+constexpr int vjp_of_operands(trace& t, const std::int64_t* words, int which, int adjoint, const int* inputs,
+       int output) {
+ return [&]<std::size_t... I>(std::index_sequence<I...>) {
+  return vjp_node<Op>(std::make_integer_sequence<int, Op::arity>{}, t, words, which, node(&t, adjoint),
+       node(&t, inputs[I])..., node(&t, output));
+ }
+ (std::make_index_sequence<static_cast<std::size_t>(Op::arity)>{});
+}
+template <class Op>
+constexpr int vjp_in_float(trace& t, int which, int adjoint, const int* inputs) {
+ int wide[Op::arity]{};
+ for (int k = 0; k < Op::arity; ++k) wide[k] = widened(t, inputs[k]);
+ const int above = widened(t, adjoint), value = t.map(descriptor_of<Op>, wide, Op::arity);
+ if constexpr (requires { typename Op::of_storage_types; })
+  return vjp_of_operands<typename Op::of_storage_types>(t, nullptr, which, above, wide, value);
+ else
+  return vjp_of_operands<Op>(t, nullptr, which, above, wide, value);
+}
+template <class Op>
 constexpr int trace_vjp(trace& t, const std::int64_t* words, int which, int adjoint, const int* inputs, int output) {
  if constexpr (requires { &Op::trace_flow; }) {
   return Op::trace_flow(t, attributes_from_words<Op>(words), which, adjoint, inputs, output);
@@ -2696,10 +2921,9 @@ constexpr int trace_vjp(trace& t, const std::int64_t* words, int which, int adjo
   for (int k = 0; k < t.nodes[output].arguments; ++k) shapes.push_back(t.dims(inputs[k]));
   return put(t, Op::vjp(attributes_from_words<Op>(words), node(&t, adjoint), shapes.begin(), shapes.size(), which));
  } else {
-  return [&]<std::size_t... I>(std::index_sequence<I...>) {
-   return vjp_node<Op>(std::make_integer_sequence<int, Op::arity>{}, t, words, which, node(&t, adjoint),
-        node(&t, inputs[I])..., node(&t, output));
-  }(std::make_index_sequence<static_cast<std::size_t>(Op::arity)>{});
+  if constexpr (derivative_in_float<Op>)
+   if (is_storage_type(t.nodes[output].type)) return vjp_in_float<Op>(t, which, adjoint, inputs);
+  return vjp_of_operands<Op>(t, words, which, adjoint, inputs, output);
  }
 }
 }
@@ -2909,42 +3133,12 @@ private:
  list<int> copy_, origin_;
 };
 }
-// -- tapegraph/ops/elementwise/cast.hpp
-
-namespace tapegraph {
-
-/// Another element type. To bool: x != 0. To integers: toward zero; what does not fit (NaN, too) is whatever the processor
-/// makes of it. Derivatives pass between floating types.
-template <class To>
-struct cast_op : map_op<1> {
- static constexpr std::string_view name = "cast";
- static constexpr bool integers = true;
- static constexpr bool from_integers = true;
- static constexpr dtype result_type(dtype) { return dtype_of<To>; }
- template <class V>
- TG_HD static constexpr To value(V x) {
-  if constexpr (std::is_same_v<To, bool>)
-   return x != V(0);
-  else
-   return static_cast<To>(x);
- }
- static constexpr auto vjp(auto dy, auto, auto) { return dy; }
-};
-
-/// `cast<float>(labels)`
-template <class To, operand A>
-TG_INLINE constexpr auto cast(const A& x) {
- if constexpr (arithmetic<A>)
-  return cast_op<To>::value(x);
- else
-  return apply<cast_op<To>>(x);
-}
-
 // -- tapegraph/ops/movement/layout.hpp
 
 // -- tapegraph/ops/movement/view.hpp
 
 // -- tapegraph/ops/reduction/axes.hpp
+namespace tapegraph {
 struct axes {
  std::int8_t index[max_rank]{};
  std::int8_t count = 0;
@@ -3124,6 +3318,115 @@ constexpr auto squeeze(const A& x, axes which = {}, std::source_location where =
 }
 // -- tapegraph/ops/reduction/reduction.hpp
 
+// -- tapegraph/ops/cumulative/product_terms.hpp
+
+// -- tapegraph/ops/refusal.hpp
+namespace tapegraph::detail {
+template <class Texts, int Arity>
+struct refused_op {
+ static constexpr std::string_view name = "refused";
+ static constexpr operation_kind kind = operation_kind::view;
+ static constexpr int arity = Arity;
+ struct attributes {
+  std::int64_t reason = 0;
+ };
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  io.result = io.in[0].dims;
+  io.fail(Texts::text(a.reason));
+ }
+};
+template <class Texts, tensor_like... Args>
+constexpr auto refuse(std::int64_t reason, std::source_location where, const Args&... args) {
+ return invoke<refused_op<Texts, static_cast<int>(sizeof...(Args))>>({reason}, nullptr, where, args...);
+}
+}
+
+/// Derivatives of prod and cumulative_product, of any of their orders up to four: exact beside zeros, and right where a product of
+/// some of the elements overflows or underflows while what is asked for does not (ops/cumulative/product_line.hpp).
+
+namespace tapegraph::detail {
+struct product_attributes {
+ std::int64_t axes = 0;
+ std::int64_t total = 0, reverse = 0, exclusive = 0;
+};
+struct product_order {
+ static constexpr const char* text(std::int64_t) {
+  return "prod, cumulative_product: derivatives end with the fourth";
+ }
+};
+inline constexpr int most_product_terms = 3;
+struct product_operation {
+ static constexpr operation_kind kind = operation_kind::kernel;
+ using attributes = product_attributes;
+};
+template <int M>
+struct product_terms_op;
+template <class Op, int Without, bool More, std::size_t... K>
+constexpr auto product_derivative(const product_attributes& a, const auto& instead, const auto& v,
+        std::index_sequence<K...>, const auto&... first) {
+ const auto here = std::source_location::current();
+ const auto at = [&]<std::size_t I>(std::integral_constant<std::size_t, I>) -> const auto& {
+  if constexpr (static_cast<int>(I) == Without)
+   return instead;
+  else
+   return std::get<I>(v);
+ };
+ if constexpr (More)
+  return invoke<Op>(a, nullptr, here, first..., at(std::integral_constant<std::size_t, K>{})..., instead);
+ else
+  return invoke<Op>(a, nullptr, here, first..., at(std::integral_constant<std::size_t, K>{})...);
+}
+template <int M>
+using product_places = std::make_index_sequence<static_cast<std::size_t>(M)>;
+template <int M>
+struct product_gradient_op : product_operation {
+ static constexpr std::string_view name = "product_gradient";
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ static constexpr int arity = M + 2;
+ static constexpr void infer(const product_attributes&, inference& io) {
+  io.type = io.in[1].type;
+  io.result = io.in[1].dims;
+ }
+ template <int I>
+ static constexpr auto vjp(const product_attributes& a, auto u, auto dy, auto x, const auto&... v_and_result) {
+  const auto v = std::tie(v_and_result...);
+  if constexpr (I >= 2)
+   return product_derivative<product_gradient_op<M>, I - 2, false>(a, u, v, product_places<M>{}, dy, x);
+  else if constexpr (M == most_product_terms)
+   return refuse<product_order>(0, std::source_location::current(), u);
+  else if constexpr (I == 1)
+   return product_derivative<product_gradient_op<M + 1>, -1, true>(a, u, v, product_places<M>{}, dy, x);
+  else
+   return product_derivative<product_terms_op<M + 1>, -1, true>(a, u, v, product_places<M>{}, x);
+ }
+ static double flops(const kernel_call& c) { return (4 << M) * static_cast<double>(c.out[0].elements()); }
+};
+template <int M>
+struct product_terms_op : product_operation {
+ static constexpr std::string_view name = "product_terms";
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ static constexpr int arity = M + 1;
+ static constexpr void infer(const product_attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  io.result = io.in[0].dims;
+  for (int i = 0; i < io.result.rank(); ++i)
+   if (a.total != 0 && (a.axes >> i & 1) != 0) io.result.set(i, 1);
+ }
+ template <int I>
+ static constexpr auto vjp(const product_attributes& a, auto u, auto x, const auto&... v_and_result) {
+  const auto v = std::tie(v_and_result...);
+  if constexpr (I == 0)
+   return product_derivative<product_gradient_op<M>, -1, false>(a, u, v, product_places<M>{}, u, x);
+  else
+   return product_derivative<product_gradient_op<M - 1>, I - 1, false>(a, last_of(v), v,
+                    product_places<M - 1>{}, u, x);
+ }
+ static double flops(const kernel_call& c) { return (2 << M) * static_cast<double>(c.in[0].elements()); }
+private:
+ static constexpr const auto& last_of(const auto& v) { return std::get<static_cast<std::size_t>(M - 1)>(v); }
+};
+}
 // -- tapegraph/ops/elementwise/arithmetic.hpp
 
 // -- tapegraph/core/math/division.hpp
@@ -3245,7 +3548,9 @@ TG_HD constexpr V quotient(V x, V y) {
 
 struct add_op : map_op<2> {
  static constexpr std::string_view name = "add";
+ static constexpr bool vjp_rounds_once = true;
  static constexpr bool integers = true;
+ static constexpr zero_adjoint zeros = zero_adjoint::passes;
  template <class V>
  TG_HD static constexpr V value(V x, V y) {
   if constexpr (detail::wraps<V>)
@@ -3261,7 +3566,9 @@ struct add_op : map_op<2> {
 
 struct subtract_op : map_op<2> {
  static constexpr std::string_view name = "subtract";
+ static constexpr bool vjp_rounds_once = true;
  static constexpr bool integers = true;
+ static constexpr zero_adjoint zeros = zero_adjoint::passes;
  template <class V>
  TG_HD static constexpr V value(V x, V y) {
   if constexpr (detail::wraps<V>)
@@ -3280,7 +3587,10 @@ struct subtract_op : map_op<2> {
 
 struct multiply_op : map_op<2> {
  static constexpr std::string_view name = "multiply";
+ static constexpr bool finite_slopes = true;
+ static constexpr bool vjp_rounds_once = true;
  static constexpr bool integers = true;
+ static constexpr zero_adjoint zeros = zero_adjoint::passes_beside_number;
  template <class V>
  TG_HD static constexpr V value(V x, V y) {
   if constexpr (detail::wraps<V> && sizeof(V) >= sizeof(int))
@@ -3302,6 +3612,7 @@ struct multiply_op : map_op<2> {
 struct divide_op : map_op<2> {
  static constexpr std::string_view name = "divide";
  static constexpr bool integers = true;
+ static constexpr zero_adjoint zeros = zero_adjoint::passes_beside_number;
  template <class V>
  TG_HD static constexpr V value(V x, V y) {
   return detail::quotient(x, y);
@@ -3317,7 +3628,9 @@ struct divide_op : map_op<2> {
 
 struct negate_op : map_op<1> {
  static constexpr std::string_view name = "negate";
+ static constexpr bool vjp_rounds_once = true;
  static constexpr bool integers = true;
+ static constexpr zero_adjoint zeros = zero_adjoint::passes;
  template <class V>
  TG_HD static constexpr V value(V x) {
   if constexpr (std::is_integral_v<V>)
@@ -3369,6 +3682,7 @@ struct remainder_op : map_op<2> {
 /// (x - y)^2
 struct squared_difference_op : map_op<2> {
  static constexpr std::string_view name = "squared_difference";
+ static constexpr bool finite_slopes = true;
  static constexpr bool integers = true;
  template <class V>
  TG_HD static constexpr V value(V x, V y) {
@@ -3387,6 +3701,7 @@ struct squared_difference_op : map_op<2> {
 /// x + t (y - x)
 struct lerp_op : map_op<3> {
  static constexpr std::string_view name = "lerp";
+ static constexpr bool finite_slopes = true;
  template <class V>
  TG_HD static constexpr V value(V x, V y, V t) {
   return math::detail::mul_add(t, y - x, x);
@@ -3500,6 +3815,30 @@ struct static_type<expr<Op, Args...>> {
  }
  static constexpr dtype value = make();
 };
+template <handle A>
+constexpr auto as_float(const A& x, std::source_location where) {
+ if constexpr (one_handle<mode_of_t<A>>)
+  return is_storage_type(type_of(x)) ? A(eval(cast<float>(x), where)) : x;
+ else if constexpr (is_storage_type(static_type<A>::value))
+  return eval(cast<float>(x), where);
+ else
+  return x;
+}
+template <handle L, handle A>
+constexpr auto rounded_like(const L& like, const A& wide, std::source_location where) {
+ if constexpr (one_handle<mode_of_t<A>>) {
+  const dtype type = type_of(like);
+  return type == dtype::bf16 ? A(eval(cast<bfloat16>(wide), where))
+   : type == dtype::f16 ? A(eval(cast<half>(wide), where))
+         : wide;
+ } else if constexpr (static_type<L>::value == dtype::bf16) {
+  return eval(cast<bfloat16>(wide), where);
+ } else if constexpr (static_type<L>::value == dtype::f16) {
+  return eval(cast<half>(wide), where);
+ } else {
+  return wide;
+ }
+}
 template <tensor_like A, class F>
  requires one_handle<mode_of_t<A>>
 constexpr auto in_float(const A& x, std::source_location where, const F& f) {
@@ -4322,6 +4661,7 @@ namespace tapegraph {
 
 struct exp_op : series_op<1> {
  static constexpr std::string_view name = "exp";
+ static constexpr bool vjp_rounds_once = true;
  template <class V>
  TG_HD static constexpr V value(V x) {
   return math::exp(x);
@@ -4336,10 +4676,14 @@ struct expm1_op : series_op<1> {
   return math::expm1(x);
  }
  TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * (y + 1); }
+ struct of_storage_types : series_op<1> {
+  TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<exp_op>(x); }
+ };
 };
 
 struct log_op : series_op<1> {
  static constexpr std::string_view name = "log";
+ static constexpr bool vjp_rounds_once = true;
  template <class V>
  TG_HD static constexpr V value(V x) {
   return math::log(x);
@@ -4603,6 +4947,7 @@ TG_HD constexpr V magnitude(V x) {
 /// condition ? x : y, element by element.
 struct where_op : map_op<3> {
  static constexpr std::string_view name = "where";
+ static constexpr bool vjp_rounds_once = true;
  static constexpr bool integers = true;
  static constexpr int condition_operands = 1;
  template <class V>
@@ -4628,9 +4973,11 @@ TG_INLINE constexpr auto where_op::vjp(auto dy, auto condition, auto, auto, auto
   return where(condition, 0, dy);
 }
 
-/// The larger operand; NaN if either is. A tie sends half of the derivative to each, as TensorFlow and PyTorch do.
+/// The larger operand; NaN if either is. A tie sends half of the derivative to each, as PyTorch and JAX do; NaN none.
 struct maximum_op : map_op<2> {
  static constexpr std::string_view name = "maximum";
+ static constexpr bool finite_slopes = true;
+ static constexpr bool vjp_rounds_once = true;
  static constexpr bool integers = true;
  template <class V>
  TG_HD static constexpr V value(V x, V y) {
@@ -4647,6 +4994,8 @@ struct maximum_op : map_op<2> {
 
 struct minimum_op : map_op<2> {
  static constexpr std::string_view name = "minimum";
+ static constexpr bool finite_slopes = true;
+ static constexpr bool vjp_rounds_once = true;
  static constexpr bool integers = true;
  template <class V>
  TG_HD static constexpr V value(V x, V y) {
@@ -4661,10 +5010,12 @@ struct minimum_op : map_op<2> {
  }
 };
 
-/// x kept within [low, high]: minimum(maximum(x, low), high). The derivative passes to x within the bounds and at them,
-/// to a bound beyond it, as TensorFlow and PyTorch have it.
+/// x kept within [low, high]: minimum(maximum(x, low), high). The derivative passes to x within the bounds and on them,
+/// to a bound beyond it, as TensorFlow has it; PyTorch and JAX pass less on the bounds (docs/operations/elementwise.md).
 struct clip_op : map_op<3> {
  static constexpr std::string_view name = "clip";
+ static constexpr bool finite_slopes = true;
+ static constexpr bool vjp_rounds_once = true;
  static constexpr bool integers = true;
  template <class V>
  TG_HD static constexpr V value(V x, V low, V high) {
@@ -4701,6 +5052,8 @@ TG_INLINE constexpr auto sign(const A& x) {
 
 struct abs_op : map_op<1> {
  static constexpr std::string_view name = "abs";
+ static constexpr bool finite_slopes = true;
+ static constexpr bool vjp_rounds_once = true;
  static constexpr bool integers = true;
  template <class V>
  TG_HD static constexpr V value(V x) {
@@ -4712,6 +5065,8 @@ struct abs_op : map_op<1> {
 /// The operand unchanged; no derivative passes.
 struct stop_gradient_op : map_op<1> {
  static constexpr std::string_view name = "stop_gradient";
+ static constexpr zero_adjoint zeros = zero_adjoint::passes;
+ static constexpr bool vjp_rounds_once = true;
  static constexpr bool integers = true;
  template <class V>
  TG_HD static constexpr V value(V x) {
@@ -4750,6 +5105,7 @@ namespace tapegraph {
 
 struct square_op : map_op<1> {
  static constexpr std::string_view name = "square";
+ static constexpr bool finite_slopes = true;
  static constexpr bool integers = true;
  template <class V>
  TG_HD static constexpr V value(V x) {
@@ -4826,9 +5182,7 @@ struct integer_power_op : map_op<1> {
    return multiply_op::value(integer_power_op<N - 1>::value(x), x);
   }
  }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, [[maybe_unused]] auto y)
-  requires(N != 0)
- {
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, [[maybe_unused]] auto y) requires(N != 0) {
   if constexpr (N == 1)
    return dy;
   else if constexpr (N < 0)
@@ -4872,9 +5226,10 @@ TG_INLINE constexpr auto pow(const A& x) {
 template <int I>
 TG_INLINE constexpr auto pow_op::vjp(auto dy, auto x, auto exponent, auto y) {
  if constexpr (I == 0)
-  return dy * where(exponent == 0, 0, exponent * apply<pow_op>(x, exponent - 1));
+  return dy * where(logical_or(exponent != 0, is_finite(apply<pow_op>(x, exponent - 1))),
+      exponent * apply<pow_op>(x, exponent - 1), 0);
  else
-  return dy * where(y == 0, 0 * x, y * apply<log_op>(where(x == 0, 0 * x + 1, x)));
+  return dy * where(logical_or(y == 0, x == 0), 0, y * apply<log_op>(x));
 }
 }
 
@@ -4960,15 +5315,8 @@ struct prod_op : sum_op {
  template <int I>
  static constexpr auto vjp(const attributes& a, auto dy, auto x, auto) {
   const auto here = std::source_location::current();
-  const shape from = shape_of(x);
-  const auto total = [&](const auto& of) { return detail::reduce_over<sum_op>(of, a.axes, true, here); };
-  const auto q = eval(where(x == 0, 1, x), here);
-  const auto product = invoke<prod_op>({a.axes, 1}, nullptr, here, q);
-  const auto zeros = total(apply<detail::indicator_op>(x, 0));
-  const auto s = total(where(x == 0, x, 0));
-  const auto others = eval(zeros - apply<detail::indicator_op>(x, 0), here);
-  const auto rest = where(others == 0, 1, where(others == 1, s - where(x == 0, x, 0), 0));
-  return eval(detail::with_kept_axes(dy, from, a.axes, here) * (product / q) * rest, here);
+  const auto kept = detail::with_kept_axes(dy, shape_of(x), a.axes, here);
+  return invoke<detail::product_gradient_op<0>>({a.axes, 1, 0, 0}, nullptr, here, kept, x);
  }
 };
 
@@ -4994,7 +5342,8 @@ struct max_op : sum_op {
   const shape from = shape_of(x);
   const auto best = detail::with_kept_axes(y, from, a.axes, here);
   const auto count = detail::reduce_over<sum_op>(apply<detail::indicator_op>(x, best), a.axes, true, here);
-  return eval(apply<detail::indicator_op>(x, best) * (detail::with_kept_axes(dy, from, a.axes, here) / count), here);
+  return eval(apply<detail::indicator_op>(x, best) * (detail::with_kept_axes(dy, from, a.axes, here) / count),
+     here);
  }
 };
 
@@ -5011,7 +5360,8 @@ struct any_op : reduce_op {
  static constexpr bool whole_vjp = true;
  static constexpr void infer(const attributes& a, inference& io) {
   if (detail::axes_inside(a, io) &&
-   io.require(io.in[0].type == dtype::boolean, "any, all: the elements must be bool; compare them first (x != 0)"))
+   io.require(io.in[0].type == dtype::boolean,
+     "any, all: the elements must be bool; compare them first (x != 0)"))
    reduce_op::infer(a, io);
  }
 };
@@ -5030,7 +5380,8 @@ constexpr auto sum(const A& x, axes over = {}, reduce_options options = {},
 template <tensor_like A>
 constexpr auto prod(const A& x, axes over = {}, reduce_options options = {},
      std::source_location where = std::source_location::current()) {
- return detail::reduce_over<prod_op>(x, over, options, where);
+ return detail::in_float(
+  x, where, [&](const auto& operand) { return detail::reduce_over<prod_op>(operand, over, options, where); });
 }
 /// The largest element; NaN if any is. Elements that attain it share the derivative evenly. Of no elements: an error.
 template <tensor_like A>
@@ -5069,8 +5420,8 @@ constexpr auto mean(const A& x, axes over = {}, reduce_options options = {},
      std::source_location where = std::source_location::current()) {
  return detail::in_float(x, where, [&](const auto& operand) {
   const std::int64_t floating = 2;
-  const auto total =
-   reduce<sum_op>({over.bits(shape_of(operand).rank()), floating | std::int64_t{options.keepdims}}, where, operand);
+  const auto total = reduce<sum_op>(
+   {over.bits(shape_of(operand).rank()), floating | std::int64_t{options.keepdims}}, where, operand);
   return eval(total / extent_number(total, detail::reduced_size(operand, over)), where);
  });
 }
@@ -5251,13 +5602,19 @@ constexpr int group_begin(const trace& t, int last) {
 template <class Wanted>
 constexpr list<contribution> differentiate_group(trace& t, int last, int output, int adjoint, const Wanted& wanted,
             bool over_operand = false) {
- const int group = t.nodes[last].group;
- const int first = group_begin(t, last);
+ const auto in_group_of = [&](int end) {
+  return [&t, end, begin = group_begin(t, end), group = t.nodes[end].group](int id) {
+   return id >= begin && id < end && t.nodes[id].group == group;
+  };
+ };
+ const int before = t.nodes.size();
+ const guarded_formula guarded = with_guarded_arms(t, group_begin(t, last), last, false, in_group_of(last));
+ last = guarded.last;
+ const int first = last < before ? group_begin(t, last) : before;
  const int count = last - first + 1;
- const auto inside = [&](int id) { return id >= first && id < last && t.nodes[id].group == group; };
+ const auto inside = in_group_of(last);
  list<int> copy(count, -1);
  list<int> wants(count, 0);
- const int start = t.nodes.size();
  for (int i = first; i <= last; ++i) {
   if (i < last && !inside(i)) continue;
   bool any = false;
@@ -5294,8 +5651,13 @@ constexpr list<contribution> differentiate_group(trace& t, int last, int output,
    const int arg = t.argument(i, k);
    if (!detail::is_floating(t.nodes[arg].type)) continue;
    if (inside(arg) ? wants[arg - first] == 0 : !wanted(arg)) continue;
-   int flow = t.nodes[i].op->vjp(t, t.words_of(i), k, above, args, value);
+   const int own = t.nodes.size();
+   int flow = guarded.is_root(arg) ? above : t.nodes[i].op->vjp(t, t.words_of(i), k, above, args, value);
    if (flow < 0) continue;
+   if (flow >= own) {
+    const auto computed = [&](int id) { return t.nodes[id].op->kind != operation_kind::leaf; };
+    flow = with_guarded_arms(t, own, flow, true, computed).last;
+   }
    flow = detail::converted(t, flow, t.nodes[arg].type);
    if (inside(arg))
     adjoints[arg - first] = flow;
@@ -5303,7 +5665,7 @@ constexpr list<contribution> differentiate_group(trace& t, int last, int output,
     by_occurrence[(i - first) * 4 + k] = {arg, flow};
   }
  }
- detail::own_group(t, start);
+ detail::own_group(t, before);
  list<contribution> result;
  for (int i = 0; i < by_occurrence.size(); ++i)
   if (by_occurrence[i].leaf >= 0) result.push_back(by_occurrence[i]);
@@ -6215,13 +6577,20 @@ enum class distribution : std::int64_t { uniform, normal, truncated_normal, expo
 
 namespace tapegraph::random {
 
-/// The largest T below b; b is not zero, infinite or NaN unless it is zero.
+/// The largest T below b, which is finite.
 template <class T>
-TG_HD constexpr T just_below(T b) {
+requires std::is_floating_point_v<T> TG_HD constexpr T just_below(T b) {
  using bits = math::detail::bits_t<T>;
  if (b == T(0)) return -math::detail::from_bits<T>(bits{1});
  const bits raw = math::detail::to_bits(b);
  return math::detail::from_bits<T>(b > T(0) ? raw - 1 : raw + 1);
+}
+
+/// The same of the 16-bit types.
+template <storage_type T>
+constexpr T just_below(T b) {
+ const bool zero = (b.bits & 0x7FFFu) == 0, positive = b.bits < 0x8000u;
+ return T::from_bits(static_cast<std::uint16_t>(zero ? 0x8001u : b.bits + (positive ? -1 : 1)));
 }
 
 /// Element `index` of the truncated normal law: attempt k reads the block of numbers 2^40 k further, so attempts of
@@ -6311,12 +6680,15 @@ struct cumulative_sum_op {
  static constexpr void infer(const attributes& a, inference& io) {
   io.type = io.in[0].type;
   io.result = io.in[0].dims;
-  io.require(a.axis >= 0 && a.axis < io.result.rank(), "cumulative_sum, cumulative_product: axis outside the rank");
-  io.require(io.type != dtype::boolean, "cumulative_sum, cumulative_product: the elements are bool; cast<...> first");
+  io.require(a.axis >= 0 && a.axis < io.result.rank(),
+    "cumulative_sum, cumulative_product: axis outside the rank");
+  io.require(io.type != dtype::boolean,
+    "cumulative_sum, cumulative_product: the elements are bool; cast<...> first");
  }
  template <int I>
  static constexpr auto vjp(const attributes& a, auto dy, auto, auto) {
-  return invoke<cumulative_sum_op>({a.axis, !a.reverse, a.exclusive}, nullptr, std::source_location::current(), dy);
+  return invoke<cumulative_sum_op>({a.axis, !a.reverse, a.exclusive}, nullptr, std::source_location::current(),
+          dy);
  }
  static double flops(const kernel_call& c) { return static_cast<double>(c.out[0].elements()); }
 };
@@ -6327,27 +6699,8 @@ struct cumulative_product_op : cumulative_sum_op {
  static constexpr std::uint32_t saved_for_vjp = saved_operands;
  template <int I>
  static constexpr auto vjp(const attributes& a, auto dy, auto x, auto) {
-  const auto here = std::source_location::current();
-  const std::int64_t axis = std::int64_t{1} << a.axis;
-  const auto running = [&](const auto& of, std::int64_t exclusive) {
-   return invoke<cumulative_sum_op>({a.axis, a.reverse, exclusive}, nullptr, here, of);
-  };
-  const auto q = eval(where(x == 0, 1, x), here);
-  const auto zero = eval(apply<detail::indicator_op>(x, 0), here);
-  const auto rank = running(zero, 0);
-  const auto before = a.exclusive != 0 ? eval(rank - zero, here) : rank;
-  const auto nth = [&](double n) { return where(x == 0, where(rank == n, x, 0), 0); };
-  const auto s1 = detail::reduce_over<sum_op>(nth(1), axis, true, here);
-  const auto s2 = detail::reduce_over<sum_op>(nth(2), axis, true, here);
-  const auto weighted = eval(where(before > 2, 0, dy * invoke<cumulative_product_op>(a, nullptr, here, q)), here);
-  const auto first = eval(where(before > 0, s1, 1), here), second = eval(where(before > 1, s2, 1), here);
-  const auto behind = [&](const auto& of) {
-   return invoke<cumulative_sum_op>({a.axis, !a.reverse, a.exclusive}, nullptr, here, of);
-  };
-  const auto by_first = behind(weighted * second), by_second = behind(weighted * first);
-  const auto by_others = behind(weighted * first * second);
-  const auto by_zero = where(rank == 1, by_first, where(rank == 2, by_second, 0));
-  return eval(where(x == 0, by_zero, by_others) / q, here);
+  const detail::product_attributes products{std::int64_t{1} << a.axis, 0, a.reverse, a.exclusive};
+  return invoke<detail::product_gradient_op<0>>(products, nullptr, std::source_location::current(), dy, x);
  }
 };
 
@@ -6362,12 +6715,15 @@ constexpr auto cumulative_sum(const A& x, int axis = -1, cumulative_options opti
  return invoke<cumulative_sum_op>({normalized_axis(axis, shape_of(x).rank()), options.reverse, options.exclusive},
          nullptr, where, x);
 }
-/// Products of the elements up to each along an axis. Derivatives are right beside zeros.
+/// Products of the elements up to each along an axis. Derivatives, up to the fourth, divide by nothing: they are exact beside zeros.
 template <tensor_like A>
 constexpr auto cumulative_product(const A& x, int axis = -1, cumulative_options options = {},
         std::source_location where = std::source_location::current()) {
- return invoke<cumulative_product_op>({normalized_axis(axis, shape_of(x).rank()), options.reverse, options.exclusive},
-          nullptr, where, x);
+ return detail::in_float(x, where, [&](const auto& operand) {
+  return invoke<cumulative_product_op>(
+   {normalized_axis(axis, shape_of(operand).rank()), options.reverse, options.exclusive}, nullptr, where,
+   operand);
+ });
 }
 }
 
@@ -6539,27 +6895,6 @@ constexpr auto argmin(const A& x, std::source_location where = std::source_locat
  return detail::arg_reduce_all(x, false, where);
 }
 }
-// -- tapegraph/ops/refusal.hpp
-namespace tapegraph::detail {
-template <class Texts, int Arity>
-struct refused_op {
- static constexpr std::string_view name = "refused";
- static constexpr operation_kind kind = operation_kind::view;
- static constexpr int arity = Arity;
- struct attributes {
-  std::int64_t reason = 0;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  io.result = io.in[0].dims;
-  io.fail(Texts::text(a.reason));
- }
-};
-template <class Texts, tensor_like... Args>
-constexpr auto refuse(std::int64_t reason, std::source_location where, const Args&... args) {
- return invoke<refused_op<Texts, static_cast<int>(sizeof...(Args))>>({reason}, nullptr, where, args...);
-}
-}
 
 /// Random numbers inside models and functions: element i of the k-th random operation of an evaluation is a pure function
 /// of (seed, step, k, i), in both modes and on any number of threads. No derivative flows through them.
@@ -6632,20 +6967,39 @@ struct normal_law {
 
 namespace detail {
 template <handle H>
-constexpr H of_law(const H& like, shape dims, distribution law, double a, double b, std::source_location where) {
+constexpr auto wide_numbers(const H& like, shape dims, distribution law, double a, double b,
+       std::source_location where) {
  dims.attach(shape_of(like).table());
  const random_op<float>::attributes how{0, static_cast<std::int64_t>(law), a, b};
- if constexpr (requires { like.owner(); }) {
-  const H drawn = draw_like<random_op>(how, dims, where, like);
-  return like.type() == dtype::bf16 ? H(eval(cast<bfloat16>(drawn), where))
-   : like.type() == dtype::f16 ? H(eval(cast<half>(drawn), where))
-          : drawn;
- } else if constexpr (requires { requires storage_type<typename H::element_type>; }) {
+ if constexpr (requires { requires storage_type<typename H::element_type>; }) {
   const decltype(eval(cast<float>(like), where)) wide{};
-  return eval(cast<typename H::element_type>(draw_like<random_op>(how, dims, where, wide)), where);
+  return draw_like<random_op>(how, dims, where, wide);
  } else {
   return draw_like<random_op>(how, dims, where, like);
  }
+}
+template <storage_type T, handle H>
+constexpr auto rounded_numbers(const H& drawn, distribution law, double high, std::source_location where) {
+ const double most = law == distribution::uniform ? static_cast<double>(random::just_below(T(high)))
+             : std::numeric_limits<double>::infinity();
+ return eval(cast<T>(minimum(drawn, most)), where);
+}
+template <handle H>
+constexpr H of_law(const H& like, const shape& dims, distribution law, double a, double b, std::source_location where) {
+ const auto drawn = wide_numbers(like, dims, law, a, b, where);
+ if constexpr (requires { like.owner(); }) {
+  return like.type() == dtype::bf16 ? H(rounded_numbers<bfloat16>(drawn, law, b, where))
+   : like.type() == dtype::f16 ? H(rounded_numbers<half>(drawn, law, b, where))
+          : drawn;
+ } else if constexpr (requires { requires storage_type<typename H::element_type>; }) {
+  return rounded_numbers<typename H::element_type>(drawn, law, b, where);
+ } else {
+  return drawn;
+ }
+}
+template <handle H>
+constexpr auto wide_uniform(const H& like, const shape& dims, std::source_location where) {
+ return wide_numbers(like, dims, distribution::uniform, 0, 1, where);
 }
 }
 
@@ -6742,8 +7096,9 @@ constexpr auto shuffle(const X& x, std::source_location where = std::source_loca
 template <tensor_like X>
 constexpr auto categorical(const X& logits, std::source_location where = std::source_location::current()) {
  const auto value = eval(logits, where);
- const auto times = exponential_like(value, 1, where);
- return argmax(value - log(maximum(times, 1e-30)), -1, {}, where);
+ const auto times = detail::wide_numbers(value, shape_of(value), distribution::exponential, 1, 0, where);
+ const auto wide = tapegraph::detail::as_float(value, where);
+ return argmax(wide - log(maximum(times, 1e-30)), -1, {}, where);
 }
 }
 
@@ -6759,7 +7114,7 @@ constexpr auto dropout(const X& x, double rate, std::source_location where = std
  const auto input = eval(x, where);
  if (!(rate >= 0 && rate < 1)) return detail::refuse<detail::dropout_texts>(0, where, input);
  if (rate == 0) return input;
- const auto drawn = random::uniform_like(input, {}, where);
+ const auto drawn = random::detail::wide_uniform(input, shape_of(input), where);
  return eval(tapegraph::where(drawn >= rate, input * (1 / (1 - rate)), 0), where);
 }
 }
@@ -6811,10 +7166,10 @@ public:
   return slash == name.size() ? first : first / name.substr(slash + 1);
  }
  constexpr graph_scope operator/(const char* name) const { return *this / std::string_view(name); }
- /// An error, since a trace outlives the string. The scope it gives is of no use but that no other error follows.
- __attribute__((
-  unavailable("a trace keeps the name: write scope / \"a literal\" or scope / 3"))) constexpr graph_scope
- operator/(const std::string&) const {
+ /// For graphs that are made when the program runs. While the compiler traces it is an error, since a constant outlives the string.
+ constexpr graph_scope operator/(const std::string& name) const {
+  if (!std::is_constant_evaluated()) return *this / std::string_view(name);
+  fail("a trace keeps the name: write scope / \"a literal\" or scope / 3");
   return child({}, t_->scopes.size());
  }
  constexpr graph_scope operator/(int index) const {
@@ -6828,7 +7183,7 @@ public:
    return (*this / name.substr(0, slash)).unique(name.substr(slash + 1));
   for (ir::unique_entry& known : t_->unique_scopes)
    if (known.parent == index_ && known.name == name) return child(name, known.count++);
-  t_->unique_scopes.push_back({index_, name, 1});
+  t_->unique_scopes.push_back({index_, kept_text(name), 1});
   return *this / name;
  }
 
@@ -6864,7 +7219,7 @@ public:
   const int node =
    t_->append(ir::descriptor_of<ir::variable_op>, dtype_of<T>, dims.rank(), t_->store(dims), nullptr, 0, word);
   newest = t_->variables.push_back(
-     {index_, name, node, static_cast<int>(how.kind), how.a, how.b, options.trainable, newest, 0}) +
+     {index_, kept_text(name), node, static_cast<int>(how.kind), how.a, how.b, options.trainable, newest, 0}) +
     1;
   t_->variables.back().collection = options.collection;
   t_->variables.back().task = t_->task;
@@ -6999,7 +7354,7 @@ public:
   s.attach(&t_->extents);
   for (int i = 0; i < dims.rank(); ++i)
    s.push_back(dims[i].value == -1 ? extent(t_->extents.symbol({}), &t_->extents) : dims[i]);
-  return {t_, t_->input(name, dtype_of<T>, s)};
+  return {t_, t_->input(kept_text(name), dtype_of<T>, s)};
  }
 
  /// A value fed by name at run time, or this number in every element; the extents must be numbers then.
@@ -7020,15 +7375,16 @@ public:
   const graph_node node = eval(value, where);
   for (const ir::named_entry& known : t_->named)
    if (known.scope == index_ && known.name == name) fail("named: this path is already taken");
-  t_->named.push_back({index_, name, node.id()});
-  t_->results.push_back({index_, name, node.id(), t_->results.size()});
+  const std::string_view kept = kept_text(name);
+  t_->named.push_back({index_, kept, node.id()});
+  t_->results.push_back({index_, kept, node.id(), t_->results.size()});
   return node;
  }
 
- /// Uniform numbers in [0, 1) of the type and shape of `like`, new in every step.
+ /// Uniform numbers in [0, 1) of the shape of `like`, new in every step: of its type, float where that has 16 bits.
  template <handle H>
- constexpr H uniform_like(const H& like) const {
-  return random::uniform_like(like);
+ constexpr auto uniform_like(const H& like) const {
+  return random::detail::wide_uniform(like, shape_of(like), std::source_location::current());
  }
  /// Runs f(), whose random operations (random::normal_like and the like) draw the model's numbers.
  template <class F>
@@ -7105,7 +7461,7 @@ private:
   const int newest = t_->scopes[index_].last_child;
   for (int i = newest; i > 0; i = t_->scopes[i - 1].previous_sibling)
    if (t_->scopes[i - 1].index == index && t_->scopes[i - 1].name == name) return {t_, i - 1, reuses_};
-  const int made = t_->scopes.push_back({index_, index, name, 0, 0, newest});
+  const int made = t_->scopes.push_back({index_, index, kept_text(name), 0, 0, newest});
   t_->scopes[index_].last_child = made + 1;
   return {t_, made, reuses_};
  }
@@ -7185,6 +7541,8 @@ namespace tapegraph {
 /// max(x, 0); the derivative at 0 is 0.
 struct relu_op : map_op<1> {
  static constexpr std::string_view name = "relu";
+ static constexpr bool finite_slopes = true;
+ static constexpr bool vjp_rounds_once = true;
  static constexpr std::string_view layer_name = "relu";
  static constexpr bool integers = true;
  template <class V>
@@ -7197,6 +7555,7 @@ struct relu_op : map_op<1> {
 /// min(max(x, 0), 6); the derivative at 0 and at 6 is 0.
 struct relu6_op : map_op<1> {
  static constexpr std::string_view name = "relu6";
+ static constexpr bool vjp_rounds_once = true;
  static constexpr bool integers = true;
  template <class V>
  TG_HD static constexpr V value(V x) {
@@ -7208,6 +7567,7 @@ struct relu6_op : map_op<1> {
 /// x above 0, alpha x below; the derivative at 0 is alpha. With a tensor for alpha, the parametric relu.
 struct leaky_relu_op : map_op<2> {
  static constexpr std::string_view name = "leaky_relu";
+ static constexpr bool vjp_rounds_once = true;
  template <class V>
  TG_HD static constexpr V value(V x, V alpha) {
   return detail::choose(x > V(0), x, alpha * x);
@@ -7231,7 +7591,7 @@ struct elu_op : series_op<2> {
  template <int I>
  TG_INLINE static constexpr auto vjp(auto dy, auto x, auto alpha, auto) {
   if constexpr (I == 0)
-   return dy * where(x > 0, 1, alpha * apply<exp_op>(where(x > 0, 0, x)));
+   return dy * where(x > 0, 1, alpha * apply<exp_op>(x));
   else
    return dy * apply<expm1_op>(where(x > 0, 0, x));
  }
@@ -7245,33 +7605,48 @@ struct softsign_op : map_op<1> {
   const V a = math::abs(x);
   return math::detail::select(a == math::detail::traits<V>::infinity, math::copysign(V(1), x), x / (V(1) + a));
  }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy / apply<square_op>(1 + apply<abs_op>(x)); }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
+  const auto denominator = 1 + apply<abs_op>(x);
+  return dy / denominator / denominator;
+ }
 };
 
 /// 1 / (1 + exp(-x))
 struct sigmoid_op : series_op<1> {
  static constexpr std::string_view name = "sigmoid";
+ static constexpr bool finite_slopes = true;
  static constexpr std::string_view layer_name = "sigmoid";
  template <class V>
  TG_HD static constexpr V value(V x) {
   return math::sigmoid(x);
  }
  TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * (y * (1 - y)); }
+ struct of_storage_types : series_op<1> {
+  TG_INLINE static constexpr auto vjp(auto dy, auto x, auto y) { return dy * (y * apply<sigmoid_op>(-x)); }
+ };
 };
 
 struct tanh_op : series_op<1> {
  static constexpr std::string_view name = "tanh";
+ static constexpr bool finite_slopes = true;
  static constexpr std::string_view layer_name = "tanh";
  template <class V>
  TG_HD static constexpr V value(V x) {
   return math::tanh(x);
  }
  TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * (1 - y * y); }
+ struct of_storage_types : series_op<1> {
+  TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
+   return dy * (4 * apply<sigmoid_op>(2 * x) * apply<sigmoid_op>(-2 * x));
+  }
+ };
 };
 
 /// log(1 + exp(x)), without overflow
 struct softplus_op : series_op<1> {
  static constexpr std::string_view name = "softplus";
+ static constexpr bool finite_slopes = true;
+ static constexpr bool vjp_rounds_once = true;
  template <class V>
  TG_HD static constexpr V value(V x) {
   return math::softplus(x);
@@ -8007,10 +8382,12 @@ struct matmul_op {
   if constexpr (I == 0)
    return t.transpose_a ? product(b, dc, t.transpose_b, 1, shape_of(a))
         : product(dc, b, 0, !t.transpose_b, shape_of(a));
-  else if (!t.transpose_a && shape_of(a).rank() > 2 && shape_of(b).rank() == 2)
-   return t.transpose_b ? product(detail::rows_of(dc), detail::rows_of(a), 1, 0, shape_of(b))
-        : product(detail::rows_of(a), detail::rows_of(dc), 1, 0, shape_of(b));
-  else
+  else if (!t.transpose_a && shape_of(a).rank() > 2 && shape_of(b).rank() == 2) {
+   const auto rows_of_a = detail::rows_of(a);
+   const auto rows_of_dc = detail::rows_of(dc);
+   return t.transpose_b ? product(rows_of_dc, rows_of_a, 1, 0, shape_of(b))
+        : product(rows_of_a, rows_of_dc, 1, 0, shape_of(b));
+  } else
    return t.transpose_b ? product(dc, a, 1, t.transpose_a, shape_of(b))
         : product(a, dc, !t.transpose_a, 0, shape_of(b));
  }
@@ -8558,6 +8935,81 @@ inline double steady_seconds() {
  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 }
+// -- tapegraph/cpu/callers.hpp
+#include <pthread.h>
+#if defined(_OPENMP)
+#include <omp.h>
+#endif
+namespace tapegraph::cpu {
+namespace detail {
+inline constinit thread_local bool in_team = false;
+inline constinit thread_local bool counted_as_caller = false;
+template <class = void>
+class caller_count {
+public:
+ static std::atomic<int>& own() {
+  if (counter_of_thread == nullptr) choose();
+  return *counter_of_thread;
+ }
+ static int at_least(int enough) {
+  int sum = 0;
+  for (int i = 0; i < shares && sum < enough; ++i) sum += counters[i].callers.load(std::memory_order_relaxed);
+  return sum;
+ }
+private:
+ [[gnu::noinline]] static void choose() {
+  [[maybe_unused]] static const int told = pthread_atfork(nullptr, nullptr, [] {
+   for (counter& c : counters) c.callers.store(0, std::memory_order_relaxed);
+   if (counted_as_caller) own().store(1, std::memory_order_relaxed);
+  });
+  counter_of_thread = &counters[next.fetch_add(1, std::memory_order_relaxed) % shares].callers;
+ }
+ static constexpr int shares = 16;
+ struct alignas(64) counter {
+  std::atomic<int> callers{0};
+ };
+ inline static counter counters[16]{};
+ inline static std::atomic<unsigned> next{0};
+ inline static constinit thread_local std::atomic<int>* counter_of_thread = nullptr;
+};
+inline std::atomic<int> assumed_processors{0};
+template <class = void>
+int processors() {
+ if (const int assumed = assumed_processors.load(std::memory_order_relaxed); assumed > 0) return assumed;
+#if defined(_OPENMP)
+ static const int found = omp_get_num_procs();
+ return found;
+#else
+ return 1;
+#endif
+}
+}
+class at_work {
+public:
+ explicit at_work(bool counts = true) : counts_(counts && !detail::counted_as_caller && !detail::in_team) {
+  if (!counts_) return;
+  detail::counted_as_caller = true;
+  detail::caller_count<>::own().fetch_add(1, std::memory_order_relaxed);
+ }
+ at_work(const at_work&) = delete;
+ at_work& operator=(const at_work&) = delete;
+ ~at_work() {
+  if (!counts_) return;
+  detail::caller_count<>::own().fetch_sub(1, std::memory_order_relaxed);
+  detail::counted_as_caller = false;
+ }
+private:
+ bool counts_;
+};
+constexpr int threads_beside(int wanted, int callers, int processors) {
+ return callers <= 1 ? wanted : std::clamp(processors - callers + 1, 1, wanted);
+}
+template <class = void>
+int threads_now(int wanted) {
+ const int processors = detail::processors();
+ return threads_beside(wanted, detail::caller_count<>::at_least(processors + 1), processors);
+}
+}
 #include <vector>
 #if defined(_OPENMP)
 #include <omp.h>
@@ -8568,7 +9020,6 @@ struct team_work {
  void (*call)(const void* f, int thread, int threads);
  const void* f;
 };
-inline constinit thread_local bool in_team = false;
 #if defined(_OPENMP)
 inline void relax() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -8597,8 +9048,7 @@ public:
   }
  }
  static void crowd(int threads) {
-  static const int processors = omp_get_num_procs();
-  if (threads > processors)
+  if (threads > processors())
    crowded_until_.store(tapegraph::detail::steady_seconds() + while_crowded, std::memory_order_relaxed);
  }
 private:
@@ -8724,7 +9174,9 @@ private:
 };
 void run_team(int threads, bool all, const team_work& work);
 TG_DEFINITION void run_team(int threads, bool all, const team_work& work) {
- thread_team<>* const team = team_shelf<>::take();
+ const at_work here;
+ threads = threads_now(threads);
+ thread_team<>* const team = threads > 1 ? team_shelf<>::take() : nullptr;
  if (team == nullptr) return work.call(work.f, 0, 1);
  team->run(threads, all, work);
  team_shelf<>::put(team);
@@ -9217,10 +9669,12 @@ private:
 namespace tapegraph::cpu {
 inline constexpr int most_slots = 24;
 inline constexpr int most_results = 12;
+struct interpreted_region;
 struct tile {
  const void* in[most_slots];
  void* out[most_results];
  std::int64_t count;
+ const interpreted_region* region;
 };
 using tile_function = void (*)(const tile&);
 namespace detail {
@@ -9405,10 +9859,14 @@ inline void copy_run(std::byte* to, const std::byte* from, std::int64_t stride, 
 }
 class region_reader {
 public:
- region_reader(tile_function evaluate, const buffer_view* in, int inputs, const buffer_view& domain)
-  : evaluate_(evaluate), inputs_(inputs), rank_(domain.rank), elements_(domain.elements()) {
-  for (int i = 0; i < rank_; ++i) extents_[i] = domain.extents[i];
-  for (int s = 0; s < inputs; ++s) plan(s, in[s]);
+ region_reader(tile_function evaluate, const kernel_call& call)
+  : evaluate_(evaluate),
+  region_(call.region),
+  inputs_(call.inputs),
+  rank_(call.domain.rank),
+  elements_(call.domain.elements()) {
+  for (int i = 0; i < rank_; ++i) extents_[i] = call.domain.extents[i];
+  for (int s = 0; s < inputs_; ++s) plan(s, call.in[s]);
  }
  std::int64_t elements() const { return elements_; }
  bool direct() const { return direct_; }
@@ -9416,6 +9874,7 @@ public:
    int outputs) const {
   alignas(64) std::byte scratch[detail::scratch_bytes];
   tile t;
+  t.region = region_;
   const std::int64_t step = direct_ ? count : detail::tile_elements;
   for (std::int64_t done = 0; done < count; done += step) {
    t.count = count - done < step ? count - done : step;
@@ -9522,6 +9981,7 @@ private:
   }
  }
  tile_function evaluate_;
+ const interpreted_region* region_;
  int inputs_;
  int rank_;
  bool direct_ = true;
@@ -9538,6 +9998,7 @@ TG_DEFINITION void run_map(tile_function evaluate, const kernel_call& call) {
  if (elements < detail::parallel_elements) {
   tile t;
   t.count = elements;
+  t.region = call.region;
   int s = 0;
   for (; s < call.inputs && detail::has_all(call.in[s], elements); ++s) t.in[s] = call.in[s].data;
   if (s == call.inputs) {
@@ -9551,7 +10012,7 @@ TG_DEFINITION void run_map(tile_function evaluate, const kernel_call& call) {
   out[k] = call.out[k].data;
   sizes[k] = static_cast<std::int64_t>(size_of(call.out[k].type));
  }
- const region_reader reader(evaluate, call.in, call.inputs, call.domain);
+ const region_reader reader(evaluate, call);
  const std::int64_t chunks = (elements + detail::chunk_elements - 1) / detail::chunk_elements;
  parallel_for(chunks, elements >= detail::parallel_elements, [&](std::int64_t chunk) {
   const std::int64_t begin = chunk * detail::chunk_elements;
@@ -10419,7 +10880,7 @@ TG_DEFINITION void run_widened_reduction(const kernel_call& call, cpu::tile_func
   int wanted, results;
   cpu::widen_function widen;
  };
- const state producer{cpu::region_reader(evaluate, call.in, call.inputs, call.domain),
+ const state producer{cpu::region_reader(evaluate, call),
       evaluate == nullptr ? call.in[0].as<const std::byte>() : nullptr, wanted, results, widen};
  const auto produce = [](const void* opaque, std::int64_t begin, std::int64_t count, float* out) {
   const state& s = *static_cast<const state*>(opaque);
@@ -10444,8 +10905,10 @@ TG_OBJECTS_AGREE(TG_CUDA, off)
 namespace tapegraph::runtime {
 template <class Op, class T>
 struct kernel {
- static_assert(always_false<Op>, "this operation has no kernel for this element type");
+ static constexpr bool missing = true;
 };
+template <class Op, class T>
+inline constexpr bool has_kernel = !requires { kernel<Op, T>::missing; };
 struct kernel_functions {
  kernel_function run = nullptr;
  workspace_function workspace = nullptr;
@@ -10485,6 +10948,8 @@ inline constexpr bool takes_storage_types = [] {
 }();
 template <class Op, class T>
 constexpr kernel_functions defined_kernel() {
+ static_assert(has_kernel<Op, T> || (storage_type<T> && !takes_storage_types<Op>),
+    "this operation has no kernel for this element type");
  if constexpr (storage_type<T> && !takes_storage_types<Op>)
   return {&widened_kernel<Op>::run, &widened_kernel<Op>::workspace};
  else if constexpr (requires { &kernel<Op, T>::workspace; })
@@ -10513,7 +10978,7 @@ template <class Op, class Types>
 struct compiled_kernels;
 template <class Op, class... T>
 struct compiled_kernels<Op, element_types<T...>> {
- static constexpr kernel_functions functions[] = {
+ static constexpr kernel_functions functions[sizeof...(T)] = {
   {&compiled_kernel<Op, T>::run, &compiled_kernel<Op, T>::workspace}...};
 };
 template <class Op, class T, class Backend = backend>
@@ -10544,7 +11009,8 @@ struct region_kernel {
 template <class Slots, int First, int Second, int... Others, class... Instructions>
 struct region_kernel<region<Slots, results<First, Second, Others...>, Instructions...>> {
  static void run(const kernel_call& call) {
-  cpu::run_map(&cpu::evaluate_merged_tile<region<Slots, results<First, Second, Others...>, Instructions...>>, call);
+  cpu::run_map(&cpu::evaluate_merged_tile<region<Slots, results<First, Second, Others...>, Instructions...>>,
+     call);
  }
 };
 template <class Op, class T>
@@ -10573,7 +11039,7 @@ void run_reduction(const kernel_call& call, cpu::tile_function evaluate, int wan
   cpu::region_reader reader;
   int wanted, results;
  };
- const state producer{cpu::region_reader(evaluate, call.in, call.inputs, call.domain), wanted, results};
+ const state producer{cpu::region_reader(evaluate, call), wanted, results};
  const auto produce = [](const void* opaque, std::int64_t begin, std::int64_t count, T* out) {
   const state& s = *static_cast<const state*>(opaque);
   void* targets[cpu::most_results]{};
@@ -10626,6 +11092,10 @@ template <class Region, class Backend = backend>
 constexpr kernel_functions map_on_device() {
  return Backend::template map<Region>();
 }
+template <class Op, class Region, class T, class Backend = backend>
+constexpr kernel_functions reduction_on_device() {
+ return Backend::template reduction<Op, Region, T>();
+}
 template <class Region, class Backend = backend>
 constexpr kernel_pair map_kernel_for() {
  return {{&region_kernel<Region>::run, &no_workspace}, map_on_device<Region, Backend>()};
@@ -10633,7 +11103,7 @@ constexpr kernel_pair map_kernel_for() {
 template <class Op, class Region, class T, class Backend = backend>
 constexpr kernel_pair reduction_kernel_for() {
  using kernel = reduction_kernel<Op, Region, T>;
- return {{&kernel::run, &kernel::workspace}, Backend::template reduction<Op, Region, T>()};
+ return {{&kernel::run, &kernel::workspace}, reduction_on_device<Op, Region, T, Backend>()};
 }
 }
 namespace tapegraph::ir {
@@ -11288,7 +11758,7 @@ struct sum_merger {
  constexpr bool find_host(int at) {
   constexpr int most_tried = 8;
   const step_entry& e = s.steps[at];
-  for (int k = 0; k < e.inputs; ++k) {
+  for (int k = 0; !runtime::has_backend && k < e.inputs; ++k) {
    const int node = s.values[e.first_value + k], by = maker[s.alias[node]];
    if (!t.same_shape(node, e.domain)) continue;
    if (by >= 0 && role_of[by] == region && takes(by, at)) return true;
@@ -11345,10 +11815,8 @@ struct sum_merger {
 }
 template <class = void>
 constexpr void merge_sums(trace& t, const list<int>& buffered, schedule& s) {
- if constexpr (!runtime::has_backend) {
-  detail::sum_merger<> merger(t, buffered, s);
-  if (merger.find()) merger.rewrite();
- }
+ detail::sum_merger<> merger(t, buffered, s);
+ if (merger.find()) merger.rewrite();
 }
 
 namespace detail {
@@ -12202,7 +12670,7 @@ struct line_tiles {
    std::int64_t n;
    double logarithm;
   };
-  static constexpr size sizes[]{{24, 4.6}, {32, 5}, {48, 5.6}, {64, 6},
+  static constexpr size sizes[8]{{24, 4.6}, {32, 5}, {48, 5.6}, {64, 6},
          {96, 6.6}, {128, 7}, {192, 7.6}, {256, 8}};
   constexpr double product = 1.75, line = 4, filter = 5.8, filter_product = 1.5, typical_batch = 8, gain = 1.1;
   const auto in = static_cast<double>(g.in_channels * g.stride_width), out = static_cast<double>(g.out_channels);
@@ -14798,6 +15266,148 @@ void cumulative_sum(int rank, const std::int64_t* extents, int axis, bool exclus
  scan<scanning::sum>(rank, extents, axis, exclusive, reverse, x, y);
 }
 }
+// -- tapegraph/ops/cumulative/product_line.hpp
+
+// -- tapegraph/ops/cumulative/wide_number.hpp
+
+namespace tapegraph::detail {
+inline constexpr std::int64_t field_of_infinity = 0x7ff;
+TG_HD constexpr std::int64_t exponent_field(double x) {
+ return static_cast<std::int64_t>(math::detail::to_bits(x) >> 52 & 0x7ff);
+}
+struct wide_number {
+ double part = 0;
+ std::int64_t exponent = 0;
+ wide_number() = default;
+ TG_HD explicit wide_number(double x) : wide_number(x, 0) {}
+ TG_HD explicit operator double() const {
+  if (exponent == 0 || exponent == beyond_all) return part;
+  wide_number x = *this;
+  x.normalize();
+  if (x.exponent > 1023) return x.part * math::detail::traits<double>::infinity;
+  if (x.exponent < -1080) return x.part * 0;
+  const std::int64_t half = x.exponent / 2;
+  return math::detail::product(math::detail::product(x.part, power(half)), power(x.exponent - half));
+ }
+ TG_HD friend wide_number operator*(const wide_number& a, const wide_number& b) {
+  return {math::detail::product(a.part, b.part), a.exponent + b.exponent};
+ }
+ TG_HD friend wide_number operator+(const wide_number& a, const wide_number& b) {
+  if (a.part == 0 || b.part == 0) return a.part == 0 ? b : a;
+  const bool first = a.exponent >= b.exponent;
+  const wide_number &large = first ? a : b, &small = first ? b : a;
+  const std::int64_t apart = large.exponent - small.exponent;
+  return {large.part + (apart > 1000 ? 0 : math::detail::product(small.part, power(-apart))), large.exponent};
+ }
+private:
+ static constexpr std::int64_t beyond_all = std::int64_t{1} << 40;
+ TG_HD wide_number(double p, std::int64_t e) : part(p), exponent(e) {
+  const std::int64_t size = exponent_field(part) - 1023;
+  if (size < -400 || size > 400) normalize();
+ }
+ TG_HD static double power(std::int64_t e) {
+  return math::detail::from_exponent<double>(static_cast<std::uint64_t>(e + 1023));
+ }
+ TG_HD void normalize() {
+  if (part == 0 || exponent_field(part) == field_of_infinity) {
+   exponent = part == 0 ? 0 : beyond_all;
+   return;
+  }
+  if (exponent_field(part) == 0) {
+   part *= 0x1p200;
+   exponent -= 200;
+  }
+  exponent += exponent_field(part) - 1023;
+  constexpr std::uint64_t kept = ~(std::uint64_t{0x7ff} << 52);
+  part = math::detail::from_bits<double>((math::detail::to_bits(part) & kept) | (std::uint64_t{1023} << 52));
+ }
+};
+}
+
+/// Derivatives of products along a line, without a division: of (x_j + t_1 v_1j + ... + t_m v_mj) in place of x_j, which are polynomials of
+/// whose coefficients those of products of different t alone are kept, the one of t_1 ... t_m is what an m-th derivative by x along
+/// v_1, ..., v_m is. Coefficient S stands for the product of the t_r whose bits r are set in S.
+
+namespace tapegraph::detail {
+template <class T, class Offset>
+struct product_operands {
+ const T* x;
+ const T* v[4];
+ std::int64_t length;
+ Offset offset;
+};
+inline constexpr std::int64_t product_block = 32;
+template <class N, int M>
+struct product_terms {
+ static constexpr int count = 1 << M;
+ N of[count];
+ TG_HD void set_to(double first) {
+  of[0] = N(first);
+  for (int s = 1; s < count; ++s) of[s] = N(0);
+ }
+ template <class T>
+ TG_HD void multiply(const T* x, const T* const* v, std::int64_t at) {
+  N by[M + 1];
+  by[0] = N(static_cast<double>(x[at]));
+  for (int r = 0; r < M; ++r) by[r + 1] = N(static_cast<double>(v[r][at]));
+  for (int s = count - 1; s >= 0; --s) {
+   N sum = times(of[s], by[0]);
+   for (int r = 0; r < M; ++r)
+    if ((s >> r & 1) != 0) sum = sum + times(of[s ^ (1 << r)], by[r + 1]);
+   of[s] = sum;
+  }
+ }
+ TG_HD double last_of_product(const product_terms& b) const {
+  N sum = times(of[0], b.of[count - 1]);
+  for (int s = 1; s < count; ++s) sum = sum + times(of[s], b.of[count - 1 - s]);
+  return static_cast<double>(sum);
+ }
+ TG_HD static double times(double a, double b) { return math::detail::product(a, b); }
+ TG_HD static wide_number times(const wide_number& a, const wide_number& b) { return a * b; }
+};
+TG_HD constexpr std::int64_t kept_places(std::int64_t length) { return length > 0 ? (length - 1) / product_block : 0; }
+template <class N, int M, class T, class Offset>
+TG_HD void gradient_of_products(const product_operands<T, Offset>& p, const T* dy, bool total, bool exclusive,
+        product_terms<N, M>* kept, T* result) {
+ const std::int64_t n = p.length;
+ product_terms<N, M> left[product_block], right, before;
+ before.set_to(1);
+ for (std::int64_t j = 0, places = kept_places(n); j < places * product_block; ++j) {
+  before.multiply(p.x, p.v, p.offset(j));
+  if ((j + 1) % product_block == 0) kept[j / product_block] = before;
+ }
+ right.set_to(total ? static_cast<double>(dy[0]) : 0);
+ const auto add = [&](std::int64_t j) { right.of[0] = right.of[0] + N(static_cast<double>(dy[p.offset(j)])); };
+ for (std::int64_t end = n; end > 0;) {
+  const std::int64_t begin = (end - 1) / product_block * product_block;
+  left[0].set_to(1);
+  if (begin > 0) left[0] = kept[begin / product_block - 1];
+  for (std::int64_t j = begin + 1; j < end; ++j) {
+   left[j - begin] = left[j - 1 - begin];
+   left[j - begin].multiply(p.x, p.v, p.offset(j - 1));
+  }
+  for (std::int64_t k = end - 1; k >= begin; --k) {
+   if (!total && !exclusive) add(k);
+   result[p.offset(k)] = static_cast<T>(left[k - begin].last_of_product(right));
+   right.multiply(p.x, p.v, p.offset(k));
+   if (!total && exclusive) add(k);
+  }
+  end = begin;
+ }
+}
+template <class N, int M, class T, class Offset>
+TG_HD void terms_of_products(const product_operands<T, Offset>& p, bool total, bool exclusive, T* result) {
+ product_terms<N, M> so_far;
+ so_far.set_to(1);
+ const auto last = [&] { return static_cast<T>(static_cast<double>(so_far.of[(1 << M) - 1])); };
+ for (std::int64_t i = 0; i < p.length; ++i) {
+  if (!total && exclusive) result[p.offset(i)] = last();
+  so_far.multiply(p.x, p.v, p.offset(i));
+  if (!total && !exclusive) result[p.offset(i)] = last();
+ }
+ if (total) result[0] = last();
+}
+}
 namespace tapegraph::runtime {
 namespace detail {
 template <cpu::scanning S, class T>
@@ -14815,6 +15425,94 @@ struct kernel<cumulative_sum_op, T> {
 template <class T>
 struct kernel<cumulative_product_op, T> {
  static void run(const kernel_call& c) { detail::run_scan<cpu::scanning::product, T>(c); }
+};
+namespace detail {
+template <int M, class T>
+struct product_lines {
+ using attributes = tapegraph::detail::product_attributes;
+ using kept = tapegraph::detail::product_terms<tapegraph::detail::wide_number, M>;
+ attributes a;
+ cpu::reduce_detail::groups outer, along;
+ product_lines(const attributes& of, const buffer_view& x) : a(of) {
+  std::int64_t stride = 1;
+  std::int64_t strides[max_rank];
+  for (int i = x.rank; i-- > 0; stride *= x.extents[i]) strides[i] = stride;
+  for (int i = 0; i < x.rank; ++i) ((a.axes >> i & 1) != 0 ? along : outer).add(x.extents[i], strides[i]);
+ }
+ std::size_t workspace_bytes() const {
+  return static_cast<std::size_t>(outer.size * tapegraph::detail::kept_places(along.size)) * sizeof(kept);
+ }
+ void run(const T* dy, const T* x, const T* const* v, void* workspace, T* result) const {
+  const std::int64_t n = along.size;
+  if (outer.size == 0 || (n == 0 && a.total == 0)) return;
+  const std::int64_t in_task = std::max<std::int64_t>(1, 4096 / std::max<std::int64_t>(1, n));
+  const std::int64_t tasks = (outer.size + in_task - 1) / in_task;
+  cpu::parallel_for(tasks, outer.size * n >= 16384, [&](std::int64_t task) {
+   for (std::int64_t u = task * in_task, end = std::min(outer.size, u + in_task); u < end; ++u)
+    line(u, dy, x, v, static_cast<std::byte*>(workspace), result);
+  });
+ }
+private:
+ void line(std::int64_t u, const T* dy, const T* x, const T* const* v, std::byte* workspace, T* result) const {
+  const std::int64_t n = along.size, base = outer.offset(u);
+  const bool total = a.total != 0;
+  const auto offset = [this, n](std::int64_t j) { return along.offset(a.reverse != 0 ? n - 1 - j : j); };
+  tapegraph::detail::product_operands<T, decltype(offset)> p{x + base, {}, n, offset};
+  for (int r = 0; r < M; ++r) p.v[r] = v[r] + base;
+  result += total && dy == nullptr ? u : base;
+  if (dy == nullptr)
+   return tapegraph::detail::terms_of_products<tapegraph::detail::wide_number, M>(p, total, a.exclusive != 0,
+                      result);
+  dy += total ? u : base;
+  std::byte* const own =
+   workspace + static_cast<std::size_t>(u * tapegraph::detail::kept_places(n)) * sizeof(kept);
+  if (M == 0 && within_range(p, dy, total)) {
+   using narrow = tapegraph::detail::product_terms<double, M>;
+   tapegraph::detail::gradient_of_products(p, dy, total, a.exclusive != 0, reinterpret_cast<narrow*>(own),
+             result);
+  } else {
+   tapegraph::detail::gradient_of_products(p, dy, total, a.exclusive != 0, reinterpret_cast<kept*>(own),
+             result);
+  }
+ }
+ static bool within_range(const auto& p, const T* dy, bool total) {
+  std::int64_t up = 0, down = 0, most = 0;
+  const auto exponent = [](T value) {
+   const auto x = static_cast<double>(value);
+   return x == 0 ? 0 : tapegraph::detail::exponent_field(x) - 1022;
+  };
+  for (std::int64_t j = 0; j < p.length; ++j) {
+   const std::int64_t e = exponent(p.x[p.offset(j)]);
+   up += e > 0 ? e : 0;
+   down -= e < 1 ? e - 1 : 0;
+   if (!total) most = std::max(most, std::abs(exponent(dy[p.offset(j)])));
+  }
+  if (total) most = std::abs(exponent(dy[0]));
+  return up + down + most < 900;
+ }
+};
+template <int M, class T>
+product_lines<M, T> product_lines_of(const kernel_call& c, int x) {
+ return {attributes_from_words<tapegraph::detail::product_gradient_op<M>>(c.attributes), c.in[x]};
+}
+template <int M, class T>
+void run_product_lines(const kernel_call& c, int x) {
+ const T* v[4] = {};
+ for (int r = 0; r < M; ++r) v[r] = c.in[x + 1 + r].template as<const T>();
+ product_lines_of<M, T>(c, x).run(x == 0 ? nullptr : c.in[0].template as<const T>(), c.in[x].template as<const T>(),
+         v, c.workspace, c.out[0].template as<T>());
+}
+}
+template <int M, class T>
+struct kernel<tapegraph::detail::product_gradient_op<M>, T> {
+ static void run(const kernel_call& c) { detail::run_product_lines<M, T>(c, 1); }
+ static std::size_t workspace(const kernel_call& c) {
+  return detail::product_lines_of<M, T>(c, 1).workspace_bytes();
+ }
+};
+template <int M, class T>
+struct kernel<tapegraph::detail::product_terms_op<M>, T> {
+ static void run(const kernel_call& c) { detail::run_product_lines<M, T>(c, 0); }
 };
 }
 // -- tapegraph/ops/effect/kernel.hpp
@@ -16133,19 +16831,52 @@ struct concat_op {
  }
 };
 
+namespace detail {
+template <class R>
+concept tensor_range = requires(const R& parts) {
+ parts.size();
+ requires tensor_like<std::remove_cvref_t<decltype(*parts.data())>>;
+};
+template <tensor_range R>
+using handle_in = std::remove_cvref_t<decltype(eval(*std::declval<const R&>().data()))>;
+template <tensor_range R, class F>
+constexpr auto with_handles(const R& parts, const char* none, std::source_location where, const F& f) {
+ const int count = static_cast<int>(parts.size());
+ if (count == 0) throw shape_error(none);
+ if constexpr (handle<std::remove_cvref_t<decltype(*parts.data())>>) {
+  return f(parts.data(), count);
+ } else {
+  list<handle_in<R>> sealed;
+  for (int k = 0; k < count; ++k) sealed.push_back(eval(parts.data()[k], where));
+  return f(static_cast<const handle_in<R>*>(sealed.begin()), count);
+ }
+}
+template <handle H>
+constexpr H concatenated(const H* parts, int count, int axis, std::source_location where) {
+ return invoke_list<concat_op>({normalized_axis(axis, shape_of(parts[0]).rank())}, where, parts, count);
+}
+template <handle H>
+constexpr H stacked(const H* parts, int count, int axis, std::source_location where) {
+ list<H> raised;
+ for (int k = 0; k < count; ++k) raised.push_back(expand_dims(parts[k], axis, where));
+ return concatenated(static_cast<const H*>(raised.begin()), count, axis, where);
+}
+}
+
 /// Any number of handles of one type behind one another along an axis: concat({a, b, c}, 1). The operands may differ in
 /// extent along the axis only.
 template <handle H>
 constexpr H concat(std::initializer_list<H> parts, int axis = -1,
     std::source_location where = std::source_location::current()) {
- const int rank = shape_of(*parts.begin()).rank();
- return invoke_list<concat_op>({normalized_axis(axis, rank)}, where, parts.begin(), static_cast<int>(parts.size()));
+ return detail::concatenated(parts.begin(), static_cast<int>(parts.size()), axis, where);
 }
-template <handle H, std::size_t N>
-constexpr H concat(const std::array<H, N>& parts, int axis = -1,
-    std::source_location where = std::source_location::current()) {
- const int rank = shape_of(parts[0]).rank();
- return invoke_list<concat_op>({normalized_axis(axis, rank)}, where, parts.data(), static_cast<int>(N));
+/// A std::vector, std::array or std::span of them, or of formulas: in eager mode their number and extents need not be known before.
+template <detail::tensor_range R>
+constexpr detail::handle_in<R> concat(const R& parts, int axis = -1,
+         std::source_location where = std::source_location::current()) {
+ return detail::with_handles(parts, "concat: the range has no tensors", where, [&](const auto* all, int count) {
+  return detail::concatenated(all, count, axis, where);
+ });
 }
 /// Two tensors or formulas.
 template <tensor_like A, tensor_like B>
@@ -16161,26 +16892,18 @@ constexpr auto concat(const A& x, const B& y, int axis = -1,
  }
 }
 
-namespace detail {
-template <handle H>
-constexpr H stacked(const H* parts, int count, int axis, std::source_location where) {
- list<H> raised;
- for (int k = 0; k < count; ++k) raised.push_back(expand_dims(parts[k], axis, where));
- const int rank = shape_of(parts[0]).rank() + 1;
- return invoke_list<concat_op>({normalized_axis(axis, rank)}, where, raised.begin(), count);
-}
-}
-
 /// Any number of handles of one shape along a new axis, which stands at `axis` of the result.
 template <handle H>
 constexpr H stack(std::initializer_list<H> parts, int axis = 0,
     std::source_location where = std::source_location::current()) {
  return detail::stacked(parts.begin(), static_cast<int>(parts.size()), axis, where);
 }
-template <handle H, std::size_t N>
-constexpr H stack(const std::array<H, N>& parts, int axis = 0,
-    std::source_location where = std::source_location::current()) {
- return detail::stacked(parts.data(), static_cast<int>(N), axis, where);
+/// A std::vector, std::array or std::span of them, or of formulas.
+template <detail::tensor_range R>
+constexpr detail::handle_in<R> stack(const R& parts, int axis = 0,
+         std::source_location where = std::source_location::current()) {
+ return detail::with_handles(parts, "stack: the range has no tensors", where,
+        [&](const auto* all, int count) { return detail::stacked(all, count, axis, where); });
 }
 
 // -- tapegraph/ops/movement/cpu_index_map.hpp
@@ -17804,6 +18527,71 @@ struct kernel<convolution_bias_pool_op<Relu>, T> {
 // -- tapegraph/ops/pooling/lp_pooling_kernel.hpp
 // -- tapegraph/ops/pooling/lp_pooling.hpp
 
+// -- tapegraph/ops/reduction/scaled.hpp
+
+/// Sums of squares that neither overflow nor underflow: those of float and 16-bit elements in double, which has room for the squares
+/// of all of them; those of doubles after a multiplication by a power of two, which is exact.
+
+namespace tapegraph::detail {
+struct inverse_scale_op : map_op<1> {
+ static constexpr std::string_view name = "inverse_scale";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  using traits = math::detail::traits<V>;
+  constexpr auto bias = traits::bias;
+  constexpr V most = math::detail::from_exponent<V>(2 * bias - 1);
+  const auto exponent =
+   math::detail::to_bits(math::detail::select(x > most, most, x)) & math::detail::to_bits(traits::infinity);
+  return math::detail::from_bits<V>((2 * bias << traits::mantissa) - exponent);
+ }
+};
+struct largest_op : reduce_op {
+ static constexpr std::string_view name = "largest";
+ static constexpr reduction combines = reduction::maximum;
+ static constexpr auto vjp(auto dy, auto, auto) { return 0 * dy; }
+};
+struct smallest_op : reduce_op {
+ static constexpr std::string_view name = "smallest";
+ static constexpr reduction combines = reduction::minimum;
+ static constexpr auto vjp(auto dy, auto, auto) { return 0 * dy; }
+};
+template <tensor_like A>
+constexpr auto largest_magnitude(const A& x, std::int64_t mask, std::source_location where) {
+ return reduce<largest_op>({mask, reduce_op::empty_allowed | 1}, where, abs(x));
+}
+template <tensor_like A>
+constexpr auto smallest_magnitude(const A& x, std::int64_t mask, std::source_location where) {
+ return reduce<smallest_op>({mask, reduce_op::empty_allowed | 1}, where, abs(x));
+}
+template <tensor_like A>
+constexpr auto inverse_scale(const A& x, std::int64_t mask, std::source_location where) {
+ return eval(apply<inverse_scale_op>(largest_magnitude(x, mask, where)), where);
+}
+template <tensor_like A, class F>
+ requires one_handle<mode_of_t<A>>
+constexpr auto in_double(const A& x, std::source_location where, const F& f) {
+ using node = typename mode_of_t<A>::node;
+ const dtype type = type_of(x);
+ if (type != dtype::f32 && !is_storage_type(type)) return node(f(x, std::false_type{}));
+ const node wide(f(cast<double>(x), std::true_type{}));
+ if (type == dtype::f32) return node(eval(cast<float>(wide), where));
+ return type == dtype::bf16 ? node(eval(cast<bfloat16>(wide), where)) : node(eval(cast<half>(wide), where));
+}
+template <tensor_like A, class F>
+ requires(!one_handle<mode_of_t<A>>)
+constexpr auto in_double(const A& x, std::source_location where, const F& f) {
+ constexpr dtype type = static_type<A>::value;
+ if constexpr (type == dtype::f32)
+  return eval(cast<float>(f(cast<double>(x), std::true_type{})), where);
+ else if constexpr (type == dtype::bf16)
+  return eval(cast<bfloat16>(f(cast<double>(x), std::true_type{})), where);
+ else if constexpr (type == dtype::f16)
+  return eval(cast<half>(f(cast<double>(x), std::true_type{})), where);
+ else
+  return f(x, std::false_type{});
+}
+}
+
 /// Pooling by a power mean's sum, of which maximum and sum are the extremes: y = (sum of |x|^p over a window)^(1/p).
 
 namespace tapegraph {
@@ -17822,33 +18610,46 @@ struct lp_pool_op : detail::pool_operation {
   if (io.require(a.norm >= 1 && a.norm < 1e9, "lp_pooling: the norm is a number from 1 on"))
    detail::infer_pool(a.window, io);
  }
- /// dy y^(1 - p) |x|^(p - 1) sign(x), where y is not 0: there the slope is taken to be 0, as it is at a norm's origin.
+ /// dy y^(1 - p) |x|^(p - 1) sign(x), where y is not 0: there the slope is taken to be 0, as it is at a norm's origin. For even p
+ /// that is x^(p - 1), which is smooth at x = 0; for others |x|^(p - 1) has no derivative of every order there, and 0 is taken. x and
+ /// y are scaled by the largest y, or powers of tiny and of huge ones would leave the range.
  template <int I>
  static constexpr auto vjp(const attributes& a, auto dy, auto x, auto y) {
+  const auto here = std::source_location::current();
   const shape target = shape_of(x);
   window_attributes sums = a.window;
   sums.count_padding = 1;
   const auto taps = static_cast<double>(a.window.window[0] * a.window.window[1]);
-  const auto power = [&](const auto& base) { return a.norm == 2 ? eval(base * 1) : eval(pow(base, a.norm - 1)); };
-  const auto steep = power(eval(where(y == 0, 1, y)));
+  const double n = a.norm - 1;
+  const auto power = [n](const auto& base) { return n == 1 ? eval(base * 1) : eval(pow(base, n)); };
+  const auto scale = eval(stop_gradient(detail::inverse_scale(y, axes{}.bits(shape_of(y).rank()), here)));
+  const auto steep = power(eval(where(y == 0, 1, y * scale)));
   const auto each = eval(where(y == 0, 0, dy * taps / steep));
-  const auto spread = invoke<average_pool_gradient_op>(sums, &target, std::source_location::current(), each);
-  return eval(spread * sign(x) * power(eval(abs(x))));
+  const auto spread = invoke<average_pool_gradient_op>(sums, &target, here, each);
+  const double half = a.norm / 2;
+  if (half == static_cast<double>(static_cast<std::int64_t>(half)))
+   return eval(spread * power(eval(x * scale)));
+  return eval(spread * where(x == 0, 0, sign(x) * pow(abs(x) * scale, n)));
  }
 };
 
 /// (sum of |x|^norm over each window of x [batch, height, width, channels])^(1 / norm); padding counts as zeros. `norm` is at
-/// least 1: 1 sums magnitudes, 2 is their Euclidean length, and large ones approach the maximum.
+/// least 1: 1 sums magnitudes, 2 is their Euclidean length, and large ones approach the maximum. Numbers are scaled by the largest of
+/// their window before they are raised to the power.
 template <tensor_like X>
 constexpr auto lp_pooling2d(const X& x, double norm, const pool2d_options& options = {},
        std::source_location where = std::source_location::current()) {
- return detail::pool<lp_pool_op>(x, {detail::pool_attributes(options), norm}, 4, where);
+ return detail::in_float(x, where, [&](const auto& images) {
+  return detail::pool<lp_pool_op>(images, {detail::pool_attributes(options), norm}, 4, where);
+ });
 }
 /// The same for x [batch, width, channels].
 template <tensor_like X>
 constexpr auto lp_pooling1d(const X& x, double norm, const pool1d_options& options = {},
        std::source_location where = std::source_location::current()) {
- return detail::pool<lp_pool_op>(x, {detail::pool_attributes(options), norm}, 3, where);
+ return detail::in_float(x, where, [&](const auto& lines) {
+  return detail::pool<lp_pool_op>(lines, {detail::pool_attributes(options), norm}, 3, where);
+ });
 }
 
 namespace detail {
@@ -17856,12 +18657,22 @@ template <class T>
 struct lp_norm {
  T p, inverse;
  explicit TG_HD lp_norm(double norm) : p(static_cast<T>(norm)), inverse(static_cast<T>(1 / norm)) {}
- TG_HD T term(T x) const { return p == 2 ? x * x : p == 1 ? math::abs(x) : math::pow(math::abs(x), p); }
- TG_HD T root(T sum) const { return p == 2 ? math::sqrt(sum) : p == 1 ? sum : math::pow(sum, inverse); }
+ TG_HD T scale(T largest) const {
+  if (p == 2) return inverse_scale_op::value(largest);
+  return largest > 0 && largest < math::detail::traits<T>::infinity ? largest : T(1);
+ }
+ TG_HD T term(T x, T scale) const {
+  const T y = p == 2 ? x * scale : x / scale;
+  return p == 2 ? y * y : p == 1 ? math::abs(x) : math::pow(math::abs(y), p);
+ }
+ TG_HD T root(T sum, T scale) const {
+  return p == 2 ? math::sqrt(sum) / scale : p == 1 ? sum : math::pow(sum, inverse) * scale;
+ }
 };
 }
 namespace cpu {
 struct lp_pool_body {
+ static constexpr std::int64_t at_once = 64;
  template <class Isa, class T>
  TG_INLINE static void run(const pool_geometry* g, tapegraph::detail::lp_norm<T> norm, std::int64_t row, const T* x,
        T* y) {
@@ -17870,14 +18681,31 @@ struct lp_pool_body {
   y += row * g->out_width * channels;
   for (std::int64_t ox = 0; ox < g->out_width; ++ox, y += channels) {
    const pool_detail::window w(*g, oy, ox);
-   for (std::int64_t c = 0; c < channels; ++c) y[c] = 0;
-   for (std::int64_t i = w.top; i < w.bottom; i += w.down)
-    for (std::int64_t j = w.left; j < w.right; j += w.across) {
-     const T* const from = x + (i * g->in_width + j) * channels;
-     for (std::int64_t c = 0; c < channels; ++c) y[c] += norm.term(from[c]);
-    }
-   for (std::int64_t c = 0; c < channels; ++c) y[c] = norm.root(y[c]);
+   for (std::int64_t c = 0; c < channels; c += at_once)
+    window(w, g->in_width * channels, channels, norm, std::min(at_once, channels - c), x + c, y + c);
   }
+ }
+private:
+ template <class T>
+ TG_INLINE static void window(const pool_detail::window& w, std::int64_t row, std::int64_t column,
+        const tapegraph::detail::lp_norm<T>& norm, std::int64_t width, const T* x, T* y) {
+  T sum[at_once] = {}, scale[at_once] = {};
+  const auto each = [&](const auto& f) {
+   for (std::int64_t i = w.top; i < w.bottom; i += w.down)
+    for (std::int64_t j = w.left; j < w.right; j += w.across) f(x + i * row + j * column);
+  };
+  if (norm.p != 1)
+   each([&](const T* from) {
+    for (std::int64_t c = 0; c < width; ++c) {
+     const T size = math::abs(from[c]);
+     scale[c] = size > scale[c] ? size : scale[c];
+    }
+   });
+  for (std::int64_t c = 0; c < width; ++c) scale[c] = norm.scale(scale[c]);
+  each([&](const T* from) {
+   for (std::int64_t c = 0; c < width; ++c) sum[c] += norm.term(from[c], scale[c]);
+  });
+  for (std::int64_t c = 0; c < width; ++c) y[c] = norm.root(sum[c], scale[c]);
  }
 };
 }
@@ -18797,6 +19625,8 @@ struct kernel<random_op<T>, T> {
  static void run(const kernel_call& c) {
   const typename random_op<T>::attributes& a = attributes_of<random_op<T>>(c);
   const random_op<float>::attributes wide{a.ordinal, a.law, a.a, a.b};
+  const bool uniform = static_cast<distribution>(a.law) == distribution::uniform;
+  const auto most = static_cast<float>(random::just_below(T(a.b)));
   constexpr std::int64_t piece = 2048;
   const std::int64_t count = c.out[0].elements();
   T* const out = c.out[0].as<T>();
@@ -18804,6 +19634,8 @@ struct kernel<random_op<T>, T> {
    alignas(64) float numbers[piece];
    const std::int64_t begin = task * piece, size = std::min(piece, count - begin);
    cpu::dispatch<random_body<float>>(static_cast<float*>(numbers), begin, size, &wide, c.random);
+   if (uniform)
+    for (std::int64_t i = 0; i < size; ++i) numbers[i] = numbers[i] < most ? numbers[i] : most;
    cpu::dispatch<cpu::detail::narrow_body<T>>(out + begin, static_cast<const float*>(numbers), size);
   });
  }
@@ -19106,17 +19938,18 @@ void along_lines(std::int64_t outer, std::int64_t length, std::int64_t inner, co
 namespace tapegraph {
 
 /// log(sum(exp(x))), shifted by the maximum so that nothing overflows; an infinite maximum is not shifted by, so that
-/// only infinities give infinity and not NaN.
+/// only infinities give infinity and not NaN. -infinity of no elements, whose sum is 0 (NumPy, TensorFlow, PyTorch).
 template <tensor_like A>
 constexpr auto logsumexp(const A& x, axes over = {}, reduce_options options = {},
       std::source_location where = std::source_location::current()) {
  return detail::in_float(x, where, [&](const auto& operand) {
   const auto value = eval(operand, where);
-  const auto largest = max(value, over, {.keepdims = true}, where);
+  const std::int64_t mask = over.bits(shape_of(value).rank());
+  const auto largest = invoke<max_op>({mask, 1 | reduce_op::empty_allowed}, nullptr, where, value);
   const auto infinite = abs(largest) == std::numeric_limits<double>::infinity();
   const auto shift = eval(stop_gradient(tapegraph::where(infinite, 0, largest)), where);
   const auto total = eval(log(sum(exp(value - shift), over, {.keepdims = true}, where)) + shift, where);
-  return detail::without_kept_axes(total, over.bits(shape_of(value).rank()), options.keepdims, where);
+  return detail::without_kept_axes(total, mask, options.keepdims, where);
  });
 }
 
@@ -19343,7 +20176,6 @@ struct kernel<sum_over_shards_op, T> {
 };
 }
 }
-#ifndef TG_CUDA
 // -- tapegraph/runtime/several_reductions.hpp
 // -- tapegraph/cpu/sum_columns.hpp
 namespace tapegraph::cpu {
@@ -19359,7 +20191,7 @@ template <dtype... Slots, int... Results, class... Instructions, int Sums>
 struct sum_columns_body<region<slots<Slots...>, results<Results...>, Instructions...>, Sums> {
  using evaluator = machine::evaluator<region<slots<Slots...>, results<Results...>, Instructions...>>;
  static constexpr int count = sizeof...(Results);
- static constexpr int registers[]{Results...};
+ static constexpr int registers[count]{Results...};
  template <int K>
  using word = typename evaluator::template word<registers[K]>;
  static constexpr std::int64_t lanes = 64 / static_cast<std::int64_t>(sizeof(word<0>));
@@ -19433,18 +20265,15 @@ struct several_results {
  int operand[cpu::most_reduced]{};
  int result[cpu::most_reduced]{};
 };
-template <int Reduced, dtype... Slots, int... Registers>
-constexpr several_results plan_of_several(slots<Slots...>, results<Registers...>) {
- constexpr int count = sizeof...(Registers), operands = sizeof...(Slots);
- constexpr int registers[]{Registers...};
+constexpr several_results plan_of_several(int reduced, int operands, const int* registers, int count) {
  several_results p;
- p.reduced = Reduced;
+ p.reduced = reduced;
  for (int k = 0; k < count; ++k) {
   bool in_memory = false;
-  if (k < Reduced) {
-   p.operand[k] = count == Reduced && registers[k] < operands ? registers[k] : -1;
+  if (k < reduced) {
+   p.operand[k] = count == reduced && registers[k] < operands ? registers[k] : -1;
    p.result[k] = -1;
-   for (int w = Reduced; w < count; ++w)
+   for (int w = reduced; w < count; ++w)
     if (registers[w] == registers[k]) p.result[k] = w;
    in_memory = p.operand[k] >= 0 || p.result[k] >= 0;
   }
@@ -19464,7 +20293,7 @@ void run_several(const kernel_call& call, cpu::tile_function evaluate, cpu::colu
   std::int64_t sizes[cpu::most_results];
  };
  state producer{
-  cpu::region_reader(evaluate, call.in, call.inputs, call.domain), columns, call.outputs, &p, call.out, {}};
+  cpu::region_reader(evaluate, call), columns, call.outputs, &p, call.out, {}};
  for (int r = 0; r < p.evaluated; ++r)
   producer.sizes[r] = static_cast<std::int64_t>(size_of(call.out[p.place[r]].type));
  cpu::reduce_sources<T> source{p.reduced, {}, nullptr, &producer};
@@ -19479,7 +20308,7 @@ void run_several(const kernel_call& call, cpu::tile_function evaluate, cpu::colu
   s.reader.read(begin, count, targets, s.sizes, s.plan->evaluated);
  };
  source.period = producer.reader.period();
- source.add_columns = [](const void* opaque, std::int64_t begin, std::int64_t rows, std::int64_t width,
+ if (columns != nullptr) source.add_columns = [](const void* opaque, std::int64_t begin, std::int64_t rows, std::int64_t width,
        std::int64_t stride, T* partial) {
   const state& s = *static_cast<const state*>(opaque);
   constexpr std::int64_t most = cpu::detail::tile_elements, lanes = 64 / sizeof(T);
@@ -19510,8 +20339,9 @@ template <class Region, int Reduced, class T>
 struct several_kernel;
 template <class Slots, int... Registers, class... Instructions, int Reduced, class T>
 struct several_kernel<region<Slots, results<Registers...>, Instructions...>, Reduced, T> {
- static constexpr several_results plan = plan_of_several<Reduced>(Slots{}, results<Registers...>{});
- static constexpr int registers[]{Registers...};
+ static constexpr int registers[sizeof...(Registers)]{Registers...};
+ static constexpr several_results plan =
+  plan_of_several(Reduced, Slots::count, registers, static_cast<int>(sizeof...(Registers)));
  template <int... R>
  static constexpr cpu::tile_function evaluation(std::integer_sequence<int, R...>) {
   using evaluated = region<Slots, results<registers[plan.place[R]]...>, Instructions...>;
@@ -19530,7 +20360,6 @@ struct several_kernel<region<Slots, results<Registers...>, Instructions...>, Red
  }
 };
 }
-#endif
 namespace tapegraph::ir {
 static_assert(most_region_slots <= cpu::most_slots && most_region_results <= cpu::most_results &&
    most_sums <= cpu::most_reduced);
@@ -19545,13 +20374,14 @@ struct kernels_of_region<region<Slots, Results, Instructions...>> {
  static constexpr runtime::kernel_pair reduction() {
   return runtime::reduction_kernel_for<Op, decoded, T>();
  }
-#ifndef TG_CUDA
- template <int Reduced, class T>
+ template <class Op, int Reduced, class T>
  static constexpr runtime::kernel_pair sums() {
   using kernel = runtime::several_kernel<decoded, Reduced, T>;
-  return {{&kernel::run, &kernel::workspace}, {}};
+  if constexpr (Results::count == 1)
+   return {{&kernel::run, &kernel::workspace}, runtime::reduction_on_device<Op, decoded, T>()};
+  else
+   return {{&kernel::run, &kernel::workspace}, {}};
  }
-#endif
 };
 template <class Stage, int K>
 constexpr runtime::kernel_pair kernel_at() {
@@ -19566,14 +20396,13 @@ constexpr runtime::kernel_pair kernel_at() {
   using kernels = kernels_of_region<typename decoded_region<Stage, k.first_word>::type>;
   if constexpr (k.kind == static_cast<int>(kernel_kind::region)) {
    return kernels::map();
-#ifndef TG_CUDA
-  } else if constexpr (k.kind == static_cast<int>(kernel_kind::sums)) {
-   return kernels::template sums<reductions_of(k, Stage::value.kernel_words.begin()),
-          element_t<static_cast<dtype>(k.type)>>();
-#endif
   } else {
    using op = operation_type<Stage::value.ops[k.op]>;
-   return kernels::template reduction<op, element_t<static_cast<dtype>(k.type)>>();
+   if constexpr (k.kind == static_cast<int>(kernel_kind::sums))
+    return kernels::template sums<op, reductions_of(k, Stage::value.kernel_words.begin()),
+           element_t<static_cast<dtype>(k.type)>>();
+   else
+    return kernels::template reduction<op, element_t<static_cast<dtype>(k.type)>>();
   }
  }
 }
@@ -19596,6 +20425,7 @@ struct program_view {
  TG_FROZEN_LISTS(TG_MEMBER)
 #undef TG_MEMBER
  constant_span<runtime::kernel_pair> functions;
+ constant_span<const cpu::interpreted_region*> interpreted;
  constexpr region_view region_of(const kernel_entry& kernel) const { return {&kernel_words[kernel.first_word]}; }
 };
 template <class Stage>
@@ -19837,7 +20667,6 @@ using buffer_placement = basic_buffer_placement<>;
 }
 // -- tapegraph/graph/device_memory.hpp
 // -- tapegraph/runtime/device_runtime.hpp
-#include <mutex>
 namespace tapegraph {
 namespace runtime {
 constexpr std::size_t padded(std::size_t bytes) { return (bytes + 15) / 16 * 16; }
@@ -20593,6 +21422,7 @@ protected:
    target.call.domain = values_[step.domain];
    target.call.random = random_;
    target.call.symbols = symbols_.data();
+   if (view_->interpreted.size() > 0) target.call.region = view_->interpreted[step.kernel];
    if (keeps(step)) {
     kept_.resize(static_cast<std::size_t>(steps));
     auto& mine = kept_[static_cast<std::size_t>(s)];
@@ -20810,6 +21640,7 @@ void observed(const Describe& describe, const Run& run) {
 }
 
 // -- tapegraph/runtime/perform.hpp
+using cpu::at_work;
 inline void* thread_scratch(std::size_t bytes) {
  static thread_local arena memory;
  if (memory.size() < bytes) memory = arena(bytes);
@@ -20925,6 +21756,7 @@ public:
   : base(view, device) {}
  void run(const random_state& random, bool check = false) {
   const runtime::device_turn turn(device_);
+  const runtime::at_work here(device_ == nullptr);
   const math_mode_scope in(this->math_mode());
   begin(random);
   if (runtime::call_observer* const who = runtime::observer(); who != nullptr) return run_observed(*who, check);
@@ -21160,6 +21992,70 @@ constexpr void refuse() {
  if constexpr (!Stage::value.said) static_cast<void>(sizeof(facts_of<Stage>));
 }
 }
+
+// -- tapegraph/graph/transforms.hpp
+namespace ir {
+template <class B, int Count>
+struct custom_gradient_op : identity_node {
+ static constexpr std::string_view name = "custom_gradient";
+ static constexpr int arity = Count + 1;
+ using attributes = no_attributes;
+ template <int I>
+  requires(I > 0)
+ static constexpr node vjp(const attributes&, node dy, auto, auto... operands_and_value) {
+  trace& t = dy.owner();
+  const node x[]{operands_and_value...};
+  const node y = x[Count];
+  if (t.flows.value != y.id() || t.flows.adjoint != dy.id()) {
+   custom_flows flows{y.id(), dy.id(), {}};
+   [&]<std::size_t... K>(std::index_sequence<K...>) {
+    const auto all = tapegraph::detail::call_backward(B{}, dy, y, x[K]...);
+    ((flows.nodes[K] = traced(t, tapegraph::detail::flow_at<K, Count>(all), x[K].id())), ...);
+   }(std::make_index_sequence<static_cast<std::size_t>(Count)>{});
+   t.flows = flows;
+  }
+  return {&t, t.flows.nodes[I - 1]};
+ }
+private:
+ template <class Flow>
+ static constexpr int traced(trace& t, const Flow& flow, int argument) {
+  if constexpr (std::is_same_v<Flow, no_gradient_t>) {
+   return -1;
+  } else {
+   const int id = eval(flow).id();
+   if (t.same_shape(id, argument) && t.nodes[id].type == t.nodes[argument].type) return id;
+   const operand_info in[2]{t.info(id), t.info(argument)};
+   t.fail(tapegraph::detail::wrong_flow, in, 2);
+   return -1;
+  }
+ }
+};
+}
+template <>
+struct mode_transforms<graph> {
+ template <class F, class B, class... Nodes>
+ static constexpr graph_node custom(const F& f, const B&, std::source_location where, const Nodes&... x) {
+  static_assert(std::is_empty_v<B>, "in graph mode the backward function of custom_gradient cannot capture");
+  static_assert(sizeof...(Nodes) < ir::most_operands, "custom_gradient: at most 7 arguments");
+  const graph_node value = eval(f(x...), where);
+  return graph::invoke<ir::custom_gradient_op<B, sizeof...(Nodes)>>({}, nullptr, where, value, x...);
+ }
+ template <class F, class... Nodes>
+ static constexpr graph_node checkpoint(const F& f, std::source_location where, const Nodes&... x) {
+  const int first = [](const graph_node& n, const auto&...) { return n.owner().nodes.size(); }(x...);
+  const graph_node value = eval(f(x...), where);
+  if (value.id() < first) return value;
+  return graph::invoke<ir::checkpoint_op>({first}, nullptr, where, value);
+ }
+ template <class Op>
+ static constexpr void effect(const graph_node& x, std::source_location where) {
+  graph::invoke<Op>({}, nullptr, where, x);
+ }
+ static constexpr void refuse(const graph_node& like, const char* what, const shape& first, const shape& second) {
+  const operand_info in[2]{{like.type(), first}, {like.type(), second}};
+  like.owner().fail(what, in, 2);
+ }
+};
 }
 // -- tapegraph/ir/eliminate.hpp
 namespace tapegraph::ir {
@@ -22057,70 +22953,6 @@ public:
  value_type value;
 };
 }
-
-// -- tapegraph/graph/transforms.hpp
-namespace ir {
-template <class B, int Count>
-struct custom_gradient_op : identity_node {
- static constexpr std::string_view name = "custom_gradient";
- static constexpr int arity = Count + 1;
- using attributes = no_attributes;
- template <int I>
-  requires(I > 0)
- static constexpr node vjp(const attributes&, node dy, auto, auto... operands_and_value) {
-  trace& t = dy.owner();
-  const node x[]{operands_and_value...};
-  const node y = x[Count];
-  if (t.flows.value != y.id() || t.flows.adjoint != dy.id()) {
-   custom_flows flows{y.id(), dy.id(), {}};
-   [&]<std::size_t... K>(std::index_sequence<K...>) {
-    const auto all = tapegraph::detail::call_backward(B{}, dy, y, x[K]...);
-    ((flows.nodes[K] = traced(t, tapegraph::detail::flow_at<K, Count>(all), x[K].id())), ...);
-   }(std::make_index_sequence<static_cast<std::size_t>(Count)>{});
-   t.flows = flows;
-  }
-  return {&t, t.flows.nodes[I - 1]};
- }
-private:
- template <class Flow>
- static constexpr int traced(trace& t, const Flow& flow, int argument) {
-  if constexpr (std::is_same_v<Flow, no_gradient_t>) {
-   return -1;
-  } else {
-   const int id = eval(flow).id();
-   if (t.same_shape(id, argument) && t.nodes[id].type == t.nodes[argument].type) return id;
-   const operand_info in[2]{t.info(id), t.info(argument)};
-   t.fail(tapegraph::detail::wrong_flow, in, 2);
-   return -1;
-  }
- }
-};
-}
-template <>
-struct mode_transforms<graph> {
- template <class F, class B, class... Nodes>
- static constexpr graph_node custom(const F& f, const B&, std::source_location where, const Nodes&... x) {
-  static_assert(std::is_empty_v<B>, "in graph mode the backward function of custom_gradient cannot capture");
-  static_assert(sizeof...(Nodes) < ir::most_operands, "custom_gradient: at most 7 arguments");
-  const graph_node value = eval(f(x...), where);
-  return graph::invoke<ir::custom_gradient_op<B, sizeof...(Nodes)>>({}, nullptr, where, value, x...);
- }
- template <class F, class... Nodes>
- static constexpr graph_node checkpoint(const F& f, std::source_location where, const Nodes&... x) {
-  const int first = [](const graph_node& n, const auto&...) { return n.owner().nodes.size(); }(x...);
-  const graph_node value = eval(f(x...), where);
-  if (value.id() < first) return value;
-  return graph::invoke<ir::checkpoint_op>({first}, nullptr, where, value);
- }
- template <class Op>
- static constexpr void effect(const graph_node& x, std::source_location where) {
-  graph::invoke<Op>({}, nullptr, where, x);
- }
- static constexpr void refuse(const graph_node& like, const char* what, const shape& first, const shape& second) {
-  const operand_info in[2]{{like.type(), first}, {like.type(), second}};
-  like.owner().fail(what, in, 2);
- }
-};
 }
 // -- tapegraph/nn/compile.hpp
 
@@ -22168,6 +23000,8 @@ private:
 };
 }
 // -- tapegraph/eager/gradient_tape.hpp
+
+// -- tapegraph/eager/transforms.hpp
 
 // -- tapegraph/eager/seal.hpp
 // -- tapegraph/eager/generator.hpp
@@ -23433,7 +24267,7 @@ struct formula_tracer {
  }
  template <class Op>
  constexpr int number_of(formula_type<number>, int k, const int* ids, int count) {
-  const int id = t.input("", ir::operand_type<Op>(t, k, ids, count), {});
+  const int id = t.input("", ir::operand_type<Op>(t, k, ids, count), {}, true);
   numbers.push_back(id);
   return id;
  }
@@ -24653,6 +25487,152 @@ TG_DEFINITION void eager::throw_misfit(const inference& io, std::string_view ope
 template <class T>
 template <expression E>
 tensor<T>::tensor(const E& e, std::source_location where) : tensor(any_tensor(eager::seal(e, where))) {}
+}
+
+/// Function transforms in eager mode. Each transform has its own kind of record on the tape.
+
+namespace tapegraph {
+
+namespace detail {
+class recording_pause {
+public:
+ recording_pause() : before_(tape_storage::instance().pause()) {}
+ recording_pause(const recording_pause&) = delete;
+ recording_pause& operator=(const recording_pause&) = delete;
+ ~recording_pause() { tape_storage::instance().unpause(before_); }
+private:
+ int before_;
+};
+template <class B, class Y, class... X>
+struct custom_record : tape_record {
+ B backward_function;
+ std::tuple<X...> inputs;
+ Y output;
+ custom_record(const B& b, const X&... x) : backward_function(b), inputs(x...) {}
+ static void destroy(tape_record& base) { static_cast<custom_record&>(base).~custom_record(); }
+ static void backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint) {
+  auto& self = static_cast<custom_record&>(base);
+  std::apply(
+   [&](const auto&... x) {
+    if (!(walk.wants(x) || ...)) return;
+    const auto flows = call_backward(self.backward_function, Y(adjoint), self.output, x...);
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+     (self.flow(walk, flow_at<I, sizeof...(X)>(flows), x), ...);
+    }(std::index_sequence_for<X...>{});
+   },
+   self.inputs);
+ }
+ static bool jvp(tape_record& base, const jvp_pass& walk, any_tensor& tangent) {
+  return tangent_by_going_back(static_cast<custom_record&>(base), walk, tangent);
+ }
+private:
+ template <class Flow, class Input>
+ static void flow(backward_pass& walk, const Flow& value, const Input& input) {
+  if constexpr (!std::is_same_v<Flow, no_gradient_t>) {
+   if (!walk.wants(input)) return;
+   const auto sealed = eval(value);
+   if (!(sealed.shape() == input.shape()) || sealed.type() != input.type())
+    throw shape_error(std::string(wrong_flow) + ": " + name_of(sealed.type()) + to_string(sealed.shape()) +
+        ", " + name_of(input.type()) + to_string(input.shape()));
+   walk.add(input, sealed);
+  }
+ }
+};
+template <class F, class... X>
+struct checkpoint_record : tape_record {
+ F f;
+ std::tuple<X...> inputs;
+ std::vector<std::int64_t> ordinals;
+ checkpoint_record(const F& function, const std::vector<std::int64_t>& drawn, const X&... x)
+  : f(function), inputs(x...), ordinals(drawn) {}
+ static void destroy(tape_record& base) { static_cast<checkpoint_record&>(base).~checkpoint_record(); }
+ static void backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint) {
+  auto& self = static_cast<checkpoint_record&>(base);
+  tape_storage& tape = tape_storage::instance();
+  const tape_storage::mark end = tape.end();
+  const bool kept = tape.recording();
+  {
+   const any_tensor value = self.run_again(kept);
+   if (tape.knows(value.tape_index())) walk.run_within(value, adjoint, end.length);
+  }
+  if (!kept) tape.rewind(end);
+ }
+private:
+ any_tensor run_again(bool recording) {
+  struct recorded {
+   explicit recorded(bool on) : started(on) {
+    if (started) tape_storage::instance().resume();
+   }
+   ~recorded() {
+    if (started) tape_storage::instance().stop();
+   }
+   bool started;
+  };
+  const recorded record(!recording);
+  const checkpointed_run second(ordinals, true);
+  return std::apply([&](const auto&... x) { return any_tensor(eval(f(x...))); }, inputs);
+ }
+};
+}
+
+template <>
+struct mode_transforms<eager> {
+ template <class F, class B, class... T>
+ static auto custom(const F& f, const B& backward, std::source_location where, const tensor<T>&... x) {
+  auto value = [&] {
+   const detail::recording_pause pause;
+   return eval(f(x...), where);
+  }();
+  value.set_tape_index({});
+  auto& tape = detail::tape_storage::instance();
+  if ((tape.tracks(x) || ...)) {
+   tape_index at;
+   auto& r = tape.append<detail::custom_record<B, decltype(value), tensor<T>...>>(at, backward, x...);
+   value.set_tape_index(at);
+   r.output = value;
+  }
+  return value;
+ }
+
+ template <class F, class... T>
+ static auto checkpoint(const F& f, std::source_location where, const tensor<T>&... x) {
+  auto& tape = detail::tape_storage::instance();
+  if (!tape.recording() || tape.forward_wanted()) return eval(f(x...), where);
+  std::vector<std::int64_t> ordinals;
+  auto value = [&] {
+   const detail::recording_pause pause;
+   const detail::checkpointed_run first(ordinals, false);
+   return eval(f(x...), where);
+  }();
+  tape_index at;
+  tape.append<detail::checkpoint_record<F, tensor<T>...>>(at, f, ordinals, x...);
+  value.set_tape_index(at);
+  return value;
+ }
+
+ template <class Op, class T>
+ static void effect(const tensor<T>& x, std::source_location) {
+  const operand_info operand{x.type(), x.shape()};
+  inference io{&operand, 1, nullptr, x.type(), {}, nullptr};
+  Op::infer({}, io);
+  if (io.error != nullptr) throw dtype_error(std::string(io.error) + ", given " + name_of(x.type()));
+  if (detail::checkpointed_run::repeats()) return;
+  const buffer_view in = x.view();
+  bool done = false;
+  const buffer_view out{&done, dtype::boolean};
+  kernel_call call;
+  call.in = &in;
+  call.inputs = 1;
+  call.out = &out;
+  call.outputs = 1;
+  constexpr runtime::kernel_pair kernel = runtime::kernel_for<Op, T>();
+  runtime::perform(kernel, call, Op::name);
+ }
+
+ [[noreturn]] static void refuse(const any_tensor&, const char* what, const shape& first, const shape& second) {
+  throw shape_error(std::string(what) + ": " + to_string(first) + ", " + to_string(second));
+ }
+};
 
 struct tape_options {
  /// gradient() may be called more than once, and its own operations are recorded.
@@ -25350,9 +26330,9 @@ public:
   return sealed;
  }
  template <class T>
- tensor<T> uniform_like(const tensor<T>& like) const {
+ auto uniform_like(const tensor<T>& like) const {
   const detail::random_scope draws(context_->random);
-  return random::uniform_like(like);
+  return random::detail::wide_uniform(like, like.shape(), std::source_location::current());
  }
  template <class F>
  auto with_draws(const F& f) const {
@@ -25720,11 +26700,15 @@ struct eager_gradients {
  }
  template <class F>
  tensor<T> sum(const F& f) const {
+  return fold(f, [](const auto& a, const auto& b) { return a + b; });
+ }
+ template <class F, class Join>
+ tensor<T> fold(const F& f, const Join& join) const {
   tensor<T> total(T(0));
   bool first = true;
   each([&](const auto& some, const auto& w, const auto& g) {
    const tensor<T> part = term_of(f, some, w, g);
-   total = first ? part : tensor<T>(total + part);
+   total = first ? part : tensor<T>(join(total, part));
    first = false;
   });
   return total;
@@ -27489,12 +28473,15 @@ public:
   t_->compute_anywhere();
  }
  constexpr graph_node sum(const auto& f) const {
+  return fold(f, [](const auto& a, const auto& b) { return a + b; });
+ }
+ constexpr graph_node fold(const auto& f, const auto& join) const {
   graph_node total;
   int next = 0;
   each([&](const auto& slots, const graph_node& w, const graph_node& g) {
    const graph_node part = tapegraph::detail::term_of(f, slots, w, g);
    const graph_node counted = eval(where(frozen((*entries_)[next++].variable), 0, part));
-   total = next == 1 ? counted : eval(total + tapegraph::detail::as_type_of(total, counted));
+   total = next == 1 ? counted : eval(join(total, tapegraph::detail::as_type_of(total, counted)));
   });
   return next > 0 ? total : graph_node(t_, t_->constant(0, dtype::f32));
  }
@@ -27770,9 +28757,60 @@ struct std::tuple_element<I, tapegraph::outputs<Outputs...>> {
 };
 // -- tapegraph/nn/losses.hpp
 
+// -- tapegraph/ops/elementwise/cross_entropy.hpp
+
+/// sigmoid_cross_entropy_with_logits, which losses are made of. It is one operation because it is smooth: written with `maximum` and
+/// `abs`, its derivatives at x = 0 would be those of their kinks.
+
+namespace tapegraph {
+
+/// sigmoid(x) - z. A label of 0 or 1 leaves what the sigmoid lacks to it with all its digits, however small that is.
+struct sigmoid_residual_op : series_op<2> {
+ static constexpr std::string_view name = "sigmoid_residual";
+ template <class V>
+ TG_HD static constexpr V value(V x, V z) {
+  const V lack = math::sigmoid(-math::abs(x));
+  return math::detail::select(x > V(0), (V(1) - z) - lack, lack - z);
+ }
+ template <int I>
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto, auto) {
+  if constexpr (I == 0)
+   return dy * (apply<sigmoid_op>(x) * apply<sigmoid_op>(-x));
+  else
+   return -dy;
+ }
+};
+
+/// log(1 + e^x) - x z, as |x| times (1 - z above 0, z below) + log(1 + e^-|x|): no overflow, no cancellation for labels z in [0, 1].
+struct sigmoid_cross_entropy_op : series_op<2> {
+ static constexpr std::string_view name = "sigmoid_cross_entropy_with_logits";
+ template <class V>
+ TG_HD static constexpr V value(V x, V z) {
+  const V a = math::abs(x), wrong = math::detail::select(x > V(0), V(1) - z, z);
+  const V linear = math::detail::select(wrong == V(0), V(0), math::detail::product(a, wrong));
+  return linear + math::log1p(math::exp(-a));
+ }
+ template <int I>
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto z, auto) {
+  if constexpr (I == 0)
+   return dy * apply<sigmoid_residual_op>(x, z);
+  else
+   return -(dy * x);
+ }
+};
+
+/// -z log(sigmoid(x)) - (1 - z) log(1 - sigmoid(x)), the binary cross-entropy of logits x against labels z in [0, 1]: TensorFlow's
+/// function of this name, PyTorch's binary_cross_entropy_with_logits. The mean of it is the loss sigmoid_cross_entropy.
+template <operand A, operand B>
+TG_INLINE constexpr auto sigmoid_cross_entropy_with_logits(const A& logits, const B& labels) {
+ return apply<sigmoid_cross_entropy_op>(logits, labels);
+}
+}
+
 /// Losses. A loss is an empty type with `operator()(output, labels)`, the mean loss of the batch; `labels(type, shape)`, element
 /// type and shape of the labels for an output of this type and shape; and, where it has a meaning, `accuracy(output, labels)`,
-/// the share of records that are right. `per_record(output, labels)` is what is left after the last axis was reduced, [batch] of an output
+/// the share of records that are right. Each of them refuses labels of another shape, which would broadcast; what is no tensor, a number,
+/// is the label of every element. `per_record(output, labels)` is what is left after the last axis was reduced, [batch] of an output
 /// [batch, n]: what weights of records multiply. More losses: nn/losses_all.hpp.
 ///
 /// Calls that the component holds (nn/compiled_training.hpp) are not inlined: their callers would be compiled with all of them.
@@ -27797,6 +28835,30 @@ constexpr auto without_last_axis(const A& x) {
  const shape target = dims_without_last(shape_of(x));
  return invoke<reshape_op>({}, &target, std::source_location::current(), x);
 }
+struct label_texts {
+ static constexpr const char* text(std::int64_t reason) {
+  if (reason == 0) return "loss, metric: output and labels differ in shape; they are compared element by element";
+  if (reason == 1)
+   return "loss, metric: labels are not class numbers of the output's shape without its last axis";
+  if (reason == 2) return "loss: labels are not one class number for each row of the output";
+  if (reason == 3) return "loss: labels are not [batch, longest] beside an output [batch, time, classes]";
+  return "metric: labels are neither class numbers of the output's shape without its last axis nor of that shape";
+ }
+};
+template <class X, class Z>
+constexpr void refuse_labels(std::int64_t reason, const X& x, const Z& z) {
+ refuse<label_texts>(reason, std::source_location::current(), eval(z), eval(x));
+}
+template <class X, class Z>
+constexpr void check_labels(const X& x, const Z& z) {
+ if constexpr (tensor_like<X> && tensor_like<Z>)
+  if (!same_shape_or_required(shape_of(x), shape_of(z))) refuse_labels(0, x, z);
+}
+template <class X, class Z>
+constexpr void check_classes(const X& x, const Z& z) {
+ if constexpr (tensor_like<X> && tensor_like<Z>)
+  if (!same_shape_or_required(dims_without_last(shape_of(x)), shape_of(z))) refuse_labels(1, x, z);
+}
 template <tensor_like A>
 constexpr auto mean_of_record(const A& values) {
  if (shape_of(values).rank() < 2) return eval(values);
@@ -27804,15 +28866,21 @@ constexpr auto mean_of_record(const A& values) {
 }
 }
 
-/// Binary cross-entropy of logits x against labels z in [0, 1], of the output's type and shape:
-/// max(x, 0) - x z + log(1 + exp(-|x|)), which does not overflow.
+/// Binary cross-entropy of logits x against labels z in [0, 1], of the output's type and shape: log(1 + e^x) - x z, which does not
+/// overflow, and is smooth.
 struct sigmoid_cross_entropy {
  static constexpr std::string_view name = "sigmoid_cross_entropy";
  [[gnu::noinline]] constexpr auto operator()(auto x, auto z) const { return mean(each(x, z)); }
  static constexpr auto per_record(auto x, auto z) { return detail::mean_of_record(each(x, z)); }
- static constexpr auto each(auto x, auto z) { return maximum(x, 0) - x * z + log1p(exp(-abs(x))); }
+ static constexpr auto each(auto x, auto z) {
+  detail::check_labels(x, z);
+  return sigmoid_cross_entropy_with_logits(x, z);
+ }
  static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
- static constexpr auto right(auto x, auto z) { return cast<float>((x > 0) == (z > 0.5)); }
+ static constexpr auto right(auto x, auto z) {
+  detail::check_labels(x, z);
+  return cast<float>((x > 0) == (z > 0.5));
+ }
  [[gnu::noinline]] static constexpr auto accuracy(auto x, auto z) { return mean(right(x, z)); }
 };
 
@@ -27822,21 +28890,35 @@ struct binary_cross_entropy {
  constexpr auto operator()(auto p, auto z) const { return mean(each(p, z)); }
  static constexpr auto per_record(auto p, auto z) { return detail::mean_of_record(each(p, z)); }
  static constexpr auto each(auto p, auto z) {
+  detail::check_labels(p, z);
   const auto q = eval(minimum(maximum(p, 1e-7), 1 - 1e-7));
   return -(z * log(q) + (1 - z) * log(1 - q));
  }
  static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
- static constexpr auto right(auto p, auto z) { return cast<float>((p > 0.5) == (z > 0.5)); }
+ static constexpr auto right(auto p, auto z) {
+  detail::check_labels(p, z);
+  return cast<float>((p > 0.5) == (z > 0.5));
+ }
  static constexpr auto accuracy(auto p, auto z) { return mean(right(p, z)); }
 };
 
 /// Cross-entropy of logits [batch..., classes] against a distribution of the same shape (one-hot rows, say).
 struct softmax_cross_entropy {
  static constexpr std::string_view name = "softmax_cross_entropy";
- [[gnu::noinline]] constexpr auto operator()(auto x, auto z) const { return mean(-sum(z * log_softmax(x), -1)); }
- static constexpr auto per_record(auto x, auto z) { return eval(-sum(z * log_softmax(x), -1)); }
+ [[gnu::noinline]] constexpr auto operator()(auto x, auto z) const {
+  detail::check_labels(x, z);
+  return mean(-sum(z * log_softmax(x), -1));
+ }
+ static constexpr auto per_record(auto x, auto z) {
+  detail::check_labels(x, z);
+  return eval(-sum(z * log_softmax(x), -1));
+ }
  static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
- static constexpr auto right(auto x, auto z) { return cast<float>(argmax(x, -1) == argmax(z, -1)); }
+ static constexpr auto right(auto x, auto z) {
+  detail::check_labels(x, z);
+  const auto predicted = argmax(x, -1);
+  return cast<float>(predicted == argmax(z, -1));
+ }
  [[gnu::noinline]] static constexpr auto accuracy(auto x, auto z) { return mean(right(x, z)); }
 };
 
@@ -27844,16 +28926,26 @@ struct softmax_cross_entropy {
 struct sparse_softmax_cross_entropy {
  static constexpr std::string_view name = "sparse_softmax_cross_entropy";
  [[gnu::noinline]] constexpr auto operator()(auto x, auto z) const {
-  const auto chosen = take_along(log_softmax(x), expand_dims(z, -1));
+  detail::check_classes(x, z);
+  const auto chosen = of_label(x, z);
   return mean(-chosen);
  }
  static constexpr auto per_record(auto x, auto z) {
-  return eval(-detail::without_last_axis(take_along(log_softmax(x), expand_dims(z, -1))));
+  detail::check_classes(x, z);
+  return eval(-detail::without_last_axis(of_label(x, z)));
  }
  static constexpr tensor_spec labels(dtype, const shape& output) {
   return {dtype::i32, detail::dims_without_last(output)};
  }
- static constexpr auto right(auto x, auto z) { return cast<float>(argmax(x, -1) == z); }
+ static constexpr auto right(auto x, auto z) {
+  detail::check_classes(x, z);
+  return cast<float>(argmax(x, -1) == z);
+ }
+ /// log(p) of each record's label, [batch..., 1].
+ static constexpr auto of_label(const auto& x, const auto& z) {
+  const auto logarithms = log_softmax(x);
+  return take_along(logarithms, expand_dims(z, -1));
+ }
  [[gnu::noinline]] static constexpr auto accuracy(auto x, auto z) { return mean(right(x, z)); }
 };
 
@@ -27862,7 +28954,10 @@ struct mean_squared_error {
  static constexpr std::string_view name = "mean_squared_error";
  [[gnu::noinline]] constexpr auto operator()(auto x, auto z) const { return mean(each(x, z)); }
  static constexpr auto per_record(auto x, auto z) { return detail::mean_of_record(each(x, z)); }
- static constexpr auto each(auto x, auto z) { return square(x - z); }
+ static constexpr auto each(auto x, auto z) {
+  detail::check_labels(x, z);
+  return square(x - z);
+ }
  static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
 };
 
@@ -28036,7 +29131,8 @@ struct objective {
  using part = loss_part<Loss>;
  static constexpr bool added_only = std::is_same_v<Loss, added_losses>;
  static constexpr int columns = part::columns, count = part::count;
- static constexpr std::string_view column_names[2]{"", "sample_weight"}; // the first column behind the inputs; a name
+ static constexpr std::string_view column_names[2]{"",
+             "sample_weight"}; // the first column behind the inputs; a name
  static constexpr bool has_results = false;
  static void write(const Loss& loss, double*& to) { part::write(loss, to); }
  template <class Y>
@@ -28064,14 +29160,14 @@ struct objective {
  template <class Y, class Labels, class F>
  static constexpr void labelled(const Y& y, const std::tuple<Labels>& z, const F& f) {
   if constexpr (is_masked<Y>)
-   y.weighing(none{}, [&](const auto& x, const auto& weights) { f(x, std::get<0>(z), weights); });
+   y.weighing(std::get<0>(z), none{}, f);
   else
    f(y, std::get<0>(z), none{});
  }
  template <class Y, class Labels, class Weights, class F>
  static constexpr void labelled(const Y& y, const std::tuple<Labels, Weights>& z, const F& f) {
   if constexpr (is_masked<Y>)
-   y.weighing(std::get<1>(z), [&](const auto& x, const auto& weights) { f(x, std::get<0>(z), weights); });
+   y.weighing(std::get<0>(z), std::get<1>(z), f);
   else
    f(y, std::get<0>(z), std::get<1>(z));
  }
@@ -28986,7 +30082,9 @@ public:
  struct computing {
   device_scope where;
   math_mode_scope how;
-  explicit computing(const model_base& m) : where(m.device_), how(m.options_.math_mode) {}
+  cpu::at_work working;
+  explicit computing(const model_base& m, bool works = true)
+   : where(m.device_), how(m.options_.math_mode), working(works && m.device_ == nullptr) {}
  };
  template <class Path>
  void save(const Path& path, const save_options& options = {}) const {
@@ -30410,7 +31508,7 @@ void basic_trainer<X>::run_ahead(fit_run& run) {
 template <class X>
 measured_result basic_trainer<X>::measure_batches(const mode_calls& calls, column_match& match, data::loader& loader,
             std::int64_t most) {
- const computing here(*this);
+ const computing here(*this, false);
  const metric_state_guard kept(*this);
  measured_sums sums;
  if (most == 0 && loader.batches_per_epoch() == data::endless)
@@ -30525,6 +31623,158 @@ private:
  std::vector<named_gradient> all_;
  std::vector<assigned_value> assigned_;
 };
+}
+// -- tapegraph/nn/output_hints.hpp
+
+/// What `compile` says of outputs that their loss does something with once more, a softmax under a loss that applies softmax itself: such a
+/// model trains, badly, and nothing else would tell. One line on stderr, once a process.
+
+namespace tapegraph {
+namespace detail {
+enum class output_use : std::uint8_t {
+ elements,
+ sigmoid,
+ softmax,
+ logarithm,
+ classes
+};
+struct use_of_name {
+ std::string_view name;
+ output_use use;
+ std::string_view other;
+};
+inline constexpr use_of_name uses_of_names[29]{
+ {"sigmoid_cross_entropy", output_use::sigmoid, "binary_cross_entropy"},
+ {"sigmoid_focal_cross_entropy", output_use::sigmoid, "binary_focal_cross_entropy"},
+ {"softmax_cross_entropy", output_use::softmax, "categorical_cross_entropy"},
+ {"softmax_focal_cross_entropy", output_use::softmax, "categorical_focal_cross_entropy"},
+ {"sparse_softmax_cross_entropy", output_use::softmax, "sparse_categorical_cross_entropy"},
+ {"ctc", output_use::softmax, ""},
+ {"binary_cross_entropy", output_use::logarithm, "sigmoid_cross_entropy"},
+ {"binary_focal_cross_entropy", output_use::logarithm, "sigmoid_focal_cross_entropy"},
+ {"categorical_cross_entropy", output_use::logarithm, "softmax_cross_entropy"},
+ {"categorical_focal_cross_entropy", output_use::logarithm, "softmax_focal_cross_entropy"},
+ {"sparse_categorical_cross_entropy", output_use::logarithm, "sparse_softmax_cross_entropy"},
+ {"kl_divergence", output_use::logarithm, ""},
+ {"mean_squared_error", output_use::elements, ""},
+ {"mean_absolute_error", output_use::elements, ""},
+ {"mean_absolute_percentage_error", output_use::elements, ""},
+ {"mean_squared_logarithmic_error", output_use::elements, ""},
+ {"huber", output_use::elements, ""},
+ {"log_cosh", output_use::elements, ""},
+ {"pinball", output_use::elements, ""},
+ {"poisson", output_use::elements, ""},
+ {"cosine_similarity", output_use::elements, ""},
+ {"hinge", output_use::elements, ""},
+ {"squared_hinge", output_use::elements, ""},
+ {"categorical_hinge", output_use::elements, ""},
+ {"dice", output_use::elements, ""},
+ {"tversky", output_use::elements, ""},
+ {"triplet_semi_hard", output_use::elements, ""},
+ {"triplet_hard", output_use::elements, ""},
+ {"categorical_accuracy", output_use::classes, ""},
+};
+inline const use_of_name* use_of(std::string_view name) {
+ if (name == "sparse_categorical_accuracy") name = "categorical_accuracy";
+ for (const use_of_name& each : uses_of_names)
+  if (each.name == name) return &each;
+ return nullptr;
+}
+template <class Loss>
+constexpr std::string_view name_in_hints() {
+ if constexpr (requires(const Loss& whole) { whole.loss; })
+  return name_in_hints<std::remove_cvref_t<decltype(Loss::loss)>>();
+ else if constexpr (requires { std::string_view(Loss::name); })
+  return Loss::name;
+ else
+  return {};
+}
+struct hinted_part {
+ std::string_view output, name;
+};
+template <class Loss>
+struct hinted_parts {
+ static constexpr std::array<hinted_part, 1> all{{{{}, name_in_hints<Loss>()}}};
+};
+template <fixed_string... Names, class... Losses>
+struct hinted_parts<losses<part_on<Names, Losses>...>> {
+ static constexpr std::array<hinted_part, sizeof...(Losses)> all{{{Names.view(), name_in_hints<Losses>()}...}};
+};
+template <class Loss, class... Metrics>
+struct hinted_parts<measured<Loss, Metrics...>> {
+ static constexpr auto all = [] {
+  constexpr auto& of_loss = hinted_parts<Loss>::all;
+  std::array<hinted_part, of_loss.size() + sizeof...(Metrics)> parts{};
+  std::size_t k = 0;
+  for (const hinted_part& each : of_loss) parts[k++] = each;
+  ((parts[k++] = {metric_part<Metrics>::output, name_in_hints<typename metric_part<Metrics>::type>()}), ...);
+  return parts;
+ }();
+};
+inline std::atomic<bool>& hints_setting() {
+ static std::atomic<bool> on{environment_flag("TAPEGRAPH_HINTS", true)};
+ return on;
+}
+template <class = void>
+void tell_once(const std::string& text) {
+ static std::mutex one_at_a_time;
+ static std::vector<std::string> told;
+ const std::lock_guard lock(one_at_a_time);
+ for (const std::string& each : told)
+  if (each == text) return;
+ told.push_back(text);
+ std::fprintf(stderr, "tapegraph: hint: %s (TAPEGRAPH_HINTS=0: no hints)\n", text.c_str());
+}
+template <class = void>
+int origin_of(const ir::program_view& v, int node) {
+ while (v.nodes[node].op->name == "cast" || v.nodes[node].op->name == "reshape")
+  node = v.arguments[v.nodes[node].first_argument];
+ return node;
+}
+template <class = void>
+std::string hint_of(const ir::program_view& v, const ir::output_entry& output, const use_of_name& by) {
+ using enum output_use;
+ const ir::entry& whole = v.nodes[output.node];
+ const bool single = whole.rank > 0 && v.pool[whole.dims + whole.rank - 1] == 1;
+ const std::string called = output.name == "output" ? "the output" : "output '" + std::string(output.name) + "'";
+ const std::string who(by.name), other(by.other);
+ if (single && (by.use == softmax || by.use == classes))
+  return called + " has one class, of which " + who + (by.use == classes ? " is always 1" : " is always 0") +
+   ": give as many outputs as there are classes, or " +
+   (by.use == classes ? "use binary_accuracy" : "train with sigmoid_cross_entropy");
+ const int node = origin_of(v, output.node);
+ const std::string_view made_by = v.nodes[node].op->name;
+ const bool probability = made_by == "sigmoid" || made_by == "softmax";
+ const bool logits = by.use == sigmoid || by.use == softmax;
+ if (!(logits && probability) && !(by.use == logarithm && made_by == "log_softmax")) return {};
+ const int given = origin_of(v, v.arguments[v.nodes[node].first_argument]);
+ std::string layer;
+ for (const ir::layer_entry& each : v.layers)
+  if (origin_of(v, each.node) == given) layer = path_of(v.scopes, each.scope);
+ std::string text = called + " is " + std::string(made_by);
+ if (!layer.empty()) text += " of layer '" + layer + "'";
+ text += ", and " + who + (logits ? " takes logits: it applies " : " takes probabilities: it applies ");
+ text += by.use == sigmoid ? "sigmoid" : by.use == softmax ? "softmax" : "the logarithm";
+ text += " itself. Return what " + std::string(made_by) + " is given";
+ if (logits) return other.empty() ? text : text + ", or train with " + other;
+ return text + (other.empty() ? ", through softmax" : " and train with " + other);
+}
+template <class = void>
+void hint_of_outputs(const ir::program_view& v, const hinted_part* parts, std::size_t count) {
+ if (!hints_setting().load(std::memory_order_relaxed)) return;
+ for (std::size_t k = 0; k < count; ++k) {
+  const use_of_name* const by = use_of(parts[k].name);
+  if (by == nullptr || by->use == output_use::elements) continue;
+  for (const ir::output_entry& output : v.outputs)
+   if (parts[k].output.empty() || parts[k].output == output.name)
+    if (const std::string text = hint_of(v, output, *by); !text.empty()) tell_once(text);
+ }
+}
+}
+
+/// Whether `compile` says on stderr what looks like a mistake in a model that can be compiled; so it does by default, and
+/// TAPEGRAPH_HINTS=0 in the environment says no from the start.
+inline void show_hints(bool on) { detail::hints_setting().store(on, std::memory_order_relaxed); }
 }
 // -- tapegraph/nn/predict_set.hpp
 
@@ -30835,6 +32085,15 @@ protected:
   return numbers;
  }
 
+ /// Says what looks like a mistake of outputs and losses (nn/output_hints.hpp).
+ template <class Model>
+ static void look_at_outputs() {
+  using parts = detail::hinted_parts<Loss>;
+  static constexpr ir::program_view view =
+   ir::stage_view<ir::traced_stage<ir::prediction_trace<Model, Spec, true>>>();
+  detail::hint_of_outputs(view, parts::all.data(), parts::all.size());
+ }
+
 private:
  static constexpr bool has_metrics = objective::has_results;
  static constexpr bool takes_weights = [] {
@@ -30934,6 +32193,7 @@ protected:
        std::conditional_t<std::is_same_v<Optimizer, none>, ir::prediction_trace<Model, Spec>,
             ir::training_trace<Model, Spec, Loss, Optimizer>>>();
   this->set_first_values(optimizer_);
+  if constexpr (!std::is_same_v<Optimizer, none>) this->template look_at_outputs<Model>();
  }
  eager_context& begin(bool training) {
   context_.variables = &this->variables_;
@@ -31495,20 +32755,21 @@ protected:
  step_result published(const launched_step& s);
  struct prediction_calls {
   const ir::program_view* program;
-  ir::input_gradient (*gradient)();
+  ir::input_gradient (*gradient)(const void* model);
+  const void* model;
  };
  void predict_with(const prediction_calls& calls, std::vector<any_tensor> x, std::span<any_tensor> results) const;
  void launch(ir::program& p, batch_columns columns, bool check);
  void set_frozen(ir::program& p);
  void connect_step(ir::program& p);
  std::unique_ptr<ir::program> training_, evaluation_, derivatives_;
+ std::shared_ptr<program_pool> gradients_ = std::make_shared<program_pool>();
 private:
  step_result run(ir::program& p, batch_columns columns, bool check);
  void connect(ir::program& p) const;
  void connect_evaluation(ir::program& p);
  std::vector<any_tensor> frozen_copies_;
  std::unique_ptr<program_pool> predictions_ = std::make_unique<program_pool>();
- std::shared_ptr<program_pool> gradients_ = std::make_shared<program_pool>();
 };
 template <class X>
 void basic_graph_trainer<X>::set_numbers(ir::program& p, std::string_view name, std::span<const double> numbers) {
@@ -31649,7 +32910,7 @@ void basic_graph_trainer<X>::predict_with(const prediction_calls& calls, std::ve
   for (std::size_t k = 0; k < results.size(); ++k) results[k] = made.take(static_cast<int>(k));
   if (calls.gradient == nullptr || !tracked) return;
   taped_call call(p, random, std::move(x));
-  call.gradient = calls.gradient();
+  call.gradient = calls.gradient(calls.model);
   call.programs = gradients_;
   for (int i = 0; i < p.view().variables.size(); ++i) call.variables.push_back(variables_.at(i).data());
   tape_index place = record_program(call);
@@ -32136,6 +33397,7 @@ protected:
   using training = ir::training_trace<Model, Spec, Loss, Optimizer>;
   this->template set_up<Model, Spec, std::conditional_t<std::is_same_v<Optimizer, none>, prediction, training>>();
   this->set_first_values(optimizer_);
+  if constexpr (!std::is_same_v<Optimizer, none>) this->template look_at_outputs<Model>();
  }
  step_result measure_once(batch_columns columns) {
   if constexpr (is_placed<evaluation>) return run_placed<evaluation>(placed_.evaluation, columns, false);
@@ -32146,9 +33408,9 @@ protected:
  template <class... T>
  auto predict_once(const tensor<T>&... x) const {
   using stage = ir::compile_stage<ir::detail::traced<prediction>>;
-  typename base::prediction_calls calls{&ir::compile_program<prediction>(), nullptr};
+  typename base::prediction_calls calls{&ir::compile_program<prediction>(), nullptr, nullptr};
   if constexpr ((is_floating(dtype_of<T>) || ...))
-   calls.gradient = [] { return ir::input_gradient_of<prediction>(); };
+   calls.gradient = [](const void*) { return ir::input_gradient_of<prediction>(); };
   using result = decltype(ir::trace_model<Model, Spec>(std::declval<ir::trace&>()));
   return result_tensors<result, stage>([&](std::span<any_tensor> to) {
    if constexpr (is_placed<prediction>)
@@ -32253,9 +33515,13 @@ private:
  template <class... T>
  tensor<typename detail::value_type_of<Spec>::type> predict_once(const tensor<T>&...) const;
 };
-}
+
 // -- tapegraph/nn/verdict.hpp
+struct traced;
+}
 namespace tapegraph::detail {
+template <class Mode>
+concept source_mode = !std::is_same_v<Mode, traced>;
 struct not_taken {};
 struct const_rivals {
  not_taken operator()() const;
@@ -32651,21 +33917,21 @@ template <class Model, detail::input_spec_like Spec, bool = detail::looked_into<
 /// Makes a trainable model: `compile<graph>(model{}, spec<float, dyn, 784>{}, loss{}, adam{})`. `graph` compiles the
 /// training step with the program; `eager` runs the model as it is written. A model of several inputs has
 /// `inputs{input<"image">(spec...), ...}`, one of several outputs `losses{on<"class">(loss{}), ...}`.
-template <class Mode, detail::anything Model, detail::input_spec_like Spec, class Loss, class Optimizer,
+template <detail::source_mode Mode, detail::anything Model, detail::input_spec_like Spec, class Loss, class Optimizer,
   bool = detail::looked_into<Model, Spec>::taken>
 auto compile(const Model&, Spec, const Loss& loss, const Optimizer& optimizer, const compile_options& options = {}) ->
  typename detail::model_if_it_fits<detail::model_result<Model, Spec>, Mode, detail::model_type<Model>, Spec, Loss,
          Optimizer>::type {
  return {options, loss, optimizer};
 }
-template <class Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer,
+template <detail::source_mode Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer,
   bool = detail::looked_into<Model, Spec>::taken>
 [[nodiscard]] decltype(auto) compile(const Model&, Spec, const Loss&, const Optimizer&, const compile_options& = {}) {
  return detail::told_by(detail::model_mistake<Mode, detail::model_type<Model>, Spec, Loss, Optimizer>());
 }
 
 /// The same with metrics: `compile<graph>(model{}, spec, loss{}, adam{}, metrics{precision{}, auc{}})`.
-template <class Mode, detail::anything Model, detail::input_spec_like Spec, class Loss, class Optimizer,
+template <detail::source_mode Mode, detail::anything Model, detail::input_spec_like Spec, class Loss, class Optimizer,
   class... Metrics, bool = detail::looked_into<Model, Spec>::taken>
 auto compile(const Model&, Spec, const Loss& loss, const Optimizer& optimizer, const metrics<Metrics...>& measured_by,
    const compile_options& options = {}) ->
@@ -32673,7 +33939,7 @@ auto compile(const Model&, Spec, const Loss& loss, const Optimizer& optimizer, c
          measured<Loss, Metrics...>, Optimizer>::type {
  return {options, {loss, measured_by}, optimizer};
 }
-template <class Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer, class... Metrics,
+template <detail::source_mode Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer, class... Metrics,
   bool = detail::looked_into<Model, Spec>::taken>
 [[nodiscard]] decltype(auto) compile(const Model&, Spec, const Loss&, const Optimizer&, const metrics<Metrics...>&,
          const compile_options& = {}) {
@@ -32682,32 +33948,32 @@ template <class Mode, class Model, detail::input_spec_like Spec, class Loss, cla
 }
 
 /// A model for prediction alone: no gradient is compiled.
-template <class Mode, detail::anything Model, detail::input_spec_like Spec,
+template <detail::source_mode Mode, detail::anything Model, detail::input_spec_like Spec,
   bool = detail::looked_into<Model, Spec>::taken>
 auto compile(const Model&, Spec, const compile_options& options = {}) ->
  typename detail::model_if_it_fits<detail::model_result<Model, Spec>, Mode, detail::model_type<Model>, Spec,
          sigmoid_cross_entropy, none>::type {
  return {options, sigmoid_cross_entropy{}, none{}};
 }
-template <class Mode, class Model, detail::input_spec_like Spec, bool = detail::looked_into<Model, Spec>::taken>
+template <detail::source_mode Mode, class Model, detail::input_spec_like Spec, bool = detail::looked_into<Model, Spec>::taken>
 [[nodiscard]] decltype(auto) compile(const Model&, Spec, const compile_options& = {}) {
  return detail::told_by(detail::model_mistake<Mode, detail::model_type<Model>, Spec, sigmoid_cross_entropy, none>());
 }
 
-template <class Mode, auto Model, detail::input_spec_like Spec, class Loss, class Optimizer,
+template <detail::source_mode Mode, auto Model, detail::input_spec_like Spec, class Loss, class Optimizer,
   bool = detail::looked_into<std::remove_cv_t<decltype(Model)>, Spec>::taken>
 auto compile(Spec, const Loss& loss, const Optimizer& optimizer, const compile_options& options = {}) ->
  typename detail::model_if_it_fits<detail::model_result<decltype(detail::model_constant<Model>::get()), Spec>, Mode,
          detail::model_constant<Model>, Spec, Loss, Optimizer>::type {
  return {options, loss, optimizer};
 }
-template <class Mode, auto Model, class Spec, class Loss, class Optimizer,
+template <detail::source_mode Mode, auto Model, class Spec, class Loss, class Optimizer,
   bool = detail::looked_into<std::remove_cv_t<decltype(Model)>, Spec>::taken>
 [[nodiscard]] decltype(auto) compile(Spec, const Loss&, const Optimizer&, const compile_options& = {}) {
  return detail::told_by(detail::model_mistake<Mode, detail::model_constant<Model>, Spec, Loss, Optimizer>());
 }
 
-template <class Mode, auto Model, detail::input_spec_like Spec, class Loss, class Optimizer, class... Metrics,
+template <detail::source_mode Mode, auto Model, detail::input_spec_like Spec, class Loss, class Optimizer, class... Metrics,
   bool = detail::looked_into<std::remove_cv_t<decltype(Model)>, Spec>::taken>
 auto compile(Spec, const Loss& loss, const Optimizer& optimizer, const metrics<Metrics...>& measured_by,
    const compile_options& options = {}) ->
@@ -32716,7 +33982,7 @@ auto compile(Spec, const Loss& loss, const Optimizer& optimizer, const metrics<M
          Optimizer>::type {
  return {options, {loss, measured_by}, optimizer};
 }
-template <class Mode, auto Model, class Spec, class Loss, class Optimizer, class... Metrics,
+template <detail::source_mode Mode, auto Model, class Spec, class Loss, class Optimizer, class... Metrics,
   bool = detail::looked_into<std::remove_cv_t<decltype(Model)>, Spec>::taken>
 [[nodiscard]] decltype(auto) compile(Spec, const Loss&, const Optimizer&, const metrics<Metrics...>&,
          const compile_options& = {}) {
@@ -32724,14 +33990,14 @@ template <class Mode, auto Model, class Spec, class Loss, class Optimizer, class
   detail::model_mistake<Mode, detail::model_constant<Model>, Spec, measured<Loss, Metrics...>, Optimizer>());
 }
 
-template <class Mode, auto Model, detail::input_spec_like Spec,
+template <detail::source_mode Mode, auto Model, detail::input_spec_like Spec,
   bool = detail::looked_into<std::remove_cv_t<decltype(Model)>, Spec>::taken>
 auto compile(Spec, const compile_options& options = {}) ->
  typename detail::model_if_it_fits<detail::model_result<decltype(detail::model_constant<Model>::get()), Spec>, Mode,
          detail::model_constant<Model>, Spec, sigmoid_cross_entropy, none>::type {
  return {options, sigmoid_cross_entropy{}, none{}};
 }
-template <class Mode, auto Model, class Spec,
+template <detail::source_mode Mode, auto Model, class Spec,
   bool = detail::looked_into<std::remove_cv_t<decltype(Model)>, Spec>::taken>
 [[nodiscard]] decltype(auto) compile(Spec, const compile_options& = {}) {
  return detail::told_by(
@@ -32964,17 +34230,23 @@ public:
 namespace tapegraph {
 
 namespace detail {
+template <class Stage>
+struct elements_of_stage {
+ template <int I>
+ static auto typed(any_tensor&& value) {
+  return tensor<element_t<Stage::value.nodes[Stage::value.outputs[I].node].type>>(std::move(value));
+ }
+};
 template <class R>
 struct returned;
 template <tensor_like R>
 struct returned<R> {
  static constexpr int count = 1;
  static constexpr void record(ir::trace& t, const R& value) { t.outputs.push_back({"", eval(value).id()}); }
- template <class Stage, int First>
+ template <class Elements, int First>
  static auto rebuild(call_results<>& from, tape_index first) {
-  constexpr dtype type = Stage::value.nodes[Stage::value.outputs[First].node].type;
-  tensor<element_t<type>> value(from.take(First));
-  if (is_floating(type) && first.serial != 0) value.set_tape_index({first.serial, first.index + First});
+  auto value = Elements::template typed<First>(from.take(First));
+  if (is_floating(value.type()) && first.serial != 0) value.set_tape_index({first.serial, first.index + First});
   return value;
  }
 };
@@ -32986,11 +34258,11 @@ struct returned<std::tuple<R...>> {
    [&](const auto&... value) { (returned<std::remove_cvref_t<decltype(value)>>::record(t, value), ...); },
    values);
  }
- template <class Stage, int First>
+ template <class Elements, int First>
  static auto rebuild(call_results<>& from, tape_index first) {
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
-   return std::tuple<decltype(returned<R>::template rebuild<Stage, First + before(I)>(from, first))...>{
-    returned<R>::template rebuild<Stage, First + before(I)>(from, first)...};
+   return std::tuple<decltype(returned<R>::template rebuild<Elements, First + before(I)>(from, first))...>{
+    returned<R>::template rebuild<Elements, First + before(I)>(from, first)...};
   }
   (std::index_sequence_for<R...>{});
  }
@@ -33008,10 +34280,10 @@ struct returned<R<P...>> {
  using parts = returned<std::tuple<P...>>;
  static constexpr int count = parts::count;
  static constexpr void record(ir::trace& t, const R<P...>& r) { parts::record(t, r.parts()); }
- template <class Stage, int First>
+ template <class Elements, int First>
  static auto rebuild(call_results<>& from, tape_index first) {
   return std::apply([](auto&&... part) { return R<std::remove_cvref_t<decltype(part)>...>{std::move(part)...}; },
-      parts::template rebuild<Stage, First>(from, first));
+      parts::template rebuild<Elements, First>(from, first));
  }
 };
 template <class F, class... Specs>
@@ -33037,7 +34309,7 @@ struct function_trace {
 template <class F, class... Specs>
 class graph_function {
  using trace = detail::function_trace<F, Specs...>;
- using first_stage = ir::compile_stage<ir::detail::traced<trace>>;
+ using elements = detail::elements_of_stage<ir::compile_stage<ir::detail::traced<trace>>>;
 
 public:
  graph_function() : program_(std::make_unique<ir::program>(ir::compile_program<trace>())) {}
@@ -33056,7 +34328,7 @@ public:
   tape_index place;
   if constexpr (differentiable)
    if (tape.recording() && (tape.tracks(arguments) || ...)) place = record(random, {arguments...});
-  return detail::returned<typename trace::result>::template rebuild<first_stage, 0>(results, place);
+  return detail::returned<typename trace::result>::template rebuild<elements, 0>(results, place);
  }
 
  /// Calls draw from this seed, counted from here, instead of the thread's (random::set_seed).
@@ -33157,12 +34429,13 @@ constexpr auto function_mistake() {
 }
 
 /// `function<graph>(f, spec<float, dyn, 784>{}, ...)`. f is a captureless lambda or an empty function object.
-template <class Mode, detail::anything F, class... Specs, bool = detail::takes<F, detail::node_for<Specs>...>()>
+template <detail::source_mode Mode, detail::anything F, class... Specs,
+  bool = detail::takes<F, detail::node_for<Specs>...>()>
 auto function(const F&, Specs...) ->
  typename detail::function_if_it_fits<decltype(F{}(detail::some_value<Specs>...)), Mode, F, Specs...>::type {
  return {};
 }
-template <class Mode, class F, class... Specs, bool = detail::takes<F, detail::node_for<Specs>...>()>
+template <detail::source_mode Mode, class F, class... Specs, bool = detail::takes<F, detail::node_for<Specs>...>()>
 [[nodiscard]] decltype(auto) function(const F&, Specs...) {
  return detail::told_by(detail::function_mistake<Mode, F, Specs...>());
 }
@@ -33335,7 +34608,7 @@ constexpr auto layer(const Scope& scope, std::string_view type, const X& x, cons
 
 // -- tapegraph/ops/reduction/moments.hpp
 
-/// variance, stddev, moments.
+/// variance, moments; stddev is in norm.hpp.
 
 namespace tapegraph {
 
@@ -33376,25 +34649,18 @@ constexpr auto variance(const A& x, axes over = {}, variance_options options = {
  });
 }
 
-/// The square root of the variance. Its derivative is 0 where all elements are equal, as in PyTorch.
-template <tensor_like A>
-constexpr auto stddev(const A& x, axes over = {}, variance_options options = {},
-     std::source_location where = std::source_location::current()) {
- return detail::in_float(x, where, [&](const auto& operand) {
-  return detail::root(variance(operand, over, options, where), where);
- });
-}
-
 /// Mean and variance, the mean computed once: `const auto [m, v] = moments(x, {0, 1})`.
 template <tensor_like A>
 constexpr auto moments(const A& x, axes over = {}, variance_options options = {},
      std::source_location where = std::source_location::current()) {
- const auto value = eval(x, where);
+ const auto given = eval(x, where);
+ const auto value = detail::as_float(given, where);
  const auto centre = mean(value, over, {.keepdims = true}, where);
  const auto spread = detail::squared_distance(value, centre, over, options, where);
  const std::int64_t mask = over.bits(shape_of(value).rank());
- return mean_and_variance<std::remove_cvref_t<decltype(spread)>>{
-  detail::without_kept_axes(centre, mask, options.keepdims, where), spread};
+ const auto middle = detail::without_kept_axes(centre, mask, options.keepdims, where);
+ return mean_and_variance<std::remove_cvref_t<decltype(given)>>{detail::rounded_like(given, middle, where),
+                detail::rounded_like(given, spread, where)};
 }
 
 /// Defaults as in Keras.
@@ -34764,153 +36030,6 @@ bool array_equal(const tensor<T>& a, const tensor<T>& b) {
  return a.shape() == b.shape() && std::equal(a.data(), a.data() + a.size(), b.data());
 }
 }
-// -- tapegraph/eager/transforms.hpp
-
-/// Function transforms in eager mode. Each transform has its own kind of record on the tape.
-
-namespace tapegraph {
-
-namespace detail {
-class recording_pause {
-public:
- recording_pause() : before_(tape_storage::instance().pause()) {}
- recording_pause(const recording_pause&) = delete;
- recording_pause& operator=(const recording_pause&) = delete;
- ~recording_pause() { tape_storage::instance().unpause(before_); }
-private:
- int before_;
-};
-template <class B, class Y, class... X>
-struct custom_record : tape_record {
- B backward_function;
- std::tuple<X...> inputs;
- Y output;
- custom_record(const B& b, const X&... x) : backward_function(b), inputs(x...) {}
- static void destroy(tape_record& base) { static_cast<custom_record&>(base).~custom_record(); }
- static void backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint) {
-  auto& self = static_cast<custom_record&>(base);
-  std::apply(
-   [&](const auto&... x) {
-    if (!(walk.wants(x) || ...)) return;
-    const auto flows = call_backward(self.backward_function, Y(adjoint), self.output, x...);
-    [&]<std::size_t... I>(std::index_sequence<I...>) {
-     (self.flow(walk, flow_at<I, sizeof...(X)>(flows), x), ...);
-    }(std::index_sequence_for<X...>{});
-   },
-   self.inputs);
- }
- static bool jvp(tape_record& base, const jvp_pass& walk, any_tensor& tangent) {
-  return tangent_by_going_back(static_cast<custom_record&>(base), walk, tangent);
- }
-private:
- template <class Flow, class Input>
- static void flow(backward_pass& walk, const Flow& value, const Input& input) {
-  if constexpr (!std::is_same_v<Flow, no_gradient_t>) {
-   if (!walk.wants(input)) return;
-   const auto sealed = eval(value);
-   if (!(sealed.shape() == input.shape()) || sealed.type() != input.type())
-    throw shape_error(std::string(wrong_flow) + ": " + name_of(sealed.type()) + to_string(sealed.shape()) +
-        ", " + name_of(input.type()) + to_string(input.shape()));
-   walk.add(input, sealed);
-  }
- }
-};
-template <class F, class... X>
-struct checkpoint_record : tape_record {
- F f;
- std::tuple<X...> inputs;
- std::vector<std::int64_t> ordinals;
- checkpoint_record(const F& function, const std::vector<std::int64_t>& drawn, const X&... x)
-  : f(function), inputs(x...), ordinals(drawn) {}
- static void destroy(tape_record& base) { static_cast<checkpoint_record&>(base).~checkpoint_record(); }
- static void backward(tape_record& base, backward_pass& walk, const any_tensor& adjoint) {
-  auto& self = static_cast<checkpoint_record&>(base);
-  tape_storage& tape = tape_storage::instance();
-  const tape_storage::mark end = tape.end();
-  const bool kept = tape.recording();
-  {
-   const any_tensor value = self.run_again(kept);
-   if (tape.knows(value.tape_index())) walk.run_within(value, adjoint, end.length);
-  }
-  if (!kept) tape.rewind(end);
- }
-private:
- any_tensor run_again(bool recording) {
-  struct recorded {
-   explicit recorded(bool on) : started(on) {
-    if (started) tape_storage::instance().resume();
-   }
-   ~recorded() {
-    if (started) tape_storage::instance().stop();
-   }
-   bool started;
-  };
-  const recorded record(!recording);
-  const checkpointed_run second(ordinals, true);
-  return std::apply([&](const auto&... x) { return any_tensor(eval(f(x...))); }, inputs);
- }
-};
-}
-
-template <>
-struct mode_transforms<eager> {
- template <class F, class B, class... T>
- static auto custom(const F& f, const B& backward, std::source_location where, const tensor<T>&... x) {
-  auto value = [&] {
-   const detail::recording_pause pause;
-   return eval(f(x...), where);
-  }();
-  value.set_tape_index({});
-  auto& tape = detail::tape_storage::instance();
-  if ((tape.tracks(x) || ...)) {
-   tape_index at;
-   auto& r = tape.append<detail::custom_record<B, decltype(value), tensor<T>...>>(at, backward, x...);
-   value.set_tape_index(at);
-   r.output = value;
-  }
-  return value;
- }
-
- template <class F, class... T>
- static auto checkpoint(const F& f, std::source_location where, const tensor<T>&... x) {
-  auto& tape = detail::tape_storage::instance();
-  if (!tape.recording() || tape.forward_wanted()) return eval(f(x...), where);
-  std::vector<std::int64_t> ordinals;
-  auto value = [&] {
-   const detail::recording_pause pause;
-   const detail::checkpointed_run first(ordinals, false);
-   return eval(f(x...), where);
-  }();
-  tape_index at;
-  tape.append<detail::checkpoint_record<F, tensor<T>...>>(at, f, ordinals, x...);
-  value.set_tape_index(at);
-  return value;
- }
-
- template <class Op, class T>
- static void effect(const tensor<T>& x, std::source_location) {
-  const operand_info operand{x.type(), x.shape()};
-  inference io{&operand, 1, nullptr, x.type(), {}, nullptr};
-  Op::infer({}, io);
-  if (io.error != nullptr) throw dtype_error(std::string(io.error) + ", given " + name_of(x.type()));
-  if (detail::checkpointed_run::repeats()) return;
-  const buffer_view in = x.view();
-  bool done = false;
-  const buffer_view out{&done, dtype::boolean};
-  kernel_call call;
-  call.in = &in;
-  call.inputs = 1;
-  call.out = &out;
-  call.outputs = 1;
-  constexpr runtime::kernel_pair kernel = runtime::kernel_for<Op, T>();
-  runtime::perform(kernel, call, Op::name);
- }
-
- [[noreturn]] static void refuse(const any_tensor&, const char* what, const shape& first, const shape& second) {
-  throw shape_error(std::string(what) + ": " + to_string(first) + ", " + to_string(second));
- }
-};
-}
 // -- tapegraph/ops/ops.hpp
 
 /// Every operation.
@@ -35103,7 +36222,14 @@ template <class V>
 TG_HD constexpr V not_far_below(V x) {
  return math::detail::select(x < V(-1000), V(-1000), x);
 }
-TG_INLINE constexpr auto not_far(auto x) { return apply<clip_op>(x, -1000, 1000); }
+struct near_op : clip_op {
+ template <int I>
+  requires(I == 0)
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto low, auto high, auto) {
+  return where(x < low, 0, where(x > high, 0, dy));
+ }
+};
+TG_INLINE constexpr auto not_far(auto x) { return apply<near_op>(x, -1000, 1000); }
 }
 
 /// x P(x), P the distribution function of the standard normal distribution: x erfc(-x / sqrt 2) / 2
@@ -35160,7 +36286,7 @@ struct mish_op : series_op<1> {
   return detail::not_far_below(x) * (n / (n + V(2)));
  }
  TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
-  const auto near = apply<clip_op>(x, -1000, 25);
+  const auto near = apply<detail::near_op>(x, -1000, 25);
   const auto e = apply<exp_op>(near);
   const auto n = e * (e + 2);
   return dy * (n / (n + 2) + 4 * near * (e * (e + 1) / (n + 2)) / (n + 2));
@@ -35219,6 +36345,8 @@ namespace tapegraph {
 
 struct cos_op : series_op<1> {
  static constexpr std::string_view name = "cos";
+ static constexpr bool finite_slopes = true;
+ static constexpr bool vjp_rounds_once = true;
  template <class V>
  TG_HD static constexpr V value(V x) {
   return math::cos(x);
@@ -35228,6 +36356,8 @@ struct cos_op : series_op<1> {
 
 struct sin_op : series_op<1> {
  static constexpr std::string_view name = "sin";
+ static constexpr bool finite_slopes = true;
+ static constexpr bool vjp_rounds_once = true;
  template <class V>
  TG_HD static constexpr V value(V x) {
   return math::sin(x);
@@ -35246,6 +36376,18 @@ struct tan_op : series_op<1> {
  TG_INLINE static constexpr auto vjp(auto dy, auto, auto y) { return dy * (1 + y * y); }
 };
 
+namespace detail {
+struct one_minus_square_op : map_op<1> {
+ static constexpr std::string_view name = "one_minus_square";
+ static constexpr bool finite_slopes = true;
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  return (V(1) - x) * (V(1) + x);
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * (-2 * x); }
+};
+}
+
 /// The derivative is infinite at -1 and 1.
 struct asin_op : series_op<1> {
  static constexpr std::string_view name = "asin";
@@ -35253,7 +36395,9 @@ struct asin_op : series_op<1> {
  TG_HD static constexpr V value(V x) {
   return math::asin(x);
  }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<rsqrt_op>((1 - x) * (1 + x)); }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
+  return dy * apply<rsqrt_op>(apply<detail::one_minus_square_op>(x));
+ }
 };
 
 struct acos_op : series_op<1> {
@@ -35262,7 +36406,9 @@ struct acos_op : series_op<1> {
  TG_HD static constexpr V value(V x) {
   return math::acos(x);
  }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return -(dy * apply<rsqrt_op>((1 - x) * (1 + x))); }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) {
+  return -(dy * apply<rsqrt_op>(apply<detail::one_minus_square_op>(x)));
+ }
 };
 
 struct atan_op : series_op<1> {
@@ -35274,7 +36420,7 @@ struct atan_op : series_op<1> {
  TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy / (1 + x * x); }
 };
 
-/// sqrt(x^2 + y^2) without intermediate overflow; the derivative at the origin is 0.
+/// sqrt(x^2 + y^2) without intermediate overflow; all derivatives at the origin are 0.
 struct hypot_op : series_op<2> {
  static constexpr std::string_view name = "hypot";
  template <class V>
@@ -35284,13 +36430,13 @@ struct hypot_op : series_op<2> {
  template <int I>
  TG_INLINE static constexpr auto vjp(auto dy, auto x, auto y, auto r) {
   if constexpr (I == 0)
-   return dy * (x / where(r == 0, 1, r));
+   return dy * where(r == 0, 0, x / where(r == 0, 1, r));
   else
-   return dy * (y / where(r == 0, 1, r));
+   return dy * where(r == 0, 0, y / where(r == 0, 1, r));
  }
 };
 
-/// The angle of the point (x, y), in (-pi, pi]; the derivative at the origin is 0.
+/// The angle of the point (x, y), in (-pi, pi]; all derivatives at the origin are 0.
 struct atan2_op : series_op<2> {
  static constexpr std::string_view name = "atan2";
  template <class V>
@@ -35302,9 +36448,9 @@ struct atan2_op : series_op<2> {
   const auto length = apply<hypot_op>(x, y);
   const auto r = where(length == 0, 1, length);
   if constexpr (I == 0)
-   return dz * (x / r / r);
+   return dz * where(length == 0, 0, x / r / r);
   else
-   return -(dz * (y / r / r));
+   return -(dz * where(length == 0, 0, y / r / r));
  }
 };
 
@@ -35348,6 +36494,7 @@ namespace tapegraph {
 
 struct cosh_op : series_op<1> {
  static constexpr std::string_view name = "cosh";
+ static constexpr bool vjp_rounds_once = true;
  template <class V>
  TG_HD static constexpr V value(V x) {
   return math::cosh(x);
@@ -35357,6 +36504,7 @@ struct cosh_op : series_op<1> {
 
 struct sinh_op : series_op<1> {
  static constexpr std::string_view name = "sinh";
+ static constexpr bool vjp_rounds_once = true;
  template <class V>
  TG_HD static constexpr V value(V x) {
   return math::sinh(x);
@@ -35379,6 +36527,7 @@ struct asinh_op : series_op<1> {
 /// The derivative is infinite at 1.
 struct acosh_op : series_op<1> {
  static constexpr std::string_view name = "acosh";
+ static constexpr double regular_at = 2;
  template <class V>
  TG_HD static constexpr V value(V x) {
   return math::acosh(x);
@@ -35393,7 +36542,7 @@ struct atanh_op : series_op<1> {
  TG_HD static constexpr V value(V x) {
   return math::atanh(x);
  }
- TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy / ((1 - x) * (1 + x)); }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy / apply<detail::one_minus_square_op>(x); }
 };
 
 template <operand A>
@@ -35981,33 +37130,131 @@ template <tensor_like A, tensor_like B>
 constexpr auto vdot(const A& a, const B& b, std::source_location where = std::source_location::current()) {
  return tensordot(reshape(a, {-1}, where), reshape(b, {-1}, where), 1, where);
 }
-
+}
 // -- tapegraph/ops/reduction/norm.hpp
+
+/// norm, stddev: lengths, which neither overflow nor underflow where they have a value in the element type.
+
+namespace tapegraph {
+
+namespace detail {
+struct euclidean_backward {
+ constexpr auto operator()(const auto& dy, const auto& y, const auto& x) const {
+  return eval(dy * where(y == 0, 0, x / where(y == 0, 1, y)));
+ }
+};
+struct power_norm_backward {
+ constexpr auto operator()(const auto& dy, const auto& y, const auto& x, const auto& p) const {
+  const auto ratio = eval(where(y == 0, 0, abs(x) / where(y == 0, 1, y)));
+  const auto steep = where(ratio == 0, 0, pow(where(ratio == 0, 1, ratio), p - 1));
+  return std::tuple{eval(dy * (steep * sign(x))), no_gradient};
+ }
+};
+template <handle A>
+constexpr auto euclidean_of_doubles(const A& x, std::int64_t mask, bool kept, std::source_location where) {
+ const auto value = [mask, kept, where](const auto& operand) {
+  constexpr double up = 0x1p600, down = 0x1p-600;
+  const auto total = [&](const auto& of) { return reduce_over<sum_op>(square(of), mask, kept, where); };
+  const auto plain = total(minimum(abs(operand), 0x1p480)), large = total(operand * down);
+  const auto small = total(minimum(abs(operand), 0x1p-450) * up);
+  return eval(tapegraph::where(plain >= 0x1p960, sqrt(large) * up,
+         tapegraph::where(plain < 0x1p-900, sqrt(small) * down, sqrt(plain))),
+     where);
+ };
+ return mode_transforms<mode_of_t<A>>::custom(value, euclidean_backward{}, where, x);
+}
+template <handle A>
+constexpr auto power_norm_of_doubles(const A& x, double p, std::int64_t mask, std::source_location where) {
+ const auto value = [p, mask, where](const auto& operand, const auto&) {
+  const auto best = p > 0 ? largest_magnitude(operand, mask, where) : smallest_magnitude(operand, mask, where);
+  const auto unscaled = [](const auto& m) {
+   return logical_or(m <= 0, m == std::numeric_limits<double>::infinity());
+  };
+  const auto scale = eval(tapegraph::where(unscaled(best), 1, best), where);
+  const auto total = reduce_over<sum_op>(pow(abs(operand / scale), p), mask, true, where);
+  return eval(pow(total, 1 / p) * scale, where);
+ };
+ return mode_transforms<mode_of_t<A>>::custom(value, power_norm_backward{}, where, x, fill<double>(x, {}, p, where));
+}
+template <tensor_like A>
+constexpr auto euclidean(const A& x, std::int64_t mask, bool keepdims, std::source_location where) {
+ return in_double(x, where, [&](const auto& operand, auto widened) {
+  if constexpr (widened) {
+   return root(reduce_over<sum_op>(square(operand), mask, keepdims, where), where);
+  } else {
+   const auto value = eval(operand, where);
+   const bool kept = keepdims || mask != axes{}.bits(shape_of(value).rank());
+   const auto length = euclidean_of_doubles(value, mask, kept, where);
+   return kept ? without_kept_axes(length, mask, keepdims, where) : length;
+  }
+ });
+}
+template <tensor_like A, class F>
+constexpr auto in_unit_length(const A& x, std::int64_t mask, double least, std::source_location where, const F& f) {
+ return in_double(x, where, [&](const auto& operand, auto widened) {
+  const auto length = [&](const auto& v) {
+   const auto squares = eval(reduce_over<sum_op>(square(v), mask, true, where), where);
+   return tapegraph::where(squares == 0, 0, sqrt(tapegraph::where(squares == 0, 1, squares)));
+  };
+  const auto divisor = [&](const auto& found, const auto& bound) {
+   const auto longer = maximum(found, bound);
+   return eval(tapegraph::where(longer == 0, 1, longer), where);
+  };
+  if constexpr (widened) {
+   return f(operand / divisor(length(operand), least));
+  } else {
+   const auto value = eval(operand, where);
+   const auto scale = eval(stop_gradient(inverse_scale(value, mask, where)), where);
+   const auto scaled = eval(value * scale, where);
+   return f(scaled / divisor(length(scaled), scale * least));
+  }
+ });
+}
+template <tensor_like A>
+constexpr auto unit_vectors(const A& x, std::int64_t mask, double least, std::source_location where) {
+ return in_unit_length(x, mask, least, where, [where](const auto& unit) { return eval(unit, where); });
+}
+}
 
 /// The p-norm (sum |x|^p)^(1/p) over axes: p = `order`, 2 unless said otherwise. Order 1 is the sum of magnitudes, infinity
 /// the largest, -infinity the smallest, 0 the number of elements that are not zero (its derivative is zero). Over two axes
-/// order 2 is the Frobenius norm; the matrix norms proper are others.
+/// order 2 is the Frobenius norm; the matrix norms proper are others. Numbers are scaled before they are raised to a power: a norm
+/// overflows or underflows where it has no value in the element type, not before, and its derivatives do not either.
 ///
 /// Derivatives: of order 2, x / norm; at zero, where there are many subgradients, 0 (PyTorch's; TensorFlow gives NaN). Ties
 /// of the infinite orders share evenly. Zero elements take no part in that of a positive p.
 template <tensor_like A>
 constexpr auto norm(const A& x, double order = 2, axes over = {}, reduce_options options = {},
      std::source_location where = std::source_location::current()) {
- return detail::in_float(x, where, [&](const auto& operand) {
-  constexpr double infinity = std::numeric_limits<double>::infinity();
+ constexpr double infinity = std::numeric_limits<double>::infinity();
+ const std::int64_t mask = over.bits(shape_of(x).rank());
+ const bool magnitudes = order == 0 || order == 1 || order == infinity || order == -infinity;
+ using result = decltype(detail::euclidean(x, mask, options.keepdims, where));
+ if (order == 2) return detail::euclidean(x, mask, options.keepdims, where);
+ if (!magnitudes)
+  return result(detail::in_double(x, where, [&](const auto& operand, auto) {
+   const auto of_doubles = detail::power_norm_of_doubles(eval(operand, where), order, mask, where);
+   return detail::without_kept_axes(of_doubles, mask, options.keepdims, where);
+  }));
+ return result(detail::in_float(x, where, [&](const auto& operand) {
   const auto total = [&](const auto& of) { return sum(of, over, options, where); };
-  if (order == 2) return detail::root(total(square(operand)), where);
   if (order == 1) return total(abs(operand));
-  if (order == infinity) return max(abs(operand), over, options, where);
-  if (order == -infinity) return min(abs(operand), over, options, where);
+  if (order == 0) return total(1 - apply<detail::indicator_op>(eval(operand, where), 0));
+  return order > 0 ? max(abs(operand), over, options, where) : min(abs(operand), over, options, where);
+ }));
+}
+
+/// The square root of the variance, as norm(x - mean) / sqrt(n - correction). Its derivative is 0 where all elements are equal, as
+/// in PyTorch.
+template <tensor_like A>
+constexpr auto stddev(const A& x, axes over = {}, variance_options options = {},
+     std::source_location where = std::source_location::current()) {
+ return detail::in_float(x, where, [&](const auto& operand) {
   const auto value = eval(operand, where);
-  if (order == 0) return total(1 - apply<detail::indicator_op>(value, 0));
-  if (order < 0) return eval(pow(total(pow(abs(value), order)), 1 / order), where);
-  const auto power = [&](const auto& base, double exponent) {
-   return tapegraph::where(base == 0, 0, pow(tapegraph::where(base == 0, 1, base), exponent));
-  };
-  const auto magnitude = eval(abs(value), where);
-  return eval(power(total(power(magnitude, order)), 1 / order), where);
+  const auto centre = mean(value, over, {.keepdims = true}, where);
+  const auto length = norm(value - centre, 2, over, {options.keepdims}, where);
+  const extent count = detail::reduced_size(value, over) - extent(options.correction);
+  return eval(length / sqrt(zeros_like(length) + extent_number(length, count)), where);
  });
 }
 
@@ -36691,1584 +37938,8 @@ template <int... Axes, class F>
 constexpr auto vmap(F f) {
  return vmap_of<F, Axes...>{f};
 }
-
-// -- tapegraph/nn/all_optimizers.hpp
-
-// -- tapegraph/nn/optimizers/adadelta.hpp
-
-/// Adadelta (Zeiler 2012) in Keras's form, rms(x) = sqrt(x + epsilon): a <- rho a + (1 - rho) g^2, u = g rms(d) / rms(a),
-/// d <- rho d + (1 - rho) u^2, w <- w - learning_rate u
-struct adadelta {
- hyperparameter learning_rate = 0.001;
- hyperparameter rho = 0.95;
- hyperparameter epsilon = 1e-7;
-
- static constexpr int count = 4;
- std::array<double, count> numbers(std::int64_t step) const {
-  const double r = rho.used(step, "adadelta", "rho");
-  return {learning_rate.used(step, "adadelta", "learning_rate"), r, 1 - r,
-    epsilon.used_positive(step, "adadelta", "epsilon")};
- }
- static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
-  const auto a = slots.state(w, "accumulated_grad");
-  const auto d = slots.state(w, "accumulated_delta");
-  const auto next = eval(n[1] * a + n[2] * square(g));
-  const auto u = eval(sqrt(d + n[3]) * g / sqrt(next + n[3]));
-  slots.assign(a, next);
-  slots.assign(d, n[1] * d + n[2] * square(u));
-  slots.assign(w, w - n[0] * u);
- }
-};
-
-// -- tapegraph/nn/optimizers/adagrad.hpp
-
-/// Adagrad (Duchi et al. 2011) in Keras's form: a <- a + g^2, w <- w - learning_rate g / sqrt(a + epsilon). `a` starts at
-/// initial_accumulator_value, as the model is made.
-struct adagrad {
- hyperparameter learning_rate = 0.001;
- double initial_accumulator_value = 0.1;
- hyperparameter epsilon = 1e-7;
-
- static constexpr int count = 2;
- std::array<double, count> numbers(std::int64_t step) const {
-  hyperparameter(initial_accumulator_value).used(step, "adagrad", "initial_accumulator_value");
-  return {learning_rate.used(step, "adagrad", "learning_rate"), epsilon.used(step, "adagrad", "epsilon")};
- }
- double first_value(std::string_view state) const { return state == "accumulator" ? initial_accumulator_value : 0; }
- static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
-  const auto a = slots.state(w, "accumulator");
-  const auto next = eval(a + square(g));
-  slots.assign(a, next);
-  slots.assign(w, w - n[0] * g / sqrt(next + n[1]));
- }
-};
-
-// -- tapegraph/nn/optimizers/adamax.hpp
-
-/// Adamax (Kingma and Ba 2015, section 7.1) in Keras's form: m <- m + (1 - beta1)(g - m), u <- max(beta2 u, |g|),
-/// w <- w - learning_rate / (1 - beta1^t) m / (u + epsilon)
-struct adamax {
- hyperparameter learning_rate = 0.001;
- hyperparameter beta1 = 0.9, beta2 = 0.999;
- hyperparameter epsilon = 1e-7;
-
- static constexpr int count = 4;
- std::array<double, count> numbers(std::int64_t step) const {
-  const double rate = learning_rate.used(step, "adamax", "learning_rate");
-  const double b1 = beta1.used_below_one(step, "adamax", "beta1");
-  return {rate / (1 - std::pow(b1, static_cast<double>(step))), 1 - b1, beta2.used(step, "adamax", "beta2"),
-    epsilon.used(step, "adamax", "epsilon")};
- }
- static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
-  const auto m = slots.state(w, "adamax_m");
-  const auto u = slots.state(w, "adamax_u");
-  const auto next_m = eval(m + n[1] * (g - m));
-  const auto next_u = eval(maximum(n[2] * u, abs(g)));
-  slots.assign(m, next_m);
-  slots.assign(u, next_u);
-  slots.assign(w, w - n[0] * next_m / (next_u + n[3]));
- }
-};
-}
-// -- tapegraph/nn/optimizers/adamw.hpp
-
-// -- tapegraph/nn/optimizers/masks.hpp
-
-/// Which variables something concerns, by patterns of paths: a pattern is a path, or the path of a scope above it, and "*" stands for
-/// any text, as variable_list::set_trainable has it.
-
-namespace tapegraph {
-
-/// Every variable.
-struct all_variables {
- static constexpr bool holds(const auto&) { return true; }
-};
-/// Variables whose path one of the patterns matches: `only<"encoder", "*/kernel">`.
-template <fixed_string... Patterns>
-struct only {
- static constexpr bool holds(const auto& slots) { return (slots.matches(Patterns.view()) || ...); }
-};
-/// All but these: `except<"*/bias", "*/gamma", "*/beta">`.
-template <fixed_string... Patterns>
-struct except {
- static constexpr bool holds(const auto& slots) { return !(slots.matches(Patterns.view()) || ...); }
-};
-
-/// Adam with decoupled weight decay (Loshchilov and Hutter 2019) in Keras's form: w <- w - learning_rate weight_decay w, then Adam's
-/// step. `Mask` says which variables decay: `basic_adamw<except<"*/bias">>`.
-template <class Mask = all_variables>
-struct basic_adamw {
- hyperparameter learning_rate = 0.001;
- hyperparameter weight_decay = 0.004;
- hyperparameter beta1 = 0.9, beta2 = 0.999;
- hyperparameter epsilon = 1e-7;
-
- static constexpr int count = 5;
- std::array<double, count> numbers(std::int64_t step) const {
-  const double rate = learning_rate.used(step, "adamw", "learning_rate");
-  const double b1 = beta1.used_below_one(step, "adamw", "beta1"),
-     b2 = beta2.used_below_one(step, "adamw", "beta2");
-  return {detail::adam_step_size(rate, b1, b2, step), 1 - b1, 1 - b2, epsilon.used(step, "adamw", "epsilon"),
-    rate * weight_decay.used(step, "adamw", "weight_decay")};
- }
- static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
-  const auto m = slots.state(w, "adam_m");
-  const auto v = slots.state(w, "adam_v");
-  const auto next_m = eval(m + n[1] * (g - m));
-  const auto next_v = eval(v + n[2] * (square(g) - v));
-  slots.assign(m, next_m);
-  slots.assign(v, next_v);
-  if (Mask::holds(slots))
-   slots.assign(w, (w - w * n[4]) - n[0] * next_m / (sqrt(next_v) + n[3]));
-  else
-   slots.assign(w, w - n[0] * next_m / (sqrt(next_v) + n[3]));
- }
-};
-using adamw = basic_adamw<>;
-
-// -- tapegraph/nn/optimizers/amsgrad.hpp
-
-/// AMSGrad (Reddi et al. 2018) as Keras's Adam(amsgrad=True): Adam whose step is divided by sqrt(u) + epsilon, u <- max(u, v)
-struct amsgrad {
- hyperparameter learning_rate = 0.001;
- hyperparameter beta1 = 0.9, beta2 = 0.999;
- hyperparameter epsilon = 1e-7;
-
- static constexpr int count = 4;
- std::array<double, count> numbers(std::int64_t step) const {
-  const double rate = learning_rate.used(step, "amsgrad", "learning_rate");
-  const double b1 = beta1.used_below_one(step, "amsgrad", "beta1");
-  const double b2 = beta2.used_below_one(step, "amsgrad", "beta2");
-  return {detail::adam_step_size(rate, b1, b2, step), 1 - b1, 1 - b2, epsilon.used(step, "amsgrad", "epsilon")};
- }
- static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
-  const auto m = slots.state(w, "adam_m");
-  const auto v = slots.state(w, "adam_v");
-  const auto u = slots.state(w, "adam_vhat");
-  const auto next_m = eval(m + n[1] * (g - m));
-  const auto next_v = eval(v + n[2] * (square(g) - v));
-  const auto next_u = eval(maximum(u, next_v));
-  slots.assign(m, next_m);
-  slots.assign(v, next_v);
-  slots.assign(u, next_u);
-  slots.assign(w, w - n[0] * next_m / (sqrt(next_u) + n[3]));
- }
-};
-
-// -- tapegraph/nn/optimizers/applied.hpp
-// -- tapegraph/nn/optimizers/hand_slots.hpp
-namespace detail {
-class hand_slots {
-public:
- struct pending {
-  std::size_t tensor;
-  variable* state;
-  any_tensor value;
-  any_tensor indices{};
-  void (*write_rows)(variable&, const any_tensor& indices, const any_tensor& rows) = nullptr;
- };
- struct first_value_of {
-  const void* optimizer;
-  double (*of)(const void* optimizer, std::string_view state);
- };
- hand_slots(variable_list* states, std::vector<pending>* updates, first_value_of first)
-  : states_(states), updates_(updates), first_(first) {}
- void begin(std::size_t tensor, std::string_view path) {
-  tensor_ = tensor;
-  path_ = path;
-  seen_.clear();
- }
- template <class T>
- tensor<T> state(const tensor<T>& w, std::string_view name) const {
-  const std::string path = std::string(path_) + '/' + std::string(name);
-  variable* v = states_->find(path);
-  if (v == nullptr) {
-   tensor<T> first = tensor<T>::uninitialized(w.shape());
-   std::fill_n(first.mutable_data(), first.size(), static_cast<T>(first_.of(first_.optimizer, name)));
-   v = &states_->add(path, first, false, true);
-  }
-  seen_.push_back({v, v->data()});
-  return tensor<T>(v->data());
- }
- template <class T, tensor_like E>
- void assign(const tensor<T>& target, const E& value) const {
-  updates_->push_back({tensor_, state_of(target), eval(value)});
- }
- template <class T>
- void assign_rows(const tensor<T>& target, any_tensor rows, const any_tensor& indices) const {
-  updates_->push_back({tensor_, state_of(target), std::move(rows), indices, &write_rows<T>});
- }
- bool matches(std::string_view pattern) const { return path_matches(pattern, path_); }
- void assign_state(variable& state, any_tensor value) const { updates_->push_back({0, &state, std::move(value)}); }
-private:
- variable* state_of(const any_tensor& target) const {
-  variable* state = nullptr;
-  for (const auto& s : seen_)
-   if (s.second.shares_with(target)) state = s.first;
-  return state;
- }
- variable_list* states_;
- std::vector<pending>* updates_;
- first_value_of first_;
- std::size_t tensor_ = 0;
- std::string_view path_;
- mutable std::vector<std::pair<variable*, any_tensor>> seen_;
-};
-template <class T>
-class hand_row_slots {
-public:
- static constexpr bool sparse = true;
- hand_row_slots(const hand_slots& slots, const tensor<T>& table, const tensor<std::int64_t>& indices)
-  : slots_(&slots), table_(table), indices_(indices), seen_{{table_, rows_of(table_)}} {}
- tensor<T> rows_of(const tensor<T>& table) const { return gather(table, indices_, 0, 0); }
- const tensor<T>& rows() const { return seen_[0].second; }
- tensor<T> whole(const tensor<T>& rows) const {
-  return eval(tapegraph::assign_rows(eval(zeros_like(table_)), indices_, rows));
- }
- tensor<T> state(const tensor<T>&, std::string_view name) const {
-  const tensor<T> all = slots_->state(table_, name);
-  seen_.push_back({all, rows_of(all)});
-  return seen_.back().second;
- }
- template <tensor_like E>
- void assign(const tensor<T>& target, const E& value) const {
-  for (const auto& s : seen_)
-   if (s.second.shares_with(target)) return slots_->assign_rows(s.first, eval(value), indices_);
- }
- bool matches(std::string_view pattern) const { return slots_->matches(pattern); }
-private:
- const hand_slots* slots_;
- tensor<T> table_;
- tensor<std::int64_t> indices_;
- mutable std::vector<std::pair<tensor<T>, tensor<T>>> seen_;
-};
 }
 
-struct named {
- std::string_view path;
- any_tensor& value;
-};
-template <class Optimizer>
-class applied {
-public:
- template <class... W>
- explicit applied(const Optimizer& optimizer, W&&... weights) : optimizer_(optimizer) {
-  (add(weights), ...);
- }
- template <class F>
- std::vector<any_tensor> compute_gradients(const F& f) {
-  return value_and_gradients(f).second;
- }
- void apply_gradients(const std::vector<any_tensor>& gradients) { apply<false>(gradients, {}); }
- void apply_rows(const std::vector<any_tensor>& gradients, const std::vector<any_tensor>& indices) {
-  apply<true>(gradients, indices);
- }
- template <class F>
- auto minimize(const F& f) {
-  auto [value, gradients] = value_and_gradients(f);
-  apply_gradients(gradients);
-  return value;
- }
- double loss_scale() {
-  if constexpr (detail::scales_loss<Optimizer>()) {
-   const any_tensor scale = common_state(detail::loss_scale_name).data();
-   return scale.type() == dtype::f64 ? tensor<double>(scale).item() : tensor<float>(scale).item();
-  } else {
-   return 1;
-  }
- }
- Optimizer& optimizer() { return optimizer_; }
- std::int64_t step() const { return step_; }
- void set_step(std::int64_t step) { step_ = step; }
- variable_list& state() { return states_; }
-private:
- template <bool Rows>
- void apply(const std::vector<any_tensor>& gradients, const std::vector<any_tensor>& indices);
- struct weight {
-  any_tensor* data;
-  variable* owner;
-  std::string path;
-  bool active() const { return owner == nullptr || owner->trainable(); }
- };
- struct kept_places {
-  std::vector<std::pair<any_tensor*, tapegraph::tape_index>> places;
-  explicit kept_places(const std::vector<weight>& weights) {
-   for (const weight& w : weights) places.emplace_back(w.data, w.data->tape_index());
-  }
-  kept_places(const kept_places&) = delete;
-  kept_places& operator=(const kept_places&) = delete;
-  ~kept_places() {
-   for (const auto& [data, place] : places) data->set_tape_index(place);
-  }
- };
- template <class T, bool Rows>
- struct gradients_of_step {
-  const applied* self;
-  detail::hand_slots* slots;
-  const std::vector<any_tensor>* gradients;
-  const std::vector<any_tensor>* indices;
-  template <class F>
-  void each(const F& f) const {
-   for (std::size_t i = 0; i < gradients->size(); ++i) {
-    const weight& w = self->weights_[i];
-    const any_tensor& g = (*gradients)[i];
-    if (!w.active() || !g.has_storage()) continue;
-    slots->begin(i, w.path);
-    any_tensor plain = *w.data;
-    plain.set_tape_index({});
-    if (g.type() == dtype::f64)
-     take<double>(i, plain, f);
-    else
-     take<float>(i, plain, f);
-   }
-  }
-  template <class V, class F>
-  void take(std::size_t i, const any_tensor& plain, const F& f) const {
-   const tensor<V> w(plain), g((*gradients)[i]);
-   if constexpr (Rows)
-    if ((*indices)[i].has_storage()) {
-     const detail::hand_row_slots<V> rows(*slots, w, tensor<std::int64_t>((*indices)[i]));
-     return f(rows, tensor<V>(rows.rows()), g);
-    }
-   f(*slots, w, g);
-  }
-  template <class F>
-  tensor<T> sum(const F& f) const {
-   tensor<T> total(T(0));
-   bool first = true;
-   each([&](const auto& some, const auto& w, const auto& g) {
-    const tensor<T> part = detail::as_type_of(total, detail::term_of(f, some, w, g));
-    total = first ? part : tensor<T>(total + part);
-    first = false;
-   });
-   return total;
-  }
-  tensor<T> common(std::string_view name) const {
-   return tensor<T>(const_cast<applied*>(self)->common_state(name).data());
-  }
-  template <tensor_like E>
-  void assign_common(std::string_view name, const tensor<T>&, const E& value) const {
-   slots->assign_state(const_cast<applied*>(self)->common_state(name), eval(value));
-  }
- };
- bool holds_doubles() const {
-  return std::any_of(weights_.begin(), weights_.end(),
-      [](const weight& w) { return w.data->type() == dtype::f64; });
- }
- variable& common_state(std::string_view name) {
-  if (variable* const known = states_.find(name)) return *known;
-  const double first = first_value_of(&optimizer_, name);
-  return holds_doubles() ? states_.add(std::string(name), tensor<double>(first), false, true)
-       : states_.add(std::string(name), tensor<float>(static_cast<float>(first)), false, true);
- }
- static double first_value_of(const void* optimizer, std::string_view state) {
-  if constexpr (requires(const Optimizer& o) { o.first_value(state); })
-   return static_cast<const Optimizer*>(optimizer)->first_value(state);
-  else
-   return 0;
- }
- void add(variable_list& list) {
-  for (variable& v : list)
-   if (!v.optimizer_state() && v.trainable()) add(v);
- }
- void add(variable& v) { add({&v.data(), &v, v.path()}); }
- void add(any_tensor& t) { add({&t, nullptr, std::to_string(weights_.size())}); }
- void add(const named& t) { add({&t.value, nullptr, std::string(t.path)}); }
- void add(weight w) {
-  if (w.data->type() != dtype::f32 && w.data->type() != dtype::f64)
-   throw dtype_error("applied: tensor '" + w.path + "' is " + name_of(w.data->type()) +
-       ", weights are float or double");
-  for (const weight& other : weights_)
-   if (other.path == w.path) throw argument_error("applied: two tensors are called '" + w.path + "'");
-  weights_.push_back(std::move(w));
- }
- template <class F>
- auto value_and_gradients(const F& f) {
-  std::vector<any_tensor> sources;
-  gradient_tape tape;
-  auto& records = detail::tape_storage::instance();
-  const kept_places restored(weights_);
-  for (const weight& w : weights_) {
-   if (!records.tracks(*w.data)) w.data->set_tape_index(records.watch());
-   sources.push_back(*w.data);
-  }
-  auto value = eval(f());
-  if (value.size() != 1)
-   throw shape_error("minimize: the function must give a scalar, it gave shape " + to_string(value.shape()));
-  std::vector<any_tensor> gradients;
-  if constexpr (detail::scales_loss<Optimizer>()) {
-   optimizer_.numbers(step_ + 1);
-   const any_tensor scale = common_state(detail::loss_scale_name).data();
-   const auto scaled = [&](const auto& s) { return eval(value * detail::as_type_of(value, s)); };
-   gradients = scale.type() == dtype::f64 ? tape.gradient(scaled(tensor<double>(scale)), sources)
-            : tape.gradient(scaled(tensor<float>(scale)), sources);
-  } else {
-   gradients = tape.gradient(value, sources);
-  }
-  value.set_tape_index({});
-  return std::pair(std::move(value), std::move(gradients));
- }
- Optimizer optimizer_;
- std::vector<weight> weights_;
- variable_list states_;
- std::int64_t step_ = 0;
-};
-template <class Optimizer, class... W>
-applied(const Optimizer&, W&&...) -> applied<Optimizer>;
-template <class Optimizer>
-template <bool Rows>
-void applied<Optimizer>::apply(const std::vector<any_tensor>& gradients, const std::vector<any_tensor>& indices) {
- if (Rows && indices.size() != gradients.size())
-  throw argument_error("apply_rows: " + std::to_string(indices.size()) + " indices for " +
-       std::to_string(gradients.size()) + " gradients");
- if (gradients.size() != weights_.size())
-  throw argument_error("apply_gradients: " + std::to_string(gradients.size()) + " gradients for " +
-       std::to_string(weights_.size()) + " tensors");
- for (std::size_t i = 0; i < gradients.size(); ++i) {
-  const any_tensor &w = *weights_[i].data, &g = gradients[i];
-  if (!g.has_storage()) continue;
-  if (g.type() != w.type())
-   throw dtype_error("apply_gradients: tensor '" + weights_[i].path + "' is " + name_of(w.type()) +
-       ", its gradient " + name_of(g.type()));
-  shape wanted = w.shape();
-  if constexpr (Rows)
-   if (indices[i].has_storage()) {
-    if (weights_[i].owner == nullptr || indices[i].type() != dtype::i64 || indices[i].rank() != 1)
-     throw argument_error("apply_rows: tensor '" + weights_[i].path +
-          "' has to be a variable, and its indices i64 [n]");
-    wanted = detail::shape_of_rows(w.shape(), indices[i].size());
-   }
-  if (!(g.shape() == wanted))
-   throw shape_error("apply_gradients: tensor '" + weights_[i].path + "' has shape " + to_string(wanted) +
-       ", its gradient " + to_string(g.shape()));
- }
- constexpr auto count = static_cast<std::size_t>(Optimizer::count);
- const auto numbers = optimizer_.numbers(step_ + 1);
- std::array<typed_number<double>, count> wide;
- std::array<typed_number<float>, count> narrow;
- for (std::size_t i = 0; i < count; ++i) {
-  wide[i] = {numbers[i]};
-  narrow[i] = {static_cast<float>(numbers[i])};
- }
- std::vector<detail::hand_slots::pending> updates;
- detail::hand_slots slots(&states_, &updates, {&optimizer_, &first_value_of});
- const gradients_of_step<float, Rows> step{this, &slots, &gradients, &indices};
- const auto update = [&](const auto&... shared) {
-  step.each([&](const auto& some, const auto& w, const auto& g) {
-   if constexpr (std::is_same_v<decltype(w), const tensor<double>&>)
-    Optimizer::update(some, w, g, wide, shared...);
-   else
-    Optimizer::update(some, w, g, narrow, shared...);
-  });
- };
- if constexpr (requires { Optimizer::shared(step, narrow); }) {
-  if (holds_doubles())
-   update(Optimizer::shared(gradients_of_step<double, Rows>{this, &slots, &gradients, &indices}, wide));
-  else
-   update(Optimizer::shared(step, narrow));
- } else {
-  update();
- }
- for (auto& u : updates)
-  if (const variable* const owner = weights_[u.tensor].owner;
-   u.state == nullptr && u.write_rows == nullptr && owner != nullptr && owner->constraint())
-   u.value = owner->constraint().project(owner->constraint(), u.value);
- ++step_;
- for (auto& u : updates) {
-  variable* const owned = weights_.empty() ? nullptr : weights_[u.tensor].owner;
-  if (u.write_rows != nullptr) {
-   variable& to = u.state != nullptr ? *u.state : *owned;
-   u.write_rows(to, u.indices, u.value);
-   if (u.state == nullptr && owned->constraint())
-    owned->replace(owned->constraint().project(owned->constraint(), owned->data()));
-  } else if (u.state != nullptr)
-   u.state->replace(std::move(u.value));
-  else if (owned != nullptr)
-   owned->replace(std::move(u.value));
-  else
-   *weights_[u.tensor].data = std::move(u.value);
- }
-}
-}
-// -- tapegraph/nn/optimizers/chain.hpp
-
-/// Optimizers made of parts. An element of a chain has `count` and `numbers(step)` as optimizers have, and one or more of
-///
-///     update(slots, w, g, n)             the optimizer: exactly one element has it
-///     transform(slots, w, g, n, s)       the gradient that the elements behind it see; changes nothing
-///     remember(slots, w, g, n)           assigns state that transform reads
-///     gate(n, s)                         a scalar, true in steps in which what stands behind it happens; in others every variable
-///                                        and all state behind it stay as they are
-///     applied(step)                      which step the elements behind it are in, where some steps are not theirs
-///     after(slots, w, next, n)           what is assigned to w, in the place of `next`
-///     shared(gradients, n)               s: what all gradients have in common, as the elements before it have transformed them
-///     first_value(state)                 as of optimizers
-///
-/// all static and constexpr but numbers, applied and first_value; and `shares = true` with `shared`, `state_name` with state.
-
-namespace tapegraph {
-
-/// What an element is about, its `static constexpr auto role`; whatever states none is the optimizer.
-enum class chain_role { optimizer, gradient, weights };
-
-namespace detail {
-struct nothing_shared {};
-template <class E>
-constexpr chain_role role_of() {
- if constexpr (requires { E::role; })
-  return E::role;
- else
-  return chain_role::optimizer;
-}
-template <int First, int Count>
-constexpr auto part_of(const auto& numbers) {
- std::array<typename std::remove_cvref_t<decltype(numbers)>::value_type, Count> part{};
- for (int i = 0; i < Count; ++i) part[static_cast<std::size_t>(i)] = numbers[static_cast<std::size_t>(First + i)];
- return part;
-}
-constexpr bool same_variable(const auto& target, const auto& w) {
- if constexpr (requires { w.owner(); })
-  return target.id() == w.id();
- else
-  return target.shares_with(w);
-}
-template <class Slots, class Gate>
-struct gated_slots : Slots {
- Gate gate;
- constexpr gated_slots(const Slots& slots, const Gate& condition) : Slots(slots), gate(condition) {}
- constexpr void assign(const auto& target, const auto& value) const {
-  Slots::assign(target, where(gate, value, target));
- }
-};
-template <class Slots, class W, class Finish>
-struct finishing_slots : Slots {
- const W* w;
- const Finish* finish;
- constexpr finishing_slots(const Slots& slots, const W& variable, const Finish& f)
-  : Slots(slots), w(&variable), finish(&f) {}
- constexpr void assign(const auto& target, const auto& value) const {
-  if (!same_variable(target, *w)) return Slots::assign(target, value);
-  Slots::assign(target, (*finish)(static_cast<const Slots&>(*this), eval(value)));
- }
-};
-template <class... E>
-inline constexpr int optimizers_among = (0 + ... + (role_of<E>() == chain_role::optimizer));
-template <class E>
-inline constexpr bool keeps_state = requires {
- E::state_name;
-};
-template <class... E>
-constexpr bool states_differ() {
- const std::string_view names[]{[]() -> std::string_view {
-  if constexpr (keeps_state<E>)
-   return E::state_name;
-  else
-   return {};
- }()...};
- for (std::size_t i = 0; i < sizeof...(E); ++i)
-  for (std::size_t k = 0; k < i; ++k)
-   if (!names[i].empty() && names[i] == names[k]) return false;
- return true;
-}
-template <class First, class... E>
-inline constexpr bool unscaled_first = !(scales_loss<E>() || ...);
-template <class... E>
-constexpr bool gradients_first() {
- bool optimizer_seen = false, right = true;
- ((right = right && !(optimizer_seen && role_of<E>() == chain_role::gradient),
- optimizer_seen = optimizer_seen || role_of<E>() == chain_role::optimizer),
- ...);
- return right;
-}
-}
-
-/// An optimizer made of parts, which is an optimizer itself: gradients pass the elements in their order, and what the optimizer
-/// assigns to a weight passes those that are about weights.
-///
-///     tg::chain{tg::clip_by_global_norm{.norm = 1}, tg::adamw{.learning_rate = 1e-3}, tg::weight_average{.decay = 0.999}}
-///
-/// An element is reached by its type or its place: `model.optimizer().get<tg::adamw>().learning_rate = 1e-4`.
-template <class... E>
-class chain {
- static_assert(detail::optimizers_among<E...> == 1, "chain: exactly one element is an optimizer");
- static_assert(detail::gradients_first<E...>(),
-    "chain: what transforms gradients, accumulates or skips stands before the optimizer");
- static_assert(detail::unscaled_first<E...>, "chain: loss_scaling stands first");
- static_assert(detail::states_differ<E...>(),
-    "chain: two elements keep state of the same name; one of each kind is possible");
-
- static constexpr int size = static_cast<int>(sizeof...(E));
- template <int I>
- using element = std::tuple_element_t<static_cast<std::size_t>(I), std::tuple<E...>>;
- template <int I>
- static constexpr int first = [] {
-  int sum = 0, k = 0;
-  ((sum += k++ < I ? E::count : 0), ...);
-  return sum;
- }();
-
-public:
- constexpr chain(const E&... elements) : elements_(elements...) {}
-
- template <class T>
- T& get() {
-  return std::get<T>(elements_);
- }
- template <class T>
- const T& get() const {
-  return std::get<T>(elements_);
- }
- template <int I>
- auto& get() {
-  return std::get<static_cast<std::size_t>(I)>(elements_);
- }
- /// The optimizer in it.
- auto& main() { return get<main_index()>(); }
-
- static constexpr int count = (0 + ... + E::count);
- static constexpr bool scales_loss = (detail::scales_loss<E>() || ...);
- std::array<double, static_cast<std::size_t>(count)> numbers(std::int64_t step) const {
-  std::array<double, static_cast<std::size_t>(count)> found{};
-  std::size_t at = 0;
-  const auto add = [&](const auto& e) {
-   for (const double n : e.numbers(step)) found[at++] = n;
-   if constexpr (requires { e.applied(step); }) step = e.applied(step);
-  };
-  std::apply([&](const E&... e) { (add(e), ...); }, elements_);
-  return found;
- }
- double first_value(std::string_view state) const {
-  double value = 0;
-  const auto ask = [&](const auto& e) {
-   if constexpr (requires { e.first_value(state); })
-    if (value == 0) value = e.first_value(state);
-  };
-  std::apply([&](const E&... e) { (ask(e), ...); }, elements_);
-  return value;
- }
-
- /// What the elements that ask for it share, a tuple.
- static constexpr auto shared(const auto& gradients, const auto& n) requires(requires { E::shares; } || ...) {
-  return gather<0>(gradients, n, std::tuple<>{});
- }
- static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
-  run<0>(slots, w, g, n, std::tuple<std::conditional_t<false, E, detail::nothing_shared>...>{});
- }
- static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n, const auto& s) {
-  run<0>(slots, w, g, n, s);
- }
-
-private:
- static constexpr int main_index() {
-  int i = 0, found = 0;
-  ((found = detail::role_of<E>() == chain_role::optimizer ? i : found, ++i), ...);
-  return found;
- }
- template <int I>
- static constexpr auto own(const auto& n) {
-  return detail::part_of<first<I>, element<I>::count>(n);
- }
-
- template <int I, int Last>
- static constexpr auto transformed(const auto& slots, const auto& w, const auto& g, const auto& n, const auto& s) {
-  if constexpr (I == Last)
-   return g;
-  else if constexpr (requires { element<I>::transform(slots, w, g, own<I>(n), std::get<I>(s)); })
-   return transformed<I + 1, Last>(slots, w, element<I>::transform(slots, w, g, own<I>(n), std::get<I>(s)), n,
-           s);
-  else
-   return transformed<I + 1, Last>(slots, w, g, n, s);
- }
- template <int I, class Gradients, class N, class S>
- struct seen_by {
-  const Gradients* gradients;
-  const N* n;
-  const S* s;
-
-  constexpr auto sum(const auto& f) const {
-   return gradients->sum([&](const auto& slots, const auto& w, const auto& g) {
-    return detail::term_of(f, slots, w, transformed<0, I>(slots, w, g, *n, *s));
-   });
-  }
-  template <class G = Gradients>
-  constexpr auto common(std::string_view name) const -> decltype(std::declval<const G&>().common(name)) {
-   return gradients->common(name);
-  }
-  constexpr void assign_common(std::string_view name, const auto& target, const auto& value) const {
-   gradients->assign_common(name, target, value);
-  }
- };
- template <int I, class S>
- static constexpr auto gather(const auto& gradients, const auto& n, const S& s) {
-  if constexpr (I == size) {
-   return s;
-  } else if constexpr (requires { element<I>::shares; }) {
-   const seen_by<I, std::remove_cvref_t<decltype(gradients)>, std::remove_cvref_t<decltype(n)>, S> seen{
-    &gradients, &n, &s};
-   return gather<I + 1>(gradients, n, std::tuple_cat(s, std::tuple(element<I>::shared(seen, own<I>(n)))));
-  } else {
-   return gather<I + 1>(gradients, n, std::tuple_cat(s, std::tuple(detail::nothing_shared{})));
-  }
- }
-
- template <int I>
- static constexpr void run(const auto& slots, const auto& w, const auto& g, const auto& n, const auto& s) {
-  using e = element<I>;
-  const auto numbers = own<I>(n);
-  const auto& common = std::get<I>(s);
-  if constexpr (detail::role_of<e>() == chain_role::weights) {
-   run<I + 1>(slots, w, g, n, s);
-  } else if constexpr (detail::role_of<e>() == chain_role::optimizer) {
-   const auto finish = [&](const auto& plain, const auto& next) { return finished<0>(plain, w, next, n); };
-   const detail::finishing_slots<std::remove_cvref_t<decltype(slots)>, std::remove_cvref_t<decltype(w)>,
-          decltype(finish)>
-    finishing(slots, w, finish);
-   if constexpr (requires { e::shares; })
-    e::update(finishing, w, g, numbers, common);
-   else
-    e::update(finishing, w, g, numbers);
-  } else {
-   static_assert(
-    requires { e::transform(slots, w, g, numbers, common); } || requires { e::gate(numbers, common); },
-    "chain: this element has neither transform(slots, w, g, n, s) nor gate(n, s)");
-   if constexpr (requires { e::remember(slots, w, g, numbers); }) e::remember(slots, w, g, numbers);
-   const auto next = transformed<I, I + 1>(slots, w, g, n, s);
-   if constexpr (requires { e::gate(numbers, common); }) {
-    const auto gate = e::gate(numbers, common);
-    run<I + 1>(detail::gated_slots<std::remove_cvref_t<decltype(slots)>, decltype(gate)>(slots, gate), w,
-      next, n, s);
-   } else {
-    run<I + 1>(slots, w, next, n, s);
-   }
-  }
- }
- template <int I>
- static constexpr auto finished(const auto& slots, const auto& w, const auto& next, const auto& n) {
-  if constexpr (I == size)
-   return next;
-  else if constexpr (detail::role_of<element<I>>() == chain_role::weights)
-   return finished<I + 1>(slots, w, element<I>::after(slots, w, next, own<I>(n)), n);
-  else
-   return finished<I + 1>(slots, w, next, n);
- }
-
- std::tuple<E...> elements_;
-};
-template <class... E>
-chain(const E&...) -> chain<E...>;
-}
-// -- tapegraph/nn/optimizers/clipping.hpp
-
-// -- tapegraph/nn/optimizers/sparse.hpp
-
-/// What cannot be done with some rows of a variable says so.
-
-namespace tapegraph::detail {
-template <class Slots>
-inline constexpr bool by_rows = requires {
- Slots::sparse;
-};
-template <class Slots>
-constexpr void refuse_rows(const Slots&, [[maybe_unused]] const auto& w, [[maybe_unused]] const char* why) {
- if constexpr (by_rows<Slots>) {
-  if constexpr (requires { w.owner(); })
-   w.owner().fail(why);
-  else
-   throw argument_error(why);
- }
-}
-}
-
-/// Elements of a chain that bound gradients, with TensorFlow's formulas.
-
-namespace tapegraph {
-
-/// Each element of the gradient within [-value, value] (Keras's clipvalue).
-struct clip_by_value {
- hyperparameter value = 1;
-
- static constexpr auto role = chain_role::gradient;
- static constexpr int count = 1;
- std::array<double, count> numbers(std::int64_t step) const {
-  return {value.used_positive(step, "clip_by_value", "value")};
- }
- static constexpr auto transform(const auto&, const auto&, const auto& g, const auto& n, const auto&) {
-  return clip(g, -n[0], n[0]);
- }
-};
-
-/// Each variable's gradient g norm / max(|g|, norm) (Keras's clipnorm). Not for sparse rows.
-struct clip_by_norm {
- hyperparameter norm = 1;
-
- static constexpr auto role = chain_role::gradient;
- static constexpr int count = 1;
- std::array<double, count> numbers(std::int64_t step) const {
-  return {norm.used_positive(step, "clip_by_norm", "norm")};
- }
- static constexpr auto transform(const auto& slots, const auto& w, const auto& g, const auto& n, const auto&) {
-  detail::refuse_rows(slots, w, "clip_by_norm: the norm of a sparse gradient is not known, its rows may repeat");
-  const auto length = eval(sqrt(sum(square(g))));
-  return g * n[0] / maximum(length, n[0]);
- }
-};
-
-/// Each gradient times norm min(1 / |all|, 1 / norm), |all| the norm of all of them together (tf.clip_by_global_norm, Keras's
-/// global_clipnorm); NaN where that is not finite. Frozen variables do not count. Not for sparse rows.
-struct clip_by_global_norm {
- hyperparameter norm = 1;
-
- static constexpr auto role = chain_role::gradient;
- static constexpr bool shares = true;
- static constexpr int count = 1;
- std::array<double, count> numbers(std::int64_t step) const {
-  return {norm.used_positive(step, "clip_by_global_norm", "norm")};
- }
- /// The factor.
- static constexpr auto shared(const auto& gradients, const auto& n) {
-  const auto squares = gradients.sum([](const auto& slots, const auto& w, const auto& g) {
-   detail::refuse_rows(slots, w,
-        "clip_by_global_norm: the norm of a sparse gradient is not known, its rows may repeat");
-   return sum(square(g));
-  });
-  const auto length = eval(sqrt(squares));
-  return eval(n[0] * minimum(1 / length, 1 / n[0]) + (length - length));
- }
- static constexpr auto transform(const auto&, const auto& w, const auto& g, const auto&, const auto& factor) {
-  return g * detail::as_type_of(w, factor);
- }
-};
-
-// -- tapegraph/nn/optimizers/ftrl.hpp
-
-/// Follow the regularized leader (McMahan et al. 2013) in Keras's form, p = -learning_rate_power, s = l2 + beta / (2 learning_rate):
-/// b = a + g^2, z <- z + g + 2 l2_shrinkage w - (b^p - a^p) / learning_rate w, a <- b,
-/// w <- (clip(z, -l1, l1) - z) / (b^p / learning_rate + 2 s)
-struct ftrl {
- hyperparameter learning_rate = 0.001;
- double learning_rate_power = -0.5; ///< at most 0
- double initial_accumulator_value = 0.1;
- hyperparameter l1_regularization_strength = 0, l2_regularization_strength = 0;
- hyperparameter l2_shrinkage_regularization_strength = 0;
- hyperparameter beta = 0;
-
- static constexpr int count = 5;
- std::array<double, count> numbers(std::int64_t step) const {
-  if (!(learning_rate_power <= 0) || !std::isfinite(learning_rate_power))
-   hyperparameter::refuse(learning_rate_power, step, "ftrl", "learning_rate_power", "must not be positive");
-  hyperparameter(initial_accumulator_value).used(step, "ftrl", "initial_accumulator_value");
-  const double rate = learning_rate.used_positive(step, "ftrl", "learning_rate");
-  const double l2 = l2_regularization_strength.used(step, "ftrl", "l2_regularization_strength") +
-      beta.used(step, "ftrl", "beta") / (2 * rate);
-  return {rate, -learning_rate_power, l1_regularization_strength.used(step, "ftrl", "l1_regularization_strength"),
-    2 * l2,
-    2 * l2_shrinkage_regularization_strength.used(step, "ftrl", "l2_shrinkage_regularization_strength")};
- }
- double first_value(std::string_view state) const { return state == "accumulator" ? initial_accumulator_value : 0; }
- static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
-  const auto a = slots.state(w, "accumulator");
-  const auto z = slots.state(w, "linear");
-  const auto next_a = eval(a + square(g));
-  const auto power = eval(pow(next_a, n[1]));
-  const auto next_z = eval(z + ((g + n[4] * w) - (power - pow(a, n[1])) / n[0] * w));
-  slots.assign(a, next_a);
-  slots.assign(z, next_z);
-  slots.assign(w, (clip(next_z, -n[2], n[2]) - next_z) / (power / n[0] + n[3]));
- }
-};
-}
-// -- tapegraph/nn/optimizers/gates.hpp
-
-/// Elements of a chain that hold back what stands behind them in some steps.
-
-namespace tapegraph {
-
-/// The elements behind it see the mean gradient of `steps` steps, in every `steps`-th step, and count these steps alone (Keras's
-/// gradient_accumulation_steps). Change `steps` between rounds only. Not for sparse rows.
-struct accumulate {
- std::int64_t steps = 2;
-
- static constexpr auto role = chain_role::gradient;
- static constexpr std::string_view state_name = "accumulated";
- static constexpr int count = 2;
- std::array<double, count> numbers(std::int64_t step) const {
-  if (steps < 1) throw argument_error("accumulate: steps must be positive, given " + std::to_string(steps));
-  return {step % steps == 0 ? 1.0 : 0.0, 1 / static_cast<double>(steps)};
- }
- std::int64_t applied(std::int64_t step) const { return (step - 1) / steps + 1; }
- static constexpr auto transform(const auto& slots, const auto& w, const auto& g, const auto& n, const auto&) {
-  detail::refuse_rows(slots, w, "accumulate: a sparse gradient has other rows in every step");
-  return (slots.state(w, state_name) + g) * n[1];
- }
- static constexpr void remember(const auto& slots, const auto& w, const auto& g, const auto& n) {
-  const auto before = slots.state(w, state_name);
-  slots.assign(before, where(n[0] > 0.5, 0, before + g));
- }
- static constexpr auto gate(const auto& n, const auto&) { return n[0] > 0.5; }
-};
-
-/// Steps in which some gradient is not finite change nothing behind it (optax's apply_if_finite). Such a step counts: schedules and
-/// bias corrections go on. Behind `accumulate` it looks at the mean, and a bad one costs its `steps` steps.
-struct skip_nonfinite {
- static constexpr auto role = chain_role::gradient;
- static constexpr bool shares = true;
- static constexpr int count = 0;
- std::array<double, count> numbers(std::int64_t) const { return {}; }
- /// 0, or NaN where something is not finite. Rows may repeat.
- static constexpr auto shared(const auto& gradients, const auto&) {
-  return eval(gradients.sum([](const auto&, const auto&, const auto& g) { return sum(g * 0); }) == 0);
- }
- static constexpr auto gate(const auto&, const auto& finite) { return finite; }
-};
-}
-// -- tapegraph/nn/optimizers/gradient_terms.hpp
-
-/// Elements of a chain that add to gradients or take something from them.
-
-namespace tapegraph {
-
-/// g + weight_decay w: the gradient of weight_decay / 2 |w|^2 added to the loss (PyTorch's weight_decay of SGD, optax's
-/// add_decayed_weights). Decoupled decay is adamw's. `Mask` says which variables: `basic_add_weight_decay<except<"*/bias">>`.
-template <class Mask = all_variables>
-struct basic_add_weight_decay {
- hyperparameter weight_decay = 1e-4;
-
- static constexpr auto role = chain_role::gradient;
- static constexpr int count = 1;
- std::array<double, count> numbers(std::int64_t step) const {
-  return {weight_decay.used(step, "add_weight_decay", "weight_decay")};
- }
- static constexpr auto transform(const auto& slots, const auto& w, const auto& g, const auto& n, const auto&) {
-  const auto first = eval(g);
-  return Mask::holds(slots) ? eval(first + n[0] * w) : first;
- }
-};
-using add_weight_decay = basic_add_weight_decay<>;
-
-/// g less its mean over all axes but the last (Yong et al. 2020); gradients of fewer than two axes and of sparse rows stay.
-struct centralize_gradients {
- static constexpr auto role = chain_role::gradient;
- static constexpr int count = 0;
- std::array<double, count> numbers(std::int64_t) const { return {}; }
- static constexpr auto transform(const auto& slots, const auto& w, const auto& g, const auto&, const auto&) {
-  const int rank = shape_of(w).rank();
-  auto x = eval(g);
-  if (detail::by_rows<std::remove_cvref_t<decltype(slots)>> || rank < 2) return x;
-  auto average = mean(x, 0, {.keepdims = true});
-  for (int axis = 1; axis < rank - 1; ++axis) average = mean(average, axis, {.keepdims = true});
-  return eval(x - average);
- }
-};
-
-// -- tapegraph/nn/optimizers/lamb.hpp
-
-/// LAMB (You et al. 2020) in Keras's form: m and v as in Adam, u = m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + epsilon),
-/// w <- w - learning_rate weight_decay w, w <- w - r learning_rate u, where r = |w| / |u|, norms of the whole variable (1 where one of
-/// them is 0). Not for sparse rows.
-struct lamb {
- hyperparameter learning_rate = 0.001;
- hyperparameter beta1 = 0.9, beta2 = 0.999;
- hyperparameter epsilon = 1e-7;
- hyperparameter weight_decay = 0;
-
- static constexpr int count = 7;
- std::array<double, count> numbers(std::int64_t step) const {
-  const double rate = learning_rate.used(step, "lamb", "learning_rate");
-  const double b1 = beta1.used_below_one(step, "lamb", "beta1"), b2 = beta2.used_below_one(step, "lamb", "beta2");
-  const auto t = static_cast<double>(step);
-  return {rate,
-    1 - b1,
-    1 - b2,
-    epsilon.used(step, "lamb", "epsilon"),
-    1 - std::pow(b1, t),
-    1 - std::pow(b2, t),
-    rate * weight_decay.used(step, "lamb", "weight_decay")};
- }
- static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
-  detail::refuse_rows(slots, w, "lamb: norms of a whole variable are not known where its gradient is sparse");
-  const auto m = slots.state(w, "lamb_m");
-  const auto v = slots.state(w, "lamb_v");
-  const auto next_m = eval(m + n[1] * (g - m));
-  const auto next_v = eval(v + n[2] * (square(g) - v));
-  slots.assign(m, next_m);
-  slots.assign(v, next_v);
-  const auto u = eval(next_m / n[4] / (sqrt(next_v / n[5]) + n[3]));
-  const auto decayed = eval(w - w * n[6]);
-  const auto long_w = eval(sqrt(sum(square(decayed))));
-  const auto long_u = eval(sqrt(sum(square(u))));
-  const auto ratio = eval(where(long_w > 0, where(long_u > 0, long_w / long_u, 1), 1));
-  slots.assign(w, decayed - ratio * n[0] * u);
- }
-};
-
-// -- tapegraph/nn/optimizers/lion.hpp
-
-/// Lion (Chen et al. 2023) in Keras's form: w <- w - learning_rate weight_decay w, w <- w - learning_rate sign(beta1 m + (1 - beta1) g),
-/// m <- beta2 m + (1 - beta2) g
-struct lion {
- hyperparameter learning_rate = 0.001;
- hyperparameter beta1 = 0.9, beta2 = 0.99;
- hyperparameter weight_decay = 0;
-
- static constexpr int count = 6;
- std::array<double, count> numbers(std::int64_t step) const {
-  const double rate = learning_rate.used(step, "lion", "learning_rate");
-  const double b1 = beta1.used(step, "lion", "beta1"), b2 = beta2.used(step, "lion", "beta2");
-  return {rate, b1, 1 - b1, b2, 1 - b2, rate * weight_decay.used(step, "lion", "weight_decay")};
- }
- static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
-  const auto m = slots.state(w, "lion_m");
-  slots.assign(w, (w - w * n[5]) - n[0] * sign(m * n[1] + g * n[2]));
-  slots.assign(m, m * n[3] + g * n[4]);
- }
-};
-}
-// -- tapegraph/nn/optimizers/loss_scaling.hpp
-
-/// Dynamic loss scaling, for models that compute in half (nn/mixed_precision.hpp). Not part of tapegraph.hpp.
-
-namespace tapegraph {
-
-/// The first element of a chain: gradients are taken of the loss times a scale, so that small ones do not vanish in half, and divided
-/// by it before anything else sees them (Micikevicius and others 2018; Keras's LossScaleOptimizer). A step in which some gradient is
-/// not finite changes nothing behind it, weights and optimizer state, and halves the scale; after `growth_steps` steps without one it
-/// doubles. The scale is at least 1, as in TensorFlow, and at most 2^64, whose inverse is a normal float.
-///
-///     tg::chain{tg::loss_scaling{}, tg::adam{.learning_rate = 1e-3}}
-///
-/// It is the optimizer's: `model.variables()["loss_scale"]`, a scalar, beside "loss_scale_good_steps", the finite steps since it
-/// changed. Skipped steps count as those of skip_nonfinite do. In a step of several optimizers each has a scale of its own
-/// (docs/mixed_precision.md).
-struct loss_scaling {
- double initial_scale = 32768; ///< 2^15; powers of two scale without rounding
- std::int64_t growth_steps = 2000; ///< Keras's dynamic_growth_steps
-
- static constexpr auto role = chain_role::gradient;
- static constexpr bool shares = true, scales_loss = true;
- static constexpr int count = 1;
- std::array<double, count> numbers(std::int64_t) const {
-  if (!(initial_scale >= 1 && initial_scale <= most))
-   throw argument_error("loss_scaling: initial_scale must lie in [1, 2^64], given " +
-        std::to_string(initial_scale));
-  if (growth_steps < 1)
-   throw argument_error("loss_scaling: growth_steps must be positive, given " + std::to_string(growth_steps));
-  return {static_cast<double>(growth_steps)};
- }
- double first_value(std::string_view state) const { return state == detail::loss_scale_name ? initial_scale : 0; }
-
- /// The scale, and whether all gradients are finite.
- template <class Scale, class Finite>
- struct common {
-  Scale scale;
-  Finite finite;
- };
- static constexpr auto shared(const auto& gradients, const auto& n) {
-  using step = std::remove_cvref_t<decltype(gradients)>;
-  if constexpr (!requires { gradients.common(detail::loss_scale_name); }) {
-   static_assert(always_false<step>,
-      "loss_scaling: nothing scales the loss here");
-  } else {
-   const auto scale = gradients.common(detail::loss_scale_name);
-   const auto steps = gradients.common(detail::good_steps_name);
-   const auto finite =
-    eval(gradients.sum([](const auto&, const auto&, const auto& g) { return sum(g * 0); }) == 0);
-   const auto grows = eval(steps + 1 >= n[0]);
-   const auto next = where(grows, minimum(scale * 2, most), scale);
-   gradients.assign_common(detail::loss_scale_name, scale, where(finite, next, maximum(scale * 0.5, 1)));
-   gradients.assign_common(detail::good_steps_name, steps, where(finite, where(grows, 0, steps + 1), 0));
-   return common<std::remove_const_t<decltype(scale)>, std::remove_const_t<decltype(finite)>>{scale, finite};
-  }
- }
- static constexpr auto transform(const auto&, const auto&, const auto& g, const auto&, const auto& s) {
-  return g / detail::as_type_of(g, s.scale);
- }
- static constexpr auto gate(const auto&, const auto& s) { return s.finite; }
-
-private:
- static constexpr double most = 18446744073709551616.0;
-};
-
-// -- tapegraph/nn/optimizers/muon.hpp
-
-namespace detail {
-template <int Steps>
-constexpr auto orthogonalized(const auto& x) {
- constexpr double a = 3.4445, b = -4.7750, c = 2.0315;
- const shape dims = shape_of(x);
- const bool tall = dims[0].value > dims[1].value;
- auto y = tall ? eval(transpose(x)) : x;
- const auto length = eval(sqrt(sum(square(y))));
- y = eval(y / (length + 1e-7));
- for (int i = 0; i < Steps; ++i) {
-  const auto s = matmul(y, y, {.transpose_b = true});
-  const auto squares = matmul(s, s);
-  const auto polynomial = eval(b * s + c * squares);
-  const auto product = matmul(polynomial, y);
-  y = eval(a * y + product);
- }
- return tall ? eval(transpose(y)) : y;
-}
-}
-
-/// Muon (Jordan et al. 2024) in Keras's form: for a matrix m <- momentum m + g, u = orthogonalized(g + momentum m),
-/// w <- w - learning_rate weight_decay w, w <- w - learning_rate rms_rate sqrt(max(rows, columns)) u. AdamW updates everything else:
-/// variables of another rank, sparse rows, and those that `Adam` names.
-template <class Adam = only<"*embedding*">>
-struct basic_muon {
- hyperparameter learning_rate = 0.001;
- hyperparameter weight_decay = 0.004, momentum = 0.95, rms_rate = 0.2;
- hyperparameter adam_beta1 = 0.9, adam_beta2 = 0.999, adam_weight_decay = 0.004, adam_lr_ratio = 1;
- hyperparameter epsilon = 1e-7;
- static constexpr int steps = 5;
-
- static constexpr int count = 9;
- std::array<double, count> numbers(std::int64_t step) const {
-  const double rate = learning_rate.used(step, "muon", "learning_rate");
-  const double b1 = adam_beta1.used_below_one(step, "muon", "adam_beta1");
-  const double b2 = adam_beta2.used_below_one(step, "muon", "adam_beta2");
-  const double adam_rate = rate * adam_lr_ratio.used(step, "muon", "adam_lr_ratio");
-  return {detail::adam_step_size(adam_rate, b1, b2, step),
-    1 - b1,
-    1 - b2,
-    epsilon.used(step, "muon", "epsilon"),
-    rate * adam_weight_decay.used(step, "muon", "adam_weight_decay"),
-    rate * weight_decay.used(step, "muon", "weight_decay"),
-    momentum.used(step, "muon", "momentum"),
-    rate,
-    rms_rate.used(step, "muon", "rms_rate")};
- }
- static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
-  const shape dims = shape_of(w);
-  if (detail::by_rows<std::remove_cvref_t<decltype(slots)>> || dims.rank() != 2 || Adam::holds(slots)) {
-   basic_adamw<>::update(slots, w, g, n);
-   return;
-  }
-  const auto m = slots.state(w, "muon_momentum");
-  const auto next = eval(m + (g + m * (n[6] - 1)));
-  slots.assign(m, next);
-  const auto u = detail::orthogonalized<steps>(eval(g + n[6] * next));
-  const double longer = static_cast<double>(std::max(dims[0].value, dims[1].value));
-  const double scale = math::sqrt(longer);
-  slots.assign(w, (w - w * n[5]) - n[7] * u * scale * n[8]);
- }
-};
-using muon = basic_muon<>;
-
-// -- tapegraph/nn/optimizers/nadam.hpp
-
-/// Nadam (Dozat 2016) in Keras's form, with its schedule of momentum u(t) = beta1 (1 - 0.96^t / 2): m and v as in Adam,
-/// m' = u(t + 1) m / (1 - u(1) ... u(t + 1)) + (1 - u(t)) g / (1 - u(1) ... u(t)), w <- w - learning_rate m' / (sqrt(v / (1 - beta2^t)) + epsilon)
-struct nadam {
- hyperparameter learning_rate = 0.001;
- double beta1 = 0.9, beta2 = 0.999; ///< not scheduled: the momenta of all steps so far are multiplied
- hyperparameter epsilon = 1e-7;
-
- static constexpr int count = 6;
- std::array<double, count> numbers(std::int64_t step) const {
-  const double rate = learning_rate.used(step, "nadam", "learning_rate");
-  const double b1 = hyperparameter(beta1).used_below_one(step, "nadam", "beta1");
-  const double b2 = hyperparameter(beta2).used_below_one(step, "nadam", "beta2");
-  const auto at = [&](std::int64_t t) { return b1 * (1 - 0.5 * std::pow(0.96, static_cast<double>(t))); };
-  double product = 1;
-  for (std::int64_t t = 1; t <= step && product > 1e-20; ++t) product *= at(t);
-  const double now = at(step), next = at(step + 1);
-  return {rate * next / (1 - product * next), rate * (1 - now) / (1 - product), 1 - b1, 1 - b2,
-    1 - std::pow(b2, static_cast<double>(step)), epsilon.used(step, "nadam", "epsilon")};
- }
- static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
-  const auto m = slots.state(w, "nadam_m");
-  const auto v = slots.state(w, "nadam_v");
-  const auto next_m = eval(m + n[2] * (g - m));
-  const auto next_v = eval(v + n[3] * (square(g) - v));
-  slots.assign(m, next_m);
-  slots.assign(v, next_v);
-  slots.assign(w, w - (n[0] * next_m + n[1] * g) / (sqrt(next_v / n[4]) + n[5]));
- }
-};
-}
-// -- tapegraph/nn/optimizers/proximal.hpp
-
-/// Proximal optimizers (Duchi and Singer 2009) in TensorFlow 1's form: tf.train.ProximalGradientDescentOptimizer,
-/// tf.train.ProximalAdagradOptimizer.
-
-namespace tapegraph {
-
-namespace detail {
-constexpr auto proximal(const auto& p, const auto& rate, const auto& l1, const auto& l2) {
- return sign(p) * maximum(abs(p) - rate * l1, 0) / (1 + rate * l2);
-}
-}
-
-/// p = w - learning_rate g, w <- sign(p) max(|p| - learning_rate l1, 0) / (1 + learning_rate l2)
-struct proximal_gradient_descent {
- hyperparameter learning_rate = 0.001;
- hyperparameter l1_regularization_strength = 0, l2_regularization_strength = 0;
-
- static constexpr int count = 3;
- std::array<double, count> numbers(std::int64_t step) const {
-  constexpr const char* name = "proximal_gradient_descent";
-  return {learning_rate.used(step, name, "learning_rate"),
-    l1_regularization_strength.used(step, name, "l1_regularization_strength"),
-    l2_regularization_strength.used(step, name, "l2_regularization_strength")};
- }
- static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
-  const auto p = eval(w - n[0] * g);
-  slots.assign(w, detail::proximal(p, n[0], n[1], n[2]));
- }
-};
-
-/// a <- a + g^2, r = learning_rate / sqrt(a), p = w - r g, w <- sign(p) max(|p| - r l1, 0) / (1 + r l2)
-struct proximal_adagrad {
- hyperparameter learning_rate = 0.001;
- double initial_accumulator_value = 0.1; ///< above 0
- hyperparameter l1_regularization_strength = 0, l2_regularization_strength = 0;
-
- static constexpr int count = 3;
- std::array<double, count> numbers(std::int64_t step) const {
-  constexpr const char* name = "proximal_adagrad";
-  hyperparameter(initial_accumulator_value).used_positive(step, name, "initial_accumulator_value");
-  return {learning_rate.used(step, name, "learning_rate"),
-    l1_regularization_strength.used(step, name, "l1_regularization_strength"),
-    l2_regularization_strength.used(step, name, "l2_regularization_strength")};
- }
- double first_value(std::string_view state) const { return state == "accumulator" ? initial_accumulator_value : 0; }
- static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
-  const auto a = slots.state(w, "accumulator");
-  const auto next = eval(a + square(g));
-  const auto rate = eval(n[0] * rsqrt(next));
-  const auto p = eval(w - rate * g);
-  slots.assign(a, next);
-  slots.assign(w, detail::proximal(p, rate, n[1], n[2]));
- }
-};
-
-// -- tapegraph/nn/optimizers/rmsprop.hpp
-
-/// RMSProp (Hinton 2012) in Keras's form: v <- rho v + (1 - rho) g^2, u = learning_rate g / sqrt(v + epsilon), w <- w - u. Centred,
-/// a <- rho a + (1 - rho) g, and v - a^2 + epsilon is under the root. With momentum, d <- momentum d + u, w <- w - d. What it keeps
-/// follows from its type: `rmsprop`, `rmsprop_momentum`, `centered_rmsprop`, `centered_rmsprop_momentum`.
-template <bool Momentum, bool Centered>
-struct basic_rmsprop {
- hyperparameter learning_rate = 0.001;
- hyperparameter rho = 0.9;
- hyperparameter momentum = Momentum ? 0.9 : 0.0; ///< read where the type has momentum; otherwise it must be 0
- hyperparameter epsilon = 1e-7;
-
- static constexpr int count = 5;
- std::array<double, count> numbers(std::int64_t step) const {
-  const double r = rho.used(step, "rmsprop", "rho"), u = momentum.used(step, "rmsprop", "momentum");
-  if (!Momentum && u != 0)
-   hyperparameter::refuse(u, step, "rmsprop", "momentum", "must be 0, rmsprop_momentum has one");
-  return {learning_rate.used(step, "rmsprop", "learning_rate"), r, 1 - r,
-    epsilon.used_positive(step, "rmsprop", "epsilon"), u};
- }
- static constexpr void update(const auto& slots, const auto& w, const auto& g, const auto& n) {
-  const auto v = slots.state(w, "rmsprop_v");
-  const auto next_v = eval(n[1] * v + n[2] * square(g));
-  slots.assign(v, next_v);
-  if constexpr (Centered) {
-   const auto a = slots.state(w, "rmsprop_average");
-   const auto next_a = eval(n[1] * a + n[2] * g);
-   slots.assign(a, next_a);
-   finish(slots, w, n[0] * g / sqrt(next_v - square(next_a) + n[3]), n);
-  } else {
-   finish(slots, w, n[0] * g / sqrt(next_v + n[3]), n);
-  }
- }
-
-private:
- static constexpr void finish(const auto& slots, const auto& w, const auto& u, const auto& n) {
-  if constexpr (Momentum) {
-   const auto d = slots.state(w, "rmsprop_momentum");
-   const auto next = eval(n[4] * d + u);
-   slots.assign(d, next);
-   slots.assign(w, w - next);
-  } else {
-   slots.assign(w, w - u);
-  }
- }
-};
-using rmsprop = basic_rmsprop<false, false>;
-using rmsprop_momentum = basic_rmsprop<true, false>;
-using centered_rmsprop = basic_rmsprop<false, true>;
-using centered_rmsprop_momentum = basic_rmsprop<true, true>;
-}
-// -- tapegraph/nn/optimizers/schedules.hpp
-
-/// Schedules: numbers that depend on the step, which counts from 0 as Keras's iterations do. Names, members and formulas are
-/// those of keras.optimizers.schedules; where Keras has none, the comment says whose they are.
-///
-/// A schedule throws argument_error where it cannot give a number: `decay_steps` of zero, say. What it gives is checked where it
-/// is used.
-
-namespace tapegraph {
-
-namespace detail {
-inline double divisor_of(double steps, const char* schedule, const char* member) {
- if (!(steps > 0) || !std::isfinite(steps)) hyperparameter::refuse(steps, 1, schedule, member, "must be positive");
- return steps;
-}
-inline double along_cosine(double from, double to, double share) {
- return to + (from - to) * 0.5 * (1 + std::cos(std::numbers::pi * share));
-}
-}
-
-/// initial_learning_rate decay_rate^(step / decay_steps); `staircase` takes whole quotients.
-struct exponential_decay {
- double initial_learning_rate = 0.01, decay_steps = 1000, decay_rate = 0.96;
- bool staircase = false;
-
- double operator()(std::int64_t step) const {
-  const double p =
-   static_cast<double>(step) / detail::divisor_of(decay_steps, "exponential_decay", "decay_steps");
-  return initial_learning_rate * std::pow(decay_rate, staircase ? std::floor(p) : p);
- }
-};
-
-/// initial_learning_rate / (1 + decay_rate step / decay_steps); `staircase` takes whole quotients.
-struct inverse_time_decay {
- double initial_learning_rate = 0.01, decay_steps = 1000, decay_rate = 0.5;
- bool staircase = false;
-
- double operator()(std::int64_t step) const {
-  const double p =
-   static_cast<double>(step) / detail::divisor_of(decay_steps, "inverse_time_decay", "decay_steps");
-  return initial_learning_rate / (1 + decay_rate * (staircase ? std::floor(p) : p));
- }
-};
-
-/// (initial_learning_rate - end_learning_rate) (1 - min(step, decay_steps) / decay_steps)^power + end_learning_rate; with `cycle`
-/// the least multiple of decay_steps that is not below the step is in its place.
-struct polynomial_decay {
- double initial_learning_rate = 0.01, decay_steps = 1000, end_learning_rate = 0.0001, power = 1;
- bool cycle = false;
-
- double operator()(std::int64_t step) const {
-  const double n = detail::divisor_of(decay_steps, "polynomial_decay", "decay_steps");
-  const auto s = static_cast<double>(step);
-  const double share = cycle ? s / (n * (step == 0 ? 1 : std::ceil(s / n))) : std::min(s, n) / n;
-  return (initial_learning_rate - end_learning_rate) * std::pow(1 - share, power) + end_learning_rate;
- }
-};
-
-/// values[i] up to and with step boundaries[i], and the last one afterwards:
-/// `piecewise_constant_decay<2>{.boundaries = {1000, 2000}, .values = {0.1, 0.01, 0.001}}`.
-template <std::size_t Boundaries>
-struct piecewise_constant_decay {
- std::array<std::int64_t, Boundaries> boundaries;
- std::array<double, Boundaries + 1> values;
-
- double operator()(std::int64_t step) const {
-  std::size_t i = 0;
-  while (i < Boundaries && step > boundaries[i]) ++i;
-  return values[i];
- }
-};
-
-/// Half a wave from initial_learning_rate to alpha times that (Loshchilov and Hutter 2016, without restarts). With `warmup_steps`,
-/// first a line from initial_learning_rate to warmup_target, where the wave then begins; decay_steps are counted from there.
-struct cosine_decay {
- double initial_learning_rate = 0.01, decay_steps = 1000, alpha = 0;
- double warmup_target = 0, warmup_steps = 0;
-
- double operator()(std::int64_t step) const {
-  const double n = detail::divisor_of(decay_steps, "cosine_decay", "decay_steps");
-  const auto s = static_cast<double>(step);
-  if (s < warmup_steps)
-   return (warmup_target - initial_learning_rate) * (s / warmup_steps) + initial_learning_rate;
-  const double from = warmup_steps > 0 ? warmup_target : initial_learning_rate;
-  const double wave = 0.5 * (1 + std::cos(std::numbers::pi * (std::min(s - warmup_steps, n) / n)));
-  return from * ((1 - alpha) * wave + alpha);
- }
-};
-
-/// Half waves one after the other (Loshchilov and Hutter 2016): each is t_mul times as long as the one before and begins at m_mul
-/// times its height; alpha is the least share of initial_learning_rate.
-struct cosine_decay_restarts {
- double initial_learning_rate = 0.01, first_decay_steps = 1000, t_mul = 2, m_mul = 1, alpha = 0;
-
- double operator()(std::int64_t step) const {
-  double length = detail::divisor_of(first_decay_steps, "cosine_decay_restarts", "first_decay_steps");
-  detail::divisor_of(t_mul, "cosine_decay_restarts", "t_mul");
-  double s = static_cast<double>(step), restarts = 0;
-  if (t_mul == 1) {
-   restarts = std::floor(s / length);
-   s -= restarts * length;
-  } else {
-   while (s >= length) {
-    s -= length;
-    length *= t_mul;
-    ++restarts;
-    if (length < 1e-9 * first_decay_steps) return alpha * initial_learning_rate;
-   }
-  }
-  const double wave = 0.5 * std::pow(m_mul, restarts) * (1 + std::cos(std::numbers::pi * (s / length)));
-  return initial_learning_rate * ((1 - alpha) * wave + alpha);
- }
-};
-
-namespace detail {
-template <class First, class Second>
-struct one_then_another {
- First first;
- Second second;
- std::int64_t steps;
- double operator()(std::int64_t step) const { return step < steps ? first(step) : second(step - steps); }
-};
-}
-
-/// A line from `start` to `target` within `steps` steps, and `target` from step `steps` on. `.then(schedule)` goes on with any other
-/// (optax's linear_schedule and join_schedules), which counts its steps from there:
-/// `linear_warmup{.steps = 100, .target = 0.1}.then(exponential_decay{.initial_learning_rate = 0.1})`.
-struct linear_warmup {
- std::int64_t steps = 1000;
- double start = 0, target = 0.01;
-
- double operator()(std::int64_t step) const {
-  if (step >= steps) return target;
-  return start + (target - start) * (static_cast<double>(step) / static_cast<double>(steps));
- }
- template <schedule Next>
- detail::one_then_another<linear_warmup, Next> then(Next next) const {
-  return {*this, next, steps};
- }
-};
-
-/// One cycle (Smith and Topin 2018) in PyTorch's form (OneCycleLR, two phases, cosine): from max_rate / div_factor to max_rate
-/// within pct_start of the steps, then down to max_rate / div_factor / final_div_factor at step total_steps - 1, where it stays.
-struct one_cycle {
- double max_rate = 0.1, total_steps = 1000, pct_start = 0.3, div_factor = 25, final_div_factor = 1e4;
-
- double operator()(std::int64_t step) const {
-  detail::divisor_of(total_steps - 1, "one_cycle", "total_steps - 1");
-  const double first = max_rate / div_factor, last = first / final_div_factor;
-  const double peak = pct_start * total_steps - 1, end = total_steps - 1;
-  const double s = std::min(static_cast<double>(step), end);
-  if (s <= peak) return detail::along_cosine(first, max_rate, s / peak);
-  return detail::along_cosine(max_rate, last, (s - peak) / (end - peak));
- }
-};
-
-// -- tapegraph/nn/optimizers/weight_average.hpp
-
-/// An exponential moving average of the weights, a <- decay a + (1 - decay) w, the weights of the first step at first (Keras's use_ema).
-/// It is the variable "PATH/average", `unset` until the first step; `averaged_weights` puts averages in the place of weights.
-struct weight_average {
- hyperparameter decay = 0.99;
-
- static constexpr auto role = chain_role::weights;
- static constexpr std::string_view state_name = "average";
- /// Stands for no average yet. A number, not NaN, which check_finite would find in steps that a gate holds back.
- static constexpr double unset = -0x1p127;
- static constexpr bool is_set(double average) { return average > unset; }
- static constexpr int count = 1;
- std::array<double, count> numbers(std::int64_t step) const {
-  const double d = decay.used(step, "weight_average", "decay");
-  if (d > 1) hyperparameter::refuse(d, step, "weight_average", "decay", "must be at most 1");
-  return {1 - d};
- }
- double first_value(std::string_view state) const { return state == state_name ? unset : 0; }
- static constexpr auto after(const auto& slots, const auto& w, const auto& next, const auto& n) {
-  const auto average = slots.state(w, state_name);
-  slots.assign(average, where(average > unset, average + n[0] * (next - average), next));
-  return next;
- }
-};
-
-/// Exchanges weights with their averages while it lives, or until `restore()`: evaluate, predict and save then see the averages. Weights
-/// that no step has updated yet stay. Nothing may be trained meanwhile. Throws argument_error where there is no average.
-class averaged_weights {
-public:
- explicit averaged_weights(variable_list& variables) : variables_(&variables) {
-  if (exchange(variables) == 0)
-   throw argument_error("averaged_weights: no variable has an average, is there a weight_average?");
- }
- averaged_weights(const averaged_weights&) = delete;
- averaged_weights& operator=(const averaged_weights&) = delete;
- ~averaged_weights() { restore(); }
-
- void restore() {
-  if (variables_ != nullptr) exchange(*variables_);
-  variables_ = nullptr;
- }
- /// The averages stay where the weights were (Keras's finalize_variable_values).
- void keep() { variables_ = nullptr; }
-
-private:
- template <class T>
- static void exchange(variable& w, variable& average) {
-  T *const a = static_cast<T*>(w.own_data()), *const b = static_cast<T*>(average.own_data());
-  for (std::int64_t i = 0; i < w.size(); ++i)
-   if (weight_average::is_set(static_cast<double>(b[i]))) std::swap(a[i], b[i]);
- }
- static int exchange(variable_list& variables) {
-  int count = 0;
-  for (variable& w : variables) {
-   if (w.optimizer_state()) continue;
-   variable* const average = variables.find(w.path() + "/average");
-   if (average == nullptr || !average->optimizer_state()) continue;
-   if (average->size() != w.size())
-    throw argument_error("averaged_weights: '" + average->path() + "' has the " +
-         std::to_string(average->size()) + " elements of one rank's slices; " +
-         "gather_optimizer_state() on every rank first");
-   if (w.type() == dtype::f64)
-    exchange<double>(w, *average);
-   else
-    exchange<float>(w, *average);
-   ++count;
-  }
-  return count;
- }
-
- variable_list* variables_;
-};
-
-// -- tapegraph/nn/optimizers/weights_after.hpp
-template <fixed_string... Patterns>
-struct rate_for {
- hyperparameter factor = 1;
- static constexpr auto role = chain_role::weights;
- static constexpr int count = 1;
- std::array<double, count> numbers(std::int64_t step) const { return {factor.used(step, "rate_for", "factor")}; }
- static constexpr auto after(const auto& slots, const auto& w, const auto& next, const auto& n) {
-  return only<Patterns...>::holds(slots) ? eval(w + n[0] * (next - w)) : next;
- }
-};
-template <class Mask = all_variables>
-struct basic_keep_within {
- double low = -std::numeric_limits<double>::infinity(), high = std::numeric_limits<double>::infinity();
- static constexpr auto role = chain_role::weights;
- static constexpr int count = 2;
- std::array<double, count> numbers(std::int64_t) const {
-  if (!(low <= high))
-   throw argument_error("keep_within: low must not be above high, given " + std::to_string(low) + " and " +
-        std::to_string(high));
-  return {low, high};
- }
- static constexpr auto after(const auto& slots, const auto&, const auto& next, const auto& n) {
-  return Mask::holds(slots) ? eval(clip(next, n[0], n[1])) : next;
- }
-};
-using keep_within = basic_keep_within<>;
-template <class Mask = all_variables>
-struct basic_limit_norm {
- hyperparameter norm = 2;
- static constexpr auto role = chain_role::weights;
- static constexpr int count = 1;
- std::array<double, count> numbers(std::int64_t step) const { return {norm.used(step, "limit_norm", "norm")}; }
- static constexpr auto after(const auto& slots, const auto& w, const auto& next, const auto& n) {
-  if (!Mask::holds(slots) || shape_of(w).rank() < 2) return next;
-  detail::refuse_rows(slots, w,
-       "limit_norm: norms along the first axis are not known where a gradient is sparse");
-  const auto length = eval(sqrt(sum(square(next), 0, {.keepdims = true})));
-  return eval(next * (minimum(length, n[0]) / (1e-7 + length)));
- }
-};
-using limit_norm = basic_limit_norm<>;
-}
-
-/// Every optimizer, schedule and part of chains (docs/optimizers.md). The umbrella header has nn/optimizers.hpp alone: sgd, momentum,
-/// nesterov_momentum, adam.
 // -- tapegraph/nn/callbacks.hpp
 
 /// Callbacks of fit that write no models. Those that do need <tapegraph/io/weights.hpp>, and a JSON library, and stand in
@@ -38641,8 +38312,7 @@ template <handle H>
 constexpr H constrained(const constraint& c, const H& w, std::source_location where = std::source_location::current()) {
  if (c.kind == constraint_kind::none) return w;
  if (c.kind == constraint_kind::non_negative) return eval(tapegraph::where(w >= 0, w, 0), where);
- const H squares = detail::reduce_over<sum_op>(square(w), c.mask(shape_of(w).rank()), true, where);
- const H norm = eval(sqrt(squares), where);
+ const H norm = detail::euclidean(w, c.mask(shape_of(w).rank()), true, where);
  switch (c.kind) {
  case constraint_kind::unit_norm: return eval(w / (norm + 1e-7), where);
  case constraint_kind::max_norm: return eval(w * (minimum(norm, c.b) / (norm + 1e-7)), where);
@@ -39056,8 +38726,7 @@ template <handle H>
 constexpr H orthogonal_penalty(double factor, bool columns, const H& w, std::source_location where) {
  const H rows = columns ? H(transpose(w, {}, where)) : w;
  const shape dims = shape_of(rows);
- const H squares = sum(square(rows), 1, {.keepdims = true}, where);
- const H unit = eval(rows * rsqrt(maximum(squares, 1e-24)), where);
+ const H unit = unit_vectors(rows, 2, 1e-12, where);
  const H products = matmul(unit, unit, {.transpose_b = true}, where);
  const std::int64_t n = dims[0].value, pairs = n * (n - 1);
  const auto diagonal = eval(diagonal_number(rows, dims[0], dims[0], where) == 0, where);
@@ -39151,7 +38820,10 @@ constexpr auto activity_regularization(const Scope& scope, const X& x, const reg
  const bool sensible =
   scope.require(shape_of(input).rank() > 0, "activity_regularization: x must be [batch, ...], given a scalar") &&
   scope.require(penalty.kind == regularizer_kind::l1_l2, "activity_regularization: l1, l2 or l1_l2");
- if (sensible) scope.add_loss(sum(mean(penalty.a * abs(input) + penalty.b * square(input), 0, {}, where), {}, {}, where), where);
+ if (sensible) {
+  const auto wide = detail::as_float(input, where);
+  scope.add_loss(sum(mean(penalty.a * abs(wide) + penalty.b * square(wide), 0, {}, where), {}, {}, where), where);
+ }
  return scope.leave("activity_regularization", mark, input);
 }
 
@@ -39221,7 +38893,7 @@ constexpr auto spatial_dropout(const Scope& scope, const X& x, double rate, int 
   const shape dims = shape_of(input);
   shape drawn = no_axes(dims);
   for (int i = 0; i < dims.rank(); ++i) drawn.push_back(i == 0 || i == dims.rank() - 1 ? dims[i] : extent(1));
-  const auto numbers = random::uniform(input, drawn, {}, where);
+  const auto numbers = random::detail::wide_uniform(input, drawn, where);
   return eval(tapegraph::where(numbers >= rate, input * (1 / (1 - rate)), 0), where);
  });
 }
@@ -39252,7 +38924,7 @@ constexpr auto alpha_dropout(const Scope& scope, const X& x, const noise_rate_op
   constexpr double lowest = -1.0507009873554805 * 1.6732632423543772;
   const double factor = 1 / math::sqrt((1 - o.rate) * (1 + o.rate * lowest * lowest));
   const double offset = -factor * lowest * o.rate;
-  const auto numbers = random::uniform_like(input, {}, where);
+  const auto numbers = random::detail::wide_uniform(input, shape_of(input), where);
   return eval(tapegraph::where(numbers >= o.rate, input * factor + offset, lowest * factor + offset), where);
  });
 }
@@ -39323,11 +38995,11 @@ inline constexpr const char* image_needed = "augmentation: input must be [batch,
 inline constexpr const char* factor_needed =
  "augmentation: a factor must be finite, its lower end not above the upper one";
 template <handle H>
-constexpr H record_draws(const H& images, const factor_range& range, std::source_location where) {
+constexpr auto record_draws(const H& images, const factor_range& range, std::source_location where) {
  shape dims = no_axes(shape_of(images));
  dims.push_back(shape_of(images)[0]);
  for (int i = 0; i < 3; ++i) dims.push_back(1);
- const H drawn = random::uniform(images, dims, {}, where);
+ const auto drawn = random::detail::wide_uniform(images, dims, where);
  if (range.low == 0 && range.high == 1) return drawn;
  return eval(range.low + (range.high - range.low) * drawn, where);
 }
@@ -39402,7 +39074,9 @@ constexpr auto random_brightness(const Scope& scope, const X& x, const random_br
  return detail::image_layer(scope, "random_brightness", x, wrong, where, [&](const auto& input) {
   const auto drawn = detail::record_draws(input, o.factor, where);
   const double extent = o.value_range.high - o.value_range.low;
-  return eval(clip(input + drawn * extent, o.value_range.low, o.value_range.high), where);
+  const auto images = detail::as_float(input, where);
+  const auto brighter = clip(images + drawn * extent, o.value_range.low, o.value_range.high);
+  return detail::rounded_like(input, eval(brighter, where), where);
  });
 }
 
@@ -39415,8 +39089,10 @@ constexpr auto random_contrast(const Scope& scope, const X& x, const random_cont
             : "random_contrast: the factor must not be below -1";
  return detail::image_layer(scope, "random_contrast", x, wrong, where, [&](const auto& input) {
   const auto drawn = detail::record_draws(input, o.factor, where);
-  const auto middle = eval(mean(input, {1, 2}, {.keepdims = true}, where), where);
-  return eval(clip((input - middle) * (1 + drawn) + middle, o.value_range.low, o.value_range.high), where);
+  const auto images = detail::as_float(input, where);
+  const auto middle = eval(mean(images, {1, 2}, {.keepdims = true}, where), where);
+  const auto stretched = (images - middle) * (1 + drawn) + middle;
+  return detail::rounded_like(input, eval(clip(stretched, o.value_range.low, o.value_range.high), where), where);
  });
 }
 }
@@ -39459,8 +39135,8 @@ constexpr H inside(const H& place, extent n, fill_mode mode, std::source_locatio
  }
  return eval(clip(place, 0, extent_number(place, n - extent(1))), where);
 }
-template <handle H>
-constexpr H sampled(const H& images, const H& rows, const H& columns, fill_mode mode, double beyond,
+template <handle H, handle P>
+constexpr H sampled(const H& images, const P& rows, const P& columns, fill_mode mode, double beyond,
      std::source_location where) {
  const shape dims = shape_of(images);
  shape flat = no_axes(dims), places = flat, weights = flat;
@@ -39468,46 +39144,49 @@ constexpr H sampled(const H& images, const H& rows, const H& columns, fill_mode 
  for (const extent e : {dims[0], dims[1] * dims[2]}) places.push_back(e);
  for (const extent e : {dims[0], dims[1], dims[2], extent(1)}) weights.push_back(e);
  const H pixels = reshape(images, flat, where);
- const H top = eval(floor(rows), where), left = eval(floor(columns), where);
- const H below = reshape(rows - top, weights, where), right = reshape(columns - left, weights, where);
+ const P top = eval(floor(rows), where), left = eval(floor(columns), where);
+ const P below = reshape(rows - top, weights, where), right = reshape(columns - left, weights, where);
  const auto height = extent_number(top, dims[1]), width = extent_number(top, dims[2]);
- const auto pixel = [&](int down, int along) -> H {
-  const H row = eval(top + down, where), column = eval(left + along, where);
-  const H at = eval(inside(row, dims[1], mode, where) * width + inside(column, dims[2], mode, where), where);
-  const auto index = eval(cast<std::int32_t>(reshape(at, places, where)), where);
-  const H found = reshape(gather(pixels, index, 1, 1, where), dims, where);
-  if (mode != fill_mode::constant) return found;
-  const H within =
+ const auto pixel = [&](int down, int along) {
+  const P row = eval(top + down, where), column = eval(left + along, where);
+  const auto line = eval(cast<std::int32_t>(inside(row, dims[1], mode, where)), where);
+  const auto place = cast<std::int32_t>(inside(column, dims[2], mode, where));
+  const auto at = eval(line * extent_number(line, dims[2]) + place, where);
+  const H found = reshape(gather(pixels, eval(reshape(at, places, where), where), 1, 1, where), dims, where);
+  const P wide = as_float(found, where);
+  if (mode != fill_mode::constant) return wide;
+  const P within =
    eval(tapegraph::where(row >= 0, 1, zeros_like(row)) * tapegraph::where(row < height, 1, zeros_like(row)) *
      tapegraph::where(column >= 0, 1, zeros_like(row)) *
      tapegraph::where(column < width, 1, zeros_like(row)),
     where);
-  return eval(tapegraph::where(reshape(within, weights, where) > 0, found, beyond), where);
+  return P(eval(tapegraph::where(reshape(within, weights, where) > 0, wide, beyond), where));
  };
- const H a = pixel(0, 0), b = pixel(0, 1), c = pixel(1, 0), d = pixel(1, 1);
- const H upper = eval(a + right * (b - a), where), lower = eval(c + right * (d - c), where);
- return eval(upper + below * (lower - upper), where);
+ const P a = pixel(0, 0), b = pixel(0, 1), c = pixel(1, 0), d = pixel(1, 1);
+ const P upper = eval(a + right * (b - a), where), lower = eval(c + right * (d - c), where);
+ return rounded_like(images, eval(upper + below * (lower - upper), where), where);
 }
-template <handle H>
-constexpr H from_centre(const H& images, int axis, std::source_location where) {
+template <handle H, handle P>
+constexpr P from_centre(const H& images, const P& like, int axis, std::source_location where) {
  const extent n = shape_of(images)[axis];
- const H numbers = cast_like(images, numbers_along<double>(images, n, axis, 3, where), where);
+ const P numbers = cast_like(like, numbers_along<double>(images, n, axis, 3, where), where);
  return eval((2 * numbers - extent_number(numbers, n - extent(1))) * 0.5, where);
 }
-template <handle H, class F>
-constexpr H moved(const H& images, fill_mode mode, double beyond, std::source_location where, const F& f) {
- const H row = from_centre(images, 1, where), column = from_centre(images, 2, where);
+template <handle H, handle P, class F>
+constexpr H moved(const H& images, const P& like, fill_mode mode, double beyond, std::source_location where,
+    const F& f) {
+ const P row = from_centre(images, like, 1, where), column = from_centre(images, like, 2, where);
  const auto [rows, columns] = f(row, column);
  const shape dims = shape_of(images);
  shape places = no_axes(dims);
  for (int i = 0; i < 3; ++i) places.push_back(dims[i]);
- const H from_top = eval((2 * rows + extent_number(rows, dims[1] - extent(1))) * 0.5, where);
- const H from_left = eval((2 * columns + extent_number(columns, dims[2] - extent(1))) * 0.5, where);
- return sampled(images, eval(broadcast_to(from_top, places), where), eval(broadcast_to(from_left, places), where),
-    mode, beyond, where);
+ const P from_top = eval((2 * rows + extent_number(rows, dims[1] - extent(1))) * 0.5, where);
+ const P from_left = eval((2 * columns + extent_number(columns, dims[2] - extent(1))) * 0.5, where);
+ return sampled(images, P(eval(broadcast_to(from_top, places), where)),
+    P(eval(broadcast_to(from_left, places), where)), mode, beyond, where);
 }
 template <handle H>
-constexpr H place_draws(const H& images, const factor_range& range, std::source_location where) {
+constexpr auto place_draws(const H& images, const factor_range& range, std::source_location where) {
  return squeeze(record_draws(images, range, where), 3, where);
 }
 template <class H>
@@ -39522,11 +39201,11 @@ constexpr auto random_translation(const Scope& scope, const X& x, const random_t
         std::source_location where = std::source_location::current()) {
  const char* const wrong = o.height_factor.sensible() && o.width_factor.sensible() ? nullptr : detail::factor_needed;
  return detail::image_layer(scope, "random_translation", x, wrong, where, [&](const auto& input) {
-  using H = std::remove_cvref_t<decltype(input)>;
-  const H down = detail::place_draws(input, o.height_factor, where);
+  const auto down = detail::place_draws(input, o.height_factor, where);
+  using H = std::remove_cvref_t<decltype(down)>;
   const H right = detail::place_draws(input, o.width_factor, where);
   const shape dims = shape_of(input);
-  return detail::moved(input, o.fill_mode, o.fill_value, where, [&](const H& row, const H& column) {
+  return detail::moved(input, down, o.fill_mode, o.fill_value, where, [&](const H& row, const H& column) {
    return detail::two_places<H>{eval(row - down * extent_number(row, dims[1]), where),
           eval(column - right * extent_number(row, dims[2]), where)};
   });
@@ -39539,10 +39218,10 @@ constexpr auto random_rotation(const Scope& scope, const X& x, const random_rota
        std::source_location where = std::source_location::current()) {
  const char* const wrong = o.factor.sensible() ? nullptr : detail::factor_needed;
  return detail::image_layer(scope, "random_rotation", x, wrong, where, [&](const auto& input) {
-  using H = std::remove_cvref_t<decltype(input)>;
-  const H turn = eval(detail::place_draws(input, o.factor, where) * (2 * std::numbers::pi), where);
+  const auto turn = eval(detail::place_draws(input, o.factor, where) * (2 * std::numbers::pi), where);
+  using H = std::remove_cvref_t<decltype(turn)>;
   const H cosine = eval(cos(turn), where), sine = eval(sin(turn), where);
-  return detail::moved(input, o.fill_mode, o.fill_value, where, [&](const H& row, const H& column) {
+  return detail::moved(input, turn, o.fill_mode, o.fill_value, where, [&](const H& row, const H& column) {
    return detail::two_places<H>{eval(cosine * row + sine * column, where),
           eval(cosine * column - sine * row, where)};
   });
@@ -39558,10 +39237,10 @@ constexpr auto random_zoom(const Scope& scope, const X& x, const random_zoom_opt
         ? nullptr
         : "random_zoom: factors must lie above -1";
  return detail::image_layer(scope, "random_zoom", x, wrong, where, [&](const auto& input) {
-  using H = std::remove_cvref_t<decltype(input)>;
-  const H height = detail::place_draws(input, o.height_factor, where);
+  const auto height = detail::place_draws(input, o.height_factor, where);
+  using H = std::remove_cvref_t<decltype(height)>;
   const H width = o.keep_ratio ? height : detail::place_draws(input, o.width_factor, where);
-  return detail::moved(input, o.fill_mode, o.fill_value, where, [&](const H& row, const H& column) {
+  return detail::moved(input, height, o.fill_mode, o.fill_value, where, [&](const H& row, const H& column) {
    return detail::two_places<H>{eval(row * (1 + height), where), eval(column * (1 + width), where)};
   });
  });
@@ -39607,7 +39286,16 @@ constexpr H attention_heads(const Scope& scope, const H& x, std::int64_t heads, 
 }
 template <handle H, handle M>
 constexpr H seen_scores(const H& scores, const M& seen, std::source_location where) {
- return eval(tapegraph::where(seen, scores, -1e9), where);
+ return eval(tapegraph::where(seen, scores, type_of(scores) == dtype::f16 ? -65504.0 : -1e9), where);
+}
+template <handle H>
+constexpr H steps_in_use(const H& x, int, std::source_location) {
+ return x;
+}
+template <handle H, class M>
+constexpr H steps_in_use(const H& x, int across, std::source_location where, const attention_mask<M>& mask) {
+ const auto used = expand_dims(any(mask.seen, across, {}, where), -1, where);
+ return eval(tapegraph::where(used, x, 0), where);
 }
 template <class Scope, handle H, class... Masks>
 constexpr H attention(const Scope& scope, const H& query, const H& value, const multi_head_attention_options& o,
@@ -39653,8 +39341,9 @@ template <class Scope, tensor_like Q, tensor_like V, class... Masks>
 constexpr auto multi_head_attention(const Scope& scope, const Q& query, const V& value,
          const multi_head_attention_options& o, const attention_mask<Masks>&... masks) {
  const auto where = std::source_location::current();
- const auto asked = scope.operand(query, where);
- const decltype(asked) offered = scope.operand(value, where);
+ const auto given = scope.operand(query, where);
+ const decltype(given) offered = detail::steps_in_use(scope.operand(value, where), -2, where, masks...);
+ const decltype(given) asked = detail::steps_in_use(given, -1, where, masks...);
  const auto mark = scope.enter();
  return scope.leave("multi_head_attention", mark, detail::attention(scope, asked, offered, o, where, masks...));
 }
@@ -39934,6 +39623,28 @@ struct step_mask {
 };
 template <class M>
 step_mask(M) -> step_mask<M>;
+namespace detail {
+template <class M>
+inline constexpr bool can_be_bool = true;
+template <class M>
+ requires requires { typename M::element_type; }
+inline constexpr bool can_be_bool<M> = std::is_same_v<typename M::element_type, bool>;
+template <handle X, handle M>
+constexpr X counted_steps(const X& x, const M& mask, std::source_location where) {
+ const shape steps = shape_of(mask), values = shape_of(x);
+ bool fits = steps.rank() <= values.rank();
+ for (int i = 0; fits && i < steps.rank(); ++i) fits = equal_or_required(values[i], steps[i]);
+ if constexpr (requires { mask.owner(); }) fits = fits && mask.type() == dtype::boolean;
+ if constexpr (can_be_bool<M>) {
+  if (fits) {
+   shape target = steps;
+   while (target.rank() < values.rank()) target.push_back(1);
+   return eval(tapegraph::where(invoke<reshape_op>({}, &target, where, mask), x, 0), where);
+  }
+ }
+ return x;
+}
+}
 }
 
 /// The embedding layer. Not part of tapegraph.hpp: programs without it do not compile it.
@@ -40106,9 +39817,7 @@ constexpr auto rms_normalization(const Scope& scope, const X& x, const rms_norma
 template <tensor_like X>
 constexpr auto unit_normalization(const X& x, axes along = -1,
         std::source_location where = std::source_location::current()) {
- const auto input = eval(x, where);
- const auto squares = eval(sum(square(input), along, {.keepdims = true}, where), where);
- return eval(input * rsqrt(maximum(squares, 1e-24)), where);
+ return detail::unit_vectors(x, along.bits(shape_of(x).rank()), 1e-12, where);
 }
 }
 // -- tapegraph/nn/layers/grouped_attention.hpp
@@ -40390,9 +40099,10 @@ template <class Scope, tensor_like Q, tensor_like V, class... Masks>
 constexpr auto grouped_query_attention(const Scope& scope, const Q& query, const V& value,
          grouped_query_attention_options o, const attention_mask<Masks>&... masks) {
  const auto where = std::source_location::current();
- const auto asked = scope.operand(query, where);
- using H = std::remove_cvref_t<decltype(asked)>;
- const H offered = scope.operand(value, where);
+ const auto given = scope.operand(query, where);
+ using H = std::remove_cvref_t<decltype(given)>;
+ const H asked = detail::steps_in_use(given, -1, where, masks...);
+ const H offered = detail::steps_in_use(H(scope.operand(value, where)), -2, where, masks...);
  const auto mark = scope.enter();
  const shape q = shape_of(asked), v = shape_of(offered);
  if (!detail::sensible_heads(scope, q, v, o)) return scope.leave("grouped_query_attention", mark, asked);
@@ -40545,6 +40255,7 @@ constexpr auto call_without_last(const F& f, const R&... rest) {
 }
 template <class Cell, int Extras>
 struct recurrent_states_op {
+ static constexpr bool registers_where_used = true;
  static constexpr std::string_view name = detail::cell_text<Cell, "_states">;
  static constexpr operation_kind kind = operation_kind::kernel;
  static constexpr std::uint32_t saved_for_vjp = saved_nothing;
@@ -40561,6 +40272,7 @@ struct recurrent_states_op {
 };
 template <class Cell, int Extras>
 struct recurrent_result_op {
+ static constexpr bool registers_where_used = true;
  static constexpr std::string_view name = detail::cell_text<Cell, "_result">;
  static constexpr operation_kind kind = operation_kind::kernel;
  static constexpr std::uint32_t saved_for_vjp = saved_operands;
@@ -40585,6 +40297,7 @@ struct recurrent_result_op {
 };
 template <class Cell, int Extras>
 struct recurrent_op {
+ static constexpr bool registers_where_used = true;
  static constexpr std::string_view name = detail::cell_text<Cell>;
  static constexpr operation_kind kind = operation_kind::kernel;
  static constexpr std::uint32_t saved_for_vjp = saved_operands;
@@ -40626,6 +40339,7 @@ struct recurrent_op {
 };
 template <class Cell, int Extras>
 struct recurrent_gradient_op {
+ static constexpr bool registers_where_used = true;
  static constexpr std::string_view name = detail::cell_text<Cell, "_gradient">;
  static constexpr operation_kind kind = operation_kind::kernel;
  static constexpr std::uint32_t saved_for_vjp = saved_operands | saved_value;
@@ -40679,7 +40393,8 @@ constexpr H recurrent_weight_gradient(const recurrent_attributes& a, extent unit
   H h = recurrent_columns(given, units, which, 1);
   if constexpr ((Extras & 2) != 0)
    h = eval(h * expand_dims(std::get<sizeof...(E) - 1>(std::tuple<const E&...>(extras...)), 1, here), here);
-  return invoke<matmul_op>({1, 0}, nullptr, here, rows_of(h), rows_of(recurrent_columns(d, units, first, count)));
+  const H rows = rows_of(h);
+  return invoke<matmul_op>({1, 0}, nullptr, here, rows, rows_of(recurrent_columns(d, units, first, count)));
  };
  if constexpr (Cell::last_apart)
   return concat({product(0, 0, Cell::gates - 1), product(Cell::given(a) - 1, Cell::columns(a) - 1, 1)}, 1, here);
@@ -40756,6 +40471,7 @@ struct recurrent_third_texts {
 }
 template <class Cell, int Extras>
 struct recurrent_tangent_op {
+ static constexpr bool registers_where_used = true;
  static constexpr std::string_view name = detail::cell_text<Cell, "_tangent">;
  static constexpr operation_kind kind = operation_kind::kernel;
  static constexpr std::uint32_t saved_for_vjp = saved_operands;
@@ -40786,6 +40502,7 @@ struct recurrent_tangent_op {
 };
 template <class Cell, int Extras>
 struct recurrent_second_op {
+ static constexpr bool registers_where_used = true;
  static constexpr std::string_view name = detail::cell_text<Cell, "_second">;
  static constexpr operation_kind kind = operation_kind::kernel;
  static constexpr std::uint32_t saved_for_vjp = saved_operands;
@@ -41089,8 +40806,14 @@ constexpr auto recurrent_order(const E& extra, bool backwards, std::source_locat
 template <class Cell, class Options, tensor_like X, tensor_like W, tensor_like R, class B, class... E>
 constexpr auto recurrent_rows(const recurrent_attributes& a, const Options& o, std::source_location where, const X& x,
        const W& kernel, const R& recurrent, const B& bias, const E&... extras) {
- const auto input = eval(x, where);
- using handle_type = std::remove_const_t<decltype(input)>;
+ const auto given = eval(x, where);
+ using handle_type = std::remove_const_t<decltype(given)>;
+ const handle_type input = [&]() -> handle_type {
+  if constexpr (has_extra<1, E...>)
+   return counted_steps(given, extra_of<1>(extras...).steps, where);
+  else
+   return given;
+ }();
  return recurrent_rows_of<Cell, Options, handle_type>(a, o, where, input, eval(kernel, where),
               eval(recurrent, where), bias,
               recurrent_order(extras, o.go_backwards, where)...);
@@ -41123,7 +40846,7 @@ concept recurrent_layer_options = requires {
 };
 template <class Scope, handle H>
 constexpr H dropout_factors(const Scope& scope, const H& like, double rate, std::source_location where) {
- const H drawn = scope.uniform_like(like);
+ const auto drawn = scope.uniform_like(like);
  return eval(tapegraph::where(drawn >= rate, full_like(like, 1 / (1 - rate)), 0), where);
 }
 template <class Scope, handle H>
@@ -41207,79 +40930,6 @@ constexpr auto recurrent_layer(const Scope& scope, const X& x, const Options& o,
 }
 // -- tapegraph/ops/recurrent/gru.hpp
 
-/// gru: a gated recurrent unit over [batch, time, features] (Cho et al. 2014; gates, shapes and defaults as in Keras).
-
-namespace tapegraph {
-
-struct gru_options {
- cell_activation activation = cell_activation::tanh;
- gate_activation recurrent_activation = gate_activation::sigmoid;
- /// Whether the reset gate weighs the candidate's product (also cuDNN's and PyTorch's form), or h before it is multiplied
- /// (the paper's first form).
- bool reset_after = true;
- bool return_sequences = false; ///< the output of every step instead of the last one's
- bool go_backwards = false; ///< from the last step to the first; outputs come in that order
- /// As in lstm_options. Between the passes x W + b is kept, 3 units a step, instead of 5 (4 without reset_after).
- bool recompute = false;
-};
-
-namespace detail {
-struct gru_layer_cell {
- static constexpr fixed_string name = "gru";
- static constexpr fixed_string width = "3 units";
- static constexpr fixed_string bias_shape = "[2, 3 units] with reset_after, [3 units] without";
- static constexpr int gates = 3, states = 1;
- static constexpr bool last_apart = true;
- static constexpr int columns(const recurrent_attributes& a) { return a.reset_after != 0 ? 4 : 3; }
- static constexpr int planes(const recurrent_attributes& a) { return columns(a) + 1; }
- static constexpr int given(const recurrent_attributes& a) { return a.reset_after != 0 ? 1 : 2; }
- static constexpr bool bias_fits(const recurrent_attributes& a, const shape& b, extent columns_wanted) {
-  if (a.reset_after == 0) return b.rank() == 1 && equal_or_required(b[0], columns_wanted);
-  return b.rank() == 2 && equal_or_required(b[0], extent(2, b.table())) &&
-   equal_or_required(b[1], columns_wanted);
- }
- template <handle H>
- static constexpr bias_parts<H, H> biases(const recurrent_attributes& a, const H& b, extent units,
-           std::source_location where) {
-  const auto part = [&](const H& row, extent from, extent count) { return part_of(row, 0, from, count, where); };
-  const extent none(0, units.table);
-  const H of_product = a.reset_after != 0 ? H(take(b, 1, 0, where)) : b;
-  const H of_gates = part(of_product, none, units * 2), candidate = part(of_product, units * 2, units);
-  const H widened = concat({of_gates, H(zeros_like(candidate))}, 0, where);
-  return {a.reset_after != 0 ? H(eval(take(b, 0, 0, where) + widened, where)) : widened, candidate};
- }
-};
-}
-
-/// A GRU over x [batch, time, features]: kernel W [features, 3 units], recurrent kernel R [units, 3 units], bias [2, 3 units]
-/// (of x W and of h R), gates in Keras's order z, r, h:
-///
-///     z, r = sigmoid(x_t W + b + h R + d),  g = tanh(x_t W_h + b_h + r (h R_h + d_h)),  h' = z h + (1 - z) g
-///
-/// or, without reset_after, with one bias [3 units], g = tanh(x_t W_h + b_h + (r h) R_h). `no_bias` may stand for either.
-/// Gives h of the last step [batch, units], or of every step [batch, time, units]. Behind the options may stand, in any order,
-/// `initial_state{h}`, `step_mask{bool}` and `recurrent_dropout{factors}` (of the h that is multiplied with R); the state starts
-/// at zero without the first. First and second derivatives flow to everything floating but the dropout's factors; a third one
-/// is refused.
-template <tensor_like X, tensor_like W, tensor_like R, detail::bias_like B, detail::recurrent_argument... E>
-constexpr auto gru(const X& x, const W& kernel, const R& recurrent, const B& bias, const gru_options& options = {},
-    const E&... extras) {
- const auto where = std::source_location::current();
- const auto rows = detail::recurrent_rows<detail::gru_layer_cell>(detail::recurrent_attributes_of(options), options,
-                 where, x, kernel, recurrent, bias, extras...);
- return detail::recurrent_output(rows, options.return_sequences, where);
-}
-
-/// Like `gru`, but also returns the state after the last step: `const auto [y, h] = tg::gru_with_state(...)`.
-template <tensor_like X, tensor_like W, tensor_like R, detail::bias_like B, detail::recurrent_argument... E>
-constexpr auto gru_with_state(const X& x, const W& kernel, const R& recurrent, const B& bias,
-       const gru_options& options = {}, const E&... extras) {
- const auto where = std::source_location::current();
- const auto rows = detail::recurrent_rows<detail::gru_layer_cell>(detail::recurrent_attributes_of(options), options,
-                 where, x, kernel, recurrent, bias, extras...);
- return detail::recurrent_output_and_state(rows, options.return_sequences, where);
-}
-}
 // -- tapegraph/ops/recurrent/layers_kernel.hpp
 // -- tapegraph/ops/recurrent/cpu_gru_cell.hpp
 // -- tapegraph/ops/recurrent/cpu_cell.hpp
@@ -42842,124 +42492,10 @@ struct kernel<recurrent_second_op<Cell, Extras>, T>
  }
 };
 }
-// -- tapegraph/ops/recurrent/lstm.hpp
-
-/// lstm: a long short-term memory over [batch, time, features] (Hochreiter and Schmidhuber 1997; gates, shapes and defaults as
-/// in Keras).
-
-namespace tapegraph {
-
-struct lstm_options {
- cell_activation activation = cell_activation::tanh;
- gate_activation recurrent_activation = gate_activation::sigmoid;
- bool return_sequences = false; ///< the output of every step instead of the last one's
- bool go_backwards = false; ///< from the last step to the first; outputs come in that order
- /// Stores nothing but the result; the derivative computes states and gates again. Between the passes x W + b is kept, 4 units a
- /// step, instead of 6. Set it also where no derivative will be taken. (In a `checkpoint` only x is kept.)
- bool recompute = false;
-};
-
-/// What `lstm_with_state` gives; hidden and cell are those after the last step.
-template <class H>
-struct lstm_values {
- H output, hidden, cell;
-};
-
-namespace detail {
-struct lstm_layer_cell : plain_bias {
- static constexpr fixed_string name = "lstm";
- static constexpr fixed_string width = "4 units";
- static constexpr fixed_string bias_shape = "[4 units]";
- static constexpr int gates = 4, states = 2;
- static constexpr bool last_apart = false;
- static constexpr int columns(const recurrent_attributes&) { return 4; }
- static constexpr int planes(const recurrent_attributes&) { return 6; }
- static constexpr int given(const recurrent_attributes&) { return 1; }
-};
-}
-
-/// An LSTM over x [batch, time, features]: kernel W [features, 4 units], recurrent kernel R [units, 4 units], bias b [4 units]
-/// (or `no_bias`), gates in Keras's order i, f, c, o:
-///
-///     i, f, o = sigmoid(x_t W + h R + b),  c' = f c + i tanh(x_t W_c + h R_c + b_c),  h' = o tanh(c')
-///
-/// Gives h of the last step [batch, units], or of every step [batch, time, units]. Behind the options may stand, in any order,
-/// `initial_state{h, c}`, `step_mask{bool}` and `recurrent_dropout{factors}`; the state starts at zero without the first.
-/// First and second derivatives flow to everything floating but the dropout's factors; a third one is refused.
-template <tensor_like X, tensor_like W, tensor_like R, detail::bias_like B, detail::recurrent_argument... E>
-constexpr auto lstm(const X& x, const W& kernel, const R& recurrent, const B& bias, const lstm_options& options = {},
-     const E&... extras) {
- const auto where = std::source_location::current();
- const auto rows = detail::recurrent_rows<detail::lstm_layer_cell>(detail::recurrent_attributes_of(options), options,
-                 where, x, kernel, recurrent, bias, extras...);
- return detail::recurrent_output(rows, options.return_sequences, where);
-}
-
-/// Like `lstm`, but also returns the state after the last step: `const auto [y, h, c] = tg::lstm_with_state(...)`.
-template <tensor_like X, tensor_like W, tensor_like R, detail::bias_like B, detail::recurrent_argument... E>
-constexpr auto lstm_with_state(const X& x, const W& kernel, const R& recurrent, const B& bias,
-       const lstm_options& options = {}, const E&... extras) {
- const auto where = std::source_location::current();
- recurrent_attributes a = detail::recurrent_attributes_of(options);
- a.cell = 1;
- const auto rows =
-  detail::recurrent_rows<detail::lstm_layer_cell>(a, options, where, x, kernel, recurrent, bias, extras...);
- using handle_type = std::remove_const_t<decltype(rows)>;
- if (shape_of(rows).rank() != 3) return lstm_values<handle_type>{rows, rows, rows};
- const handle_type cell = take(rows, -1, 1, where), hidden = take(rows, -2, 1, where);
- if (!options.return_sequences) return lstm_values<handle_type>{hidden, hidden, cell};
- const extent steps = shape_of(rows)[1] - 1;
- return lstm_values<handle_type>{detail::part_of(rows, 1, extent(0, steps.table), steps, where), hidden, cell};
-}
-}
-// -- tapegraph/ops/recurrent/simple_rnn.hpp
-
-/// simple_rnn: a fully connected recurrent layer over [batch, time, features] (Elman 1990; shapes and defaults as in Keras).
-
-namespace tapegraph {
-
-struct simple_rnn_options {
- cell_activation activation = cell_activation::tanh;
- bool return_sequences = false; ///< the output of every step instead of the last one's
- bool go_backwards = false; ///< from the last step to the first; outputs come in that order
- /// As in lstm_options. Between the passes x W + b is kept, which is as large as the states that are kept otherwise.
- bool recompute = false;
-};
-
-namespace detail {
-struct simple_rnn_layer_cell : plain_bias {
- static constexpr fixed_string name = "simple_rnn";
- static constexpr fixed_string width = "units";
- static constexpr fixed_string bias_shape = "[units]";
- static constexpr int gates = 1, states = 1;
- static constexpr bool last_apart = false;
- static constexpr int columns(const recurrent_attributes&) { return 1; }
- static constexpr int planes(const recurrent_attributes&) { return 1; }
- static constexpr int given(const recurrent_attributes&) { return 1; }
-};
-}
-
-/// h' = tanh(x_t W + h R + b) over x [batch, time, features]: kernel W [features, units], recurrent kernel R [units, units], bias
-/// b [units] (or `no_bias`). Gives h of the last step [batch, units], or of every step [batch, time, units]. Behind the options
-/// may stand what may stand behind those of gru.
-template <tensor_like X, tensor_like W, tensor_like R, detail::bias_like B, detail::recurrent_argument... E>
-constexpr auto simple_rnn(const X& x, const W& kernel, const R& recurrent, const B& bias,
-      const simple_rnn_options& options = {}, const E&... extras) {
- const auto where = std::source_location::current();
- const auto rows = detail::recurrent_rows<detail::simple_rnn_layer_cell>(
-  detail::recurrent_attributes_of(options), options, where, x, kernel, recurrent, bias, extras...);
- return detail::recurrent_output(rows, options.return_sequences, where);
-}
-
-/// Like `simple_rnn`, but also returns the state after the last step: `const auto [y, h] = tg::simple_rnn_with_state(...)`.
-template <tensor_like X, tensor_like W, tensor_like R, detail::bias_like B, detail::recurrent_argument... E>
-constexpr auto simple_rnn_with_state(const X& x, const W& kernel, const R& recurrent, const B& bias,
-         const simple_rnn_options& options = {}, const E&... extras) {
- const auto where = std::source_location::current();
- const auto rows = detail::recurrent_rows<detail::simple_rnn_layer_cell>(
-  detail::recurrent_attributes_of(options), options, where, x, kernel, recurrent, bias, extras...);
- return detail::recurrent_output_and_state(rows, options.return_sequences, where);
-}
+namespace tapegraph::detail {
+struct lstm_layer_cell;
+struct gru_layer_cell;
+struct simple_rnn_layer_cell;
 }
 namespace tapegraph::runtime::detail {
 template <>
@@ -42985,6 +42521,80 @@ struct cpu_cells<tapegraph::detail::simple_rnn_layer_cell> {
 };
 }
 namespace tapegraph::cpu {
+}
+
+/// gru: a gated recurrent unit over [batch, time, features] (Cho et al. 2014; gates, shapes and defaults as in Keras).
+
+namespace tapegraph {
+
+struct gru_options {
+ cell_activation activation = cell_activation::tanh;
+ gate_activation recurrent_activation = gate_activation::sigmoid;
+ /// Whether the reset gate weighs the candidate's product (also cuDNN's and PyTorch's form), or h before it is multiplied
+ /// (the paper's first form).
+ bool reset_after = true;
+ bool return_sequences = false; ///< the output of every step instead of the last one's
+ bool go_backwards = false; ///< from the last step to the first; outputs come in that order
+ /// As in lstm_options. Between the passes x W + b is kept, 3 units a step, instead of 5 (4 without reset_after).
+ bool recompute = false;
+};
+
+namespace detail {
+struct gru_layer_cell {
+ static constexpr fixed_string name = "gru";
+ static constexpr fixed_string width = "3 units";
+ static constexpr fixed_string bias_shape = "[2, 3 units] with reset_after, [3 units] without";
+ static constexpr int gates = 3, states = 1;
+ static constexpr bool last_apart = true;
+ static constexpr int columns(const recurrent_attributes& a) { return a.reset_after != 0 ? 4 : 3; }
+ static constexpr int planes(const recurrent_attributes& a) { return columns(a) + 1; }
+ static constexpr int given(const recurrent_attributes& a) { return a.reset_after != 0 ? 1 : 2; }
+ static constexpr bool bias_fits(const recurrent_attributes& a, const shape& b, extent columns_wanted) {
+  if (a.reset_after == 0) return b.rank() == 1 && equal_or_required(b[0], columns_wanted);
+  return b.rank() == 2 && equal_or_required(b[0], extent(2, b.table())) &&
+   equal_or_required(b[1], columns_wanted);
+ }
+ template <handle H>
+ static constexpr bias_parts<H, H> biases(const recurrent_attributes& a, const H& b, extent units,
+           std::source_location where) {
+  const auto part = [&](const H& row, extent from, extent count) { return part_of(row, 0, from, count, where); };
+  const extent none(0, units.table);
+  const H of_product = a.reset_after != 0 ? H(take(b, 1, 0, where)) : b;
+  const H of_gates = part(of_product, none, units * 2), candidate = part(of_product, units * 2, units);
+  const H widened = concat({of_gates, H(zeros_like(candidate))}, 0, where);
+  return {a.reset_after != 0 ? H(eval(take(b, 0, 0, where) + widened, where)) : widened, candidate};
+ }
+};
+}
+
+/// A GRU over x [batch, time, features]: kernel W [features, 3 units], recurrent kernel R [units, 3 units], bias [2, 3 units]
+/// (of x W and of h R), gates in Keras's order z, r, h:
+///
+///     z, r = sigmoid(x_t W + b + h R + d),  g = tanh(x_t W_h + b_h + r (h R_h + d_h)),  h' = z h + (1 - z) g
+///
+/// or, without reset_after, with one bias [3 units], g = tanh(x_t W_h + b_h + (r h) R_h). `no_bias` may stand for either.
+/// Gives h of the last step [batch, units], or of every step [batch, time, units]. Behind the options may stand, in any order,
+/// `initial_state{h}`, `step_mask{bool}` and `recurrent_dropout{factors}` (of the h that is multiplied with R); the state starts
+/// at zero without the first. First and second derivatives flow to everything floating but the dropout's factors; a third one
+/// is refused.
+template <tensor_like X, tensor_like W, tensor_like R, detail::bias_like B, detail::recurrent_argument... E>
+constexpr auto gru(const X& x, const W& kernel, const R& recurrent, const B& bias, const gru_options& options = {},
+    const E&... extras) {
+ const auto where = std::source_location::current();
+ const auto rows = detail::recurrent_rows<detail::gru_layer_cell>(detail::recurrent_attributes_of(options), options,
+                 where, x, kernel, recurrent, bias, extras...);
+ return detail::recurrent_output(rows, options.return_sequences, where);
+}
+
+/// Like `gru`, but also returns the state after the last step: `const auto [y, h] = tg::gru_with_state(...)`.
+template <tensor_like X, tensor_like W, tensor_like R, detail::bias_like B, detail::recurrent_argument... E>
+constexpr auto gru_with_state(const X& x, const W& kernel, const R& recurrent, const B& bias,
+       const gru_options& options = {}, const E&... extras) {
+ const auto where = std::source_location::current();
+ const auto rows = detail::recurrent_rows<detail::gru_layer_cell>(detail::recurrent_attributes_of(options), options,
+                 where, x, kernel, recurrent, bias, extras...);
+ return detail::recurrent_output_and_state(rows, options.return_sequences, where);
+}
 }
 
 /// The GRU layer and the operation behind it. Not part of tapegraph.hpp: programs without it do not compile it.
@@ -43092,21 +42702,36 @@ struct masked {
   return with(f(value));
  }
  constexpr auto sealed() const { return with(eval(value)); }
- template <class W, class F>
- constexpr void weighing(const W& weights, const F& f) const {
+ template <tensor_like Y>
+ constexpr auto counted(const Y& y) const {
+  const auto values = eval(y);
+  return has_mask ? detail::counted_steps(values, mask, std::source_location::current()) : values;
+ }
+ template <class Z, class W, class F>
+ constexpr void weighing(const Z& labels, const W& weights, const F& f) const {
+  const auto z = counted(labels);
+  const auto x = counted(value);
   if (!has_mask)
-   f(value, weights);
+   f(x, z, weights);
   else if constexpr (tensor_like<W>)
-   f(value, eval(where(mask, detail::weights_beside(weights, shape_of(mask).rank()), 0)));
+   f(x, z, eval(where(mask, detail::weights_beside(weights, shape_of(mask).rank()), 0)));
   else
-   f(value, detail::as_type_of(value, mask));
+   f(x, z, detail::as_type_of(value, mask));
  }
 };
+namespace detail {
+template <tensor_like X, tensor_like M>
+constexpr auto finite_with_mask(const X& x, const M& mask, std::source_location where) {
+ const auto value = eval(x, where);
+ const auto counts = eval(mask, where);
+ return masked<std::remove_cv_t<decltype(value)>, std::remove_cv_t<decltype(counts)>>{value, counts};
+}
+}
 template <tensor_like X, tensor_like M>
 constexpr auto with_mask(const X& x, const M& mask, std::source_location where = std::source_location::current()) {
  const auto value = eval(x, where);
  const auto counts = eval(mask, where);
- return masked<std::remove_cv_t<decltype(value)>, std::remove_cv_t<decltype(counts)>>{value, counts};
+ return detail::finite_with_mask(detail::counted_steps(value, counts, where), counts, where);
 }
 template <class X, class M>
 constexpr auto eval(const masked<X, M>& x, std::source_location where = std::source_location::current()) {
@@ -43182,12 +42807,12 @@ struct masked_part {
  template <class Y, class N, class Z>
  static constexpr auto value(const Y& y, const N& n, const Z& z) {
   if (!y.has_mask) return loss_part<Loss>::value(y.value, n, z);
-  return mean_of_counted(steps(y.value, n, z), y.mask);
+  return mean_of_counted(steps(y.counted(y.value), n, y.counted(z)), y.mask);
  }
  template <class Y, class Z, class... W>
  static constexpr auto accuracy(const Y& y, const Z& z, const W&...) {
   if constexpr (requires { Loss::right(y.value, z); })
-   return y.has_mask ? mean_of_counted(eval(Loss::right(y.value, z)), y.mask)
+   return y.has_mask ? mean_of_counted(eval(Loss::right(y.value, y.counted(z))), y.mask)
        : eval(Loss::accuracy(y.value, z));
   else
    return none{};
@@ -43213,7 +42838,7 @@ struct masked_part<weighted<Loss>> : masked_part<Loss> {
  template <class Y, class N, class Z, class W>
  static constexpr auto value(const Y& y, const N& n, const Z& z, const W& w) {
   if (!y.has_mask) return loss_part<weighted<Loss>>::value(y.value, n, z, w);
-  const auto each = masked_part<Loss>::steps(y.value, n, z);
+  const auto each = masked_part<Loss>::steps(y.counted(y.value), n, y.counted(z));
   return mean_of_counted(eval(each * weights_beside(w, shape_of(each).rank())), y.mask);
  }
 };
@@ -43307,14 +42932,15 @@ template <class T = void, class Scope, tensor_like X>
 constexpr auto embedding(const Scope& scope, const X& indices, const embedding_options& o, mask_zero_t,
       std::source_location where = std::source_location::current()) {
  const auto given = eval(indices, where);
- return with_mask(embedding<T>(scope, given, o, where), embedding_mask(given, 0, where).steps, where);
+ return detail::finite_with_mask(embedding<T>(scope, given, o, where), embedding_mask(given, 0, where).steps, where);
 }
 template <class T = void, class Scope, tensor_like X>
  requires(!tensor_like<Scope>)
 constexpr auto token_and_position_embedding(const Scope& scope, const X& indices,
            const token_and_position_embedding_options& o, mask_zero_t) {
  const auto given = eval(indices);
- return with_mask(token_and_position_embedding<T>(scope, given, o), embedding_mask(given).steps);
+ return detail::finite_with_mask(token_and_position_embedding<T>(scope, given, o), embedding_mask(given).steps,
+         std::source_location::current());
 }
 
 struct masking_options {
@@ -43328,7 +42954,7 @@ constexpr auto masking(const Scope& scope, const X& x, const masking_options& o 
  const auto input = scope.operand(x, where);
  const auto mark = scope.enter();
  const auto counts = any(eval(input != o.mask_value, where), -1, {}, where);
- return with_mask(
+ return detail::finite_with_mask(
   scope.leave("masking", mark, eval(tapegraph::where(expand_dims(counts, -1, where), input, 0), where)), counts,
   where);
 }
@@ -43410,9 +43036,10 @@ constexpr auto global_average_pooling1d(const masked<X, M>& x, reduce_options op
  const auto input = eval(x.value, where);
  if (!x.has_mask) return global_average_pooling1d(input, options, where);
  const auto counts = expand_dims(x.mask, -1, where);
- const auto total = sum(tapegraph::where(counts, input, 0), 1, options, where);
- const auto steps = sum(tapegraph::where(counts, ones_like(input), 0), 1, options, where);
- return eval(total / maximum(steps, 1), where);
+ const auto wide = detail::as_float(input, where);
+ const auto total = sum(tapegraph::where(counts, wide, 0), 1, options, where);
+ const auto steps = sum(tapegraph::where(counts, ones_like(wide), 0), 1, options, where);
+ return detail::rounded_like(input, eval(total / maximum(steps, 1), where), where);
 }
 /// The maximum over the steps that count; -infinity where none does.
 template <class X, class M>
@@ -43616,6 +43243,77 @@ TG_HAS_NO_MASK(conv1d, conv1d_layer_options)
 #undef TG_HAS_NO_MASK
 }
 // -- tapegraph/nn/layers/recurrent.hpp
+
+// -- tapegraph/ops/recurrent/lstm.hpp
+
+/// lstm: a long short-term memory over [batch, time, features] (Hochreiter and Schmidhuber 1997; gates, shapes and defaults as
+/// in Keras).
+
+namespace tapegraph {
+
+struct lstm_options {
+ cell_activation activation = cell_activation::tanh;
+ gate_activation recurrent_activation = gate_activation::sigmoid;
+ bool return_sequences = false; ///< the output of every step instead of the last one's
+ bool go_backwards = false; ///< from the last step to the first; outputs come in that order
+ /// Stores nothing but the result; the derivative computes states and gates again. Between the passes x W + b is kept, 4 units a
+ /// step, instead of 6. Set it also where no derivative will be taken. (In a `checkpoint` only x is kept.)
+ bool recompute = false;
+};
+
+/// What `lstm_with_state` gives; hidden and cell are those after the last step.
+template <class H>
+struct lstm_values {
+ H output, hidden, cell;
+};
+
+namespace detail {
+struct lstm_layer_cell : plain_bias {
+ static constexpr fixed_string name = "lstm";
+ static constexpr fixed_string width = "4 units";
+ static constexpr fixed_string bias_shape = "[4 units]";
+ static constexpr int gates = 4, states = 2;
+ static constexpr bool last_apart = false;
+ static constexpr int columns(const recurrent_attributes&) { return 4; }
+ static constexpr int planes(const recurrent_attributes&) { return 6; }
+ static constexpr int given(const recurrent_attributes&) { return 1; }
+};
+}
+
+/// An LSTM over x [batch, time, features]: kernel W [features, 4 units], recurrent kernel R [units, 4 units], bias b [4 units]
+/// (or `no_bias`), gates in Keras's order i, f, c, o:
+///
+///     i, f, o = sigmoid(x_t W + h R + b),  c' = f c + i tanh(x_t W_c + h R_c + b_c),  h' = o tanh(c')
+///
+/// Gives h of the last step [batch, units], or of every step [batch, time, units]. Behind the options may stand, in any order,
+/// `initial_state{h, c}`, `step_mask{bool}` and `recurrent_dropout{factors}`; the state starts at zero without the first.
+/// First and second derivatives flow to everything floating but the dropout's factors; a third one is refused.
+template <tensor_like X, tensor_like W, tensor_like R, detail::bias_like B, detail::recurrent_argument... E>
+constexpr auto lstm(const X& x, const W& kernel, const R& recurrent, const B& bias, const lstm_options& options = {},
+     const E&... extras) {
+ const auto where = std::source_location::current();
+ const auto rows = detail::recurrent_rows<detail::lstm_layer_cell>(detail::recurrent_attributes_of(options), options,
+                 where, x, kernel, recurrent, bias, extras...);
+ return detail::recurrent_output(rows, options.return_sequences, where);
+}
+
+/// Like `lstm`, but also returns the state after the last step: `const auto [y, h, c] = tg::lstm_with_state(...)`.
+template <tensor_like X, tensor_like W, tensor_like R, detail::bias_like B, detail::recurrent_argument... E>
+constexpr auto lstm_with_state(const X& x, const W& kernel, const R& recurrent, const B& bias,
+       const lstm_options& options = {}, const E&... extras) {
+ const auto where = std::source_location::current();
+ recurrent_attributes a = detail::recurrent_attributes_of(options);
+ a.cell = 1;
+ const auto rows =
+  detail::recurrent_rows<detail::lstm_layer_cell>(a, options, where, x, kernel, recurrent, bias, extras...);
+ using handle_type = std::remove_const_t<decltype(rows)>;
+ if (shape_of(rows).rank() != 3) return lstm_values<handle_type>{rows, rows, rows};
+ const handle_type cell = take(rows, -1, 1, where), hidden = take(rows, -2, 1, where);
+ if (!options.return_sequences) return lstm_values<handle_type>{hidden, hidden, cell};
+ const extent steps = shape_of(rows)[1] - 1;
+ return lstm_values<handle_type>{detail::part_of(rows, 1, extent(0, steps.table), steps, where), hidden, cell};
+}
+}
 
 /// The LSTM layer and the operation behind it. Not part of tapegraph.hpp: programs without it do not compile it. gru.hpp and
 /// simple_rnn.hpp have the other recurrent layers.
@@ -43998,6 +43696,56 @@ constexpr auto layer_normalization(const Scope& scope, const X& x, const layer_n
 }
 // -- tapegraph/nn/layers/simple_rnn.hpp
 
+// -- tapegraph/ops/recurrent/simple_rnn.hpp
+
+/// simple_rnn: a fully connected recurrent layer over [batch, time, features] (Elman 1990; shapes and defaults as in Keras).
+
+namespace tapegraph {
+
+struct simple_rnn_options {
+ cell_activation activation = cell_activation::tanh;
+ bool return_sequences = false; ///< the output of every step instead of the last one's
+ bool go_backwards = false; ///< from the last step to the first; outputs come in that order
+ /// As in lstm_options. Between the passes x W + b is kept, which is as large as the states that are kept otherwise.
+ bool recompute = false;
+};
+
+namespace detail {
+struct simple_rnn_layer_cell : plain_bias {
+ static constexpr fixed_string name = "simple_rnn";
+ static constexpr fixed_string width = "units";
+ static constexpr fixed_string bias_shape = "[units]";
+ static constexpr int gates = 1, states = 1;
+ static constexpr bool last_apart = false;
+ static constexpr int columns(const recurrent_attributes&) { return 1; }
+ static constexpr int planes(const recurrent_attributes&) { return 1; }
+ static constexpr int given(const recurrent_attributes&) { return 1; }
+};
+}
+
+/// h' = tanh(x_t W + h R + b) over x [batch, time, features]: kernel W [features, units], recurrent kernel R [units, units], bias
+/// b [units] (or `no_bias`). Gives h of the last step [batch, units], or of every step [batch, time, units]. Behind the options
+/// may stand what may stand behind those of gru.
+template <tensor_like X, tensor_like W, tensor_like R, detail::bias_like B, detail::recurrent_argument... E>
+constexpr auto simple_rnn(const X& x, const W& kernel, const R& recurrent, const B& bias,
+      const simple_rnn_options& options = {}, const E&... extras) {
+ const auto where = std::source_location::current();
+ const auto rows = detail::recurrent_rows<detail::simple_rnn_layer_cell>(
+  detail::recurrent_attributes_of(options), options, where, x, kernel, recurrent, bias, extras...);
+ return detail::recurrent_output(rows, options.return_sequences, where);
+}
+
+/// Like `simple_rnn`, but also returns the state after the last step: `const auto [y, h] = tg::simple_rnn_with_state(...)`.
+template <tensor_like X, tensor_like W, tensor_like R, detail::bias_like B, detail::recurrent_argument... E>
+constexpr auto simple_rnn_with_state(const X& x, const W& kernel, const R& recurrent, const B& bias,
+         const simple_rnn_options& options = {}, const E&... extras) {
+ const auto where = std::source_location::current();
+ const auto rows = detail::recurrent_rows<detail::simple_rnn_layer_cell>(
+  detail::recurrent_attributes_of(options), options, where, x, kernel, recurrent, bias, extras...);
+ return detail::recurrent_output_and_state(rows, options.return_sequences, where);
+}
+}
+
 /// The fully connected recurrent layer and the operation behind it. Not part of tapegraph.hpp: programs without it do not compile
 /// it.
 
@@ -44129,7 +43877,7 @@ namespace tapegraph {
 
 /// A scope whose kernels are learnt as a direction and a length: what a layer asks for as "...kernel" [..., outputs] is
 /// gain v / |v|, with the norm over all axes but the last, of the variables v, which has the kernel's name, and "..._gain" [outputs],
-/// at first ones. So every layer can be normalized:
+/// at first ones; a v of zeros gives zeros. So every layer can be normalized:
 ///
 ///     h = tg::dense(tg::weight_normalized(scope / "hidden"), h, {.units = 64});
 ///
@@ -44153,11 +43901,9 @@ public:
   if (!name.ends_with("kernel") || dims.rank() < 2) return v;
   const H gain = Scope::variable_like(like, gain_name(name), {dims[dims.rank() - 1].value},
            {.initializer = init::ones{}, .trainable = options.trainable});
-  axes before;
-  before.all = false;
-  for (int i = 0; i + 1 < dims.rank(); ++i) before.index[before.count++] = static_cast<std::int8_t>(i);
-  const H squares = sum(square(v), before);
-  return eval(v * (gain * rsqrt(squares)));
+  const std::int64_t before = (std::int64_t{1} << (dims.rank() - 1)) - 1;
+  const H direction = detail::unit_vectors(v, before, 0, std::source_location::current());
+  return eval(gain * direction);
  }
 
 private:
@@ -44222,22 +43968,21 @@ constexpr auto part_of_numbers(const auto& n) {
  return [&]<std::size_t... I>(std::index_sequence<I...>) { return std::array<scalar, Count>{n[First + I]...}; }
  (std::make_index_sequence<Count>{});
 }
-struct label_texts {
- static constexpr const char* text(std::int64_t) {
-  return "loss, metric: output and labels differ in shape; they are compared element by element";
- }
-};
-template <tensor_like X, tensor_like Z>
+template <class Z>
+constexpr auto sealed_labels(const Z& z) {
+ if constexpr (tensor_like<Z>)
+  return eval(z);
+ else
+  return z;
+}
+template <class X, class Z>
 constexpr auto labels_like(const X& x, const Z& z) {
- const auto labels = eval(z);
- if (same_shape_or_required(shape_of(x), shape_of(labels))) return labels;
- const auto here = std::source_location::current();
- return static_cast<decltype(labels)>(refuse<label_texts>(0, here, labels, eval(x)));
+ check_labels(x, z);
+ return sealed_labels(z);
 }
 template <class Loss>
 constexpr auto elements_of(const auto& x, const auto& z, const auto&... n) {
- const auto output = eval(x);
- return Loss::each(output, labels_like(output, z), n...);
+ return Loss::each(eval(x), sealed_labels(z), n...);
 }
 template <class Loss>
 constexpr auto record_means_of(const auto& x, const auto& z, const auto&... n) {
@@ -44266,7 +44011,10 @@ constexpr auto log_of_probabilities(const auto& p) {
  const auto total = sum(p, -1, {.keepdims = true});
  return eval(log(clip(p / total, loss_epsilon, 1 - loss_epsilon)));
 }
-constexpr auto chosen_of(const auto& x, const auto& z) { return without_last_axis(take_along(x, expand_dims(z, -1))); }
+constexpr auto chosen_of(const auto& x, const auto& z) {
+ check_classes(x, z);
+ return without_last_axis(take_along(x, expand_dims(z, -1)));
+}
 }
 
 /// -sum z log p over the last axis, of probabilities p [batch..., classes] and distributions z.
@@ -44468,8 +44216,8 @@ constexpr auto scan_over(const Cell& cell, const State& initial, const X& xs, co
  if constexpr (std::is_same_v<Mask, no_mask>)
   return mode_scan<mode>::run(cell, state, ordered(input), mask, o, where, eval(weights, where)...);
  else
-  return mode_scan<mode>::run(cell, state, ordered(input), ordered(mask.steps), o, where,
-         eval(weights, where)...);
+  return mode_scan<mode>::run(cell, state, ordered(counted_steps(input, mask.steps, where)), ordered(mask.steps),
+         o, where, eval(weights, where)...);
 }
 }
 
@@ -44498,7 +44246,7 @@ constexpr auto scan(const Cell& cell, const State& initial, const X& xs, const s
        weights...);
 }
 /// With a mask, bool [batch, time]: at steps where it is false the state stays what it was, and the output repeats that of the
-/// step before; before the first step that counts it is zero.
+/// step before; before the first step that counts it is zero. The cell is given zeros there, whatever stands in xs.
 template <class Cell, detail::scan_state State, tensor_like X, handle M, tensor_like... W>
 constexpr auto scan(const Cell& cell, const State& initial, const X& xs, const scan_options& options,
      const step_mask<M>& mask, const W&... weights) {
@@ -45601,6 +45349,9 @@ struct ctc : detail::loss_of_records<ctc> {
  static constexpr std::string_view name = "ctc";
  static constexpr auto per_record(const auto& x, const auto& z) {
   const auto labels = eval(z);
+  const shape of_output = shape_of(x), of_labels = shape_of(labels);
+  if (of_output.rank() != 3 || of_labels.rank() != 2 || !equal_or_required(of_output[0], of_labels[0]))
+   detail::refuse_labels(3, x, labels);
   const auto symbols = detail::with_blanks(labels);
   const auto chosen = gather(log_softmax(x), symbols, 2, 1);
   const auto first = take(chosen, 0, 1);
@@ -45637,7 +45388,9 @@ struct ctc : detail::loss_of_records<ctc> {
 namespace tapegraph {
 
 namespace detail {
-constexpr auto focus(const auto& q, const auto& gamma) { return pow(maximum(q, 1e-30), gamma); }
+constexpr auto focus(const auto& q, const auto& gamma) {
+ return where(logical_or(q > 0, gamma == floor(gamma)), pow(q, gamma), 0);
+}
 template <bool Logits>
 struct binary_focal {
  bool apply_class_balancing = false;
@@ -45660,17 +45413,19 @@ struct binary_focal {
  }
  static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
  static constexpr auto each(const auto& x, const auto& z, const auto& n) {
+  check_labels(x, z);
   const auto weight = n[0] * z + n[1] * (1 - z);
   if constexpr (Logits) {
-   const auto p = eval(sigmoid(x));
-   const auto entropy = maximum(x, 0) - x * z + log1p(exp(-abs(x)));
-   return weight * focus(1 - (z * p + (1 - z) * (1 - p)), n[2]) * entropy;
+   const auto wrong = eval(z * sigmoid(-x) + (1 - z) * sigmoid(x));
+   return weight * focus(wrong, n[2]) * sigmoid_cross_entropy_with_logits(x, z);
   } else {
    const auto q = eval(clip(x, loss_epsilon, 1 - loss_epsilon));
-   return weight * focus(1 - (z * x + (1 - z) * (1 - x)), n[2]) * -(z * log(q) + (1 - z) * log(1 - q));
+   const auto wrong = eval(z * (1 - x) + (1 - z) * x);
+   return weight * focus(wrong, n[2]) * -(z * log(q) + (1 - z) * log(1 - q));
   }
  }
  static constexpr auto right(const auto& x, const auto& z) {
+  check_labels(x, z);
   return cast<float>((x > (Logits ? 0 : 0.5)) == (z > 0.5));
  }
  static constexpr auto accuracy(const auto& x, const auto& z) { return mean(right(x, z)); }
@@ -45697,7 +45452,8 @@ struct categorical_focal {
    else
     return log_of_probabilities(x);
   }();
-  return sum(n[0] * focus(1 - exp(logs), n[1]) * -(labels * logs), -1);
+  const auto wrong = eval(-expm1(logs));
+  return sum(n[0] * focus(wrong, n[1]) * -(labels * logs), -1);
  }
  static constexpr auto right(const auto& x, const auto& z) { return softmax_cross_entropy::right(x, z); }
  static constexpr auto accuracy(const auto& x, const auto& z) { return mean(right(x, z)); }
@@ -45724,13 +45480,19 @@ constexpr auto signs_of(const auto& z) {
  const auto binary = all_of(logical_or(z == 0, z == 1));
  return eval(where(binary, 2 * z - 1, z));
 }
-constexpr auto signs_agree(const auto& x, const auto& z) { return cast<float>((x > 0) == (z > 0)); }
+constexpr auto signs_agree(const auto& x, const auto& z) {
+ check_labels(x, z);
+ return cast<float>((x > 0) == (z > 0));
+}
 }
 
 /// max(1 - z x, 0), of scores x and labels of -1 and 1, or 0 and 1.
 struct hinge : detail::loss_of_elements<hinge> {
  static constexpr std::string_view name = "hinge";
- static constexpr auto each(const auto& x, const auto& z) { return maximum(1 - detail::signs_of(z) * x, 0); }
+ static constexpr auto each(const auto& x, const auto& z) {
+  detail::check_labels(x, z);
+  return maximum(1 - detail::signs_of(z) * x, 0);
+ }
  static constexpr auto right(const auto& x, const auto& z) { return detail::signs_agree(x, z); }
  static constexpr auto accuracy(const auto& x, const auto& z) { return mean(right(x, z)); }
 };
@@ -45738,7 +45500,10 @@ struct hinge : detail::loss_of_elements<hinge> {
 /// max(1 - z x, 0)^2
 struct squared_hinge : detail::loss_of_elements<squared_hinge> {
  static constexpr std::string_view name = "squared_hinge";
- static constexpr auto each(const auto& x, const auto& z) { return square(maximum(1 - detail::signs_of(z) * x, 0)); }
+ static constexpr auto each(const auto& x, const auto& z) {
+  detail::check_labels(x, z);
+  return square(maximum(1 - detail::signs_of(z) * x, 0));
+ }
  static constexpr auto right(const auto& x, const auto& z) { return detail::signs_agree(x, z); }
  static constexpr auto accuracy(const auto& x, const auto& z) { return mean(right(x, z)); }
 };
@@ -45846,13 +45611,17 @@ namespace tapegraph {
 /// |x - z|
 struct mean_absolute_error : detail::loss_of_elements<mean_absolute_error> {
  static constexpr std::string_view name = "mean_absolute_error";
- static constexpr auto each(const auto& x, const auto& z) { return abs(x - z); }
+ static constexpr auto each(const auto& x, const auto& z) {
+  detail::check_labels(x, z);
+  return abs(x - z);
+ }
 };
 
 /// 100 |z - x| / max(|z|, 1e-7)
 struct mean_absolute_percentage_error : detail::loss_of_elements<mean_absolute_percentage_error> {
  static constexpr std::string_view name = "mean_absolute_percentage_error";
  static constexpr auto each(const auto& x, const auto& z) {
+  detail::check_labels(x, z);
   return 100 * abs((z - x) / maximum(abs(z), detail::loss_epsilon));
  }
 };
@@ -45861,9 +45630,29 @@ struct mean_absolute_percentage_error : detail::loss_of_elements<mean_absolute_p
 struct mean_squared_logarithmic_error : detail::loss_of_elements<mean_squared_logarithmic_error> {
  static constexpr std::string_view name = "mean_squared_logarithmic_error";
  static constexpr auto each(const auto& x, const auto& z) {
+  detail::check_labels(x, z);
   return square(log(maximum(x, detail::loss_epsilon) + 1) - log(maximum(z, detail::loss_epsilon) + 1));
  }
 };
+
+namespace detail {
+struct huber_op : map_op<2> {
+ static constexpr std::string_view name = "huber";
+ template <class V>
+ TG_HD static constexpr V value(V e, V delta) {
+  const V a = math::abs(e), square = V(0.5) * math::detail::product(e, e);
+  return math::detail::select(a <= delta, square,
+         math::detail::product(delta, a) - V(0.5) * math::detail::product(delta, delta));
+ }
+ template <int I>
+ TG_INLINE static constexpr auto vjp(auto dy, auto e, auto delta, auto) {
+  if constexpr (I == 0)
+   return dy * apply<clip_op>(e, -delta, delta);
+  else
+   return dy * apply<maximum_op>(apply<abs_op>(e) - delta, 0);
+ }
+};
+}
 
 /// e^2 / 2 where |e| <= delta and delta |e| - delta^2 / 2 beyond, e = x - z (Huber 1964). delta > 0.
 struct huber {
@@ -45883,15 +45672,31 @@ struct huber {
  }
  static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
  static constexpr auto each(const auto& x, const auto& z, const auto& n) {
-  return where(abs(x - z) <= n[0], 0.5 * square(x - z), n[0] * abs(x - z) - 0.5 * (n[0] * n[0]));
+  detail::check_labels(x, z);
+  return apply<detail::huber_op>(x - z, n[0]);
  }
 };
 
-/// log(cosh(x - z)) = e + softplus(-2 e) - log 2, which does not overflow.
+namespace detail {
+struct log_cosh_op : series_op<1> {
+ static constexpr std::string_view name = "log_cosh";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  const V a = math::abs(x), m = math::expm1(V(-2) * a), t = m / (m + V(2));
+  const bool near = a < V(1);
+  const V log = math::log1p(math::detail::select(near, -math::detail::product(t, t), m + V(1)));
+  return math::detail::select(near, V(-0.5) * log, a + (log - V(0.6931471805599453)));
+ }
+ TG_INLINE static constexpr auto vjp(auto dy, auto x, auto) { return dy * apply<tanh_op>(x); }
+};
+}
+
+/// log(cosh(x - z)), without overflow.
 struct log_cosh : detail::loss_of_elements<log_cosh> {
  static constexpr std::string_view name = "log_cosh";
  static constexpr auto each(const auto& x, const auto& z) {
-  return (x - z) + softplus(-2 * (x - z)) - 0.6931471805599453;
+  detail::check_labels(x, z);
+  return apply<detail::log_cosh_op>(x - z);
  }
 };
 
@@ -45914,6 +45719,7 @@ struct pinball {
  }
  static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
  static constexpr auto each(const auto& x, const auto& z, const auto& n) {
+  detail::check_labels(x, z);
   return maximum(n[0] * (z - x), (n[0] - 1) * (z - x));
  }
 };
@@ -45921,7 +45727,10 @@ struct pinball {
 /// x - z log(x + 1e-7), of rates x >= 0 and counts z: the negative log-likelihood but for a term of z alone.
 struct poisson : detail::loss_of_elements<poisson> {
  static constexpr std::string_view name = "poisson";
- static constexpr auto each(const auto& x, const auto& z) { return x - z * log(x + detail::loss_epsilon); }
+ static constexpr auto each(const auto& x, const auto& z) {
+  detail::check_labels(x, z);
+  return x - z * log(x + detail::loss_epsilon);
+ }
 };
 
 /// sum z log(z / x) over the last axis, distributions [batch..., classes], both clipped to [1e-7, 1].
@@ -45935,11 +45744,13 @@ struct kl_divergence : detail::loss_of_records<kl_divergence> {
 
 namespace detail {
 constexpr auto cosine(const auto& x, const auto& z) {
- const auto labels = labels_like(x, z);
- const double least = loss_epsilon * loss_epsilon;
- const auto a = eval(rsqrt(maximum(sum(square(x), -1, {.keepdims = true}), least)));
- const auto b = eval(rsqrt(maximum(sum(square(labels), -1, {.keepdims = true}), least)));
- return sum((x * a) * (labels * b), -1);
+ const auto here = std::source_location::current();
+ const auto along = [](const auto& v) { return axes(-1).bits(shape_of(v).rank()); };
+ const auto output = eval(x);
+ const auto a = unit_vectors(output, along(output), loss_epsilon, here);
+ const auto labels = labels_like(output, z);
+ const auto b = unit_vectors(labels, along(labels), loss_epsilon, here);
+ return sum(a * b, -1);
 }
 }
 
@@ -45958,12 +45769,20 @@ struct cosine_similarity : detail::loss_of_records<cosine_similarity> {
 namespace tapegraph {
 
 namespace detail {
+constexpr tensor_spec label_per_row(const shape& output) {
+ shape dims;
+ dims.attach(output.table());
+ if (output.rank() > 0) dims.push_back(output[0]);
+ return {dtype::i32, dims};
+}
+constexpr void check_rows(const auto& x, const auto& z) {
+ if (!same_shape_or_required(label_per_row(shape_of(x)).dims, shape_of(z))) refuse_labels(2, x, z);
+}
 constexpr auto distances(const auto& x, const auto& squared) {
  const auto rows = eval(expand_dims(x, 1));
  const auto columns = eval(expand_dims(x, 0));
- const auto squares = sum(square(rows - columns), -1);
- const auto roots = sqrt(where(squares > 0, squares, 1));
- return eval(where(squared > 0, squares, where(squares > 0, roots, 0)));
+ const auto lengths = norm(rows - columns, 2, -1);
+ return eval(where(squared > 0, square(lengths), lengths));
 }
 constexpr auto of_one_class(const auto& z) {
  const auto rows = eval(expand_dims(z, 1));
@@ -45974,12 +45793,6 @@ constexpr auto of_two_records(const auto& z) {
  const auto place = arange<std::int32_t>(z, shape_of(z)[0]);
  const auto rows = eval(expand_dims(place, 1));
  return eval(rows != place);
-}
-constexpr tensor_spec label_per_row(const shape& output) {
- shape dims;
- dims.attach(output.table());
- if (output.rank() > 0) dims.push_back(output[0]);
- return {dtype::i32, dims};
 }
 template <class Loss>
 constexpr std::array<double, 2> triplet_numbers(const Loss& loss) {
@@ -45999,6 +45812,7 @@ struct triplet_semi_hard {
  constexpr std::array<double, count> numbers() const { return detail::triplet_numbers(*this); }
  constexpr auto operator()(const auto& x, const auto& z) const { return (*this)(x, z, numbers()); }
  constexpr auto operator()(const auto& x, const auto& z, const auto& n) const {
+  detail::check_rows(x, z);
   const auto d = detail::distances(eval(x), n[1]);
   const auto same = detail::of_one_class(z);
   const auto pairs = detail::of_two_records(z);
@@ -46031,6 +45845,7 @@ struct triplet_hard {
  constexpr auto operator()(const auto& x, const auto& z) const { return (*this)(x, z, numbers()); }
  constexpr auto operator()(const auto& x, const auto& z, const auto& n) const { return mean(per_record(x, z, n)); }
  static constexpr auto per_record(const auto& x, const auto& z, const auto& n) {
+  detail::check_rows(x, z);
   const auto d = detail::distances(eval(x), n[1]);
   const auto same = detail::of_one_class(z);
   const auto pairs = detail::of_two_records(z);
@@ -46071,21 +45886,23 @@ struct triplet_hard {
 namespace tapegraph::detail {
 struct weight_texts {
  static constexpr const char* text(std::int64_t) {
-  return "metric: weights have more axes than what they weigh; one weight per record is [batch]";
+  return "metric: weights have not the first extents of what they weigh; one weight per record is [batch]";
  }
 };
 template <handle W>
-constexpr W weights_over(const W& weights, int rank) {
+constexpr W weights_over(const W& weights, const shape& values) {
  const shape from = shape_of(weights);
  const auto here = std::source_location::current();
- if (from.rank() > rank) return static_cast<W>(refuse<weight_texts>(0, here, weights));
+ bool fits = from.rank() <= values.rank();
+ for (int i = 0; fits && i < from.rank(); ++i) fits = equal_or_required(from[i], values[i]);
+ if (!fits) return static_cast<W>(refuse<weight_texts>(0, here, weights));
  shape target = from;
- while (target.rank() < rank) target.push_back(1);
+ while (target.rank() < values.rank()) target.push_back(1);
  return invoke<reshape_op>({}, &target, here, weights);
 }
 constexpr auto weighted_values(const auto& values, const auto& weights) {
  if constexpr (tensor_like<std::remove_cvref_t<decltype(weights)>>) {
-  const auto beside = weights_over(eval(weights), shape_of(values).rank());
+  const auto beside = weights_over(eval(weights), shape_of(values));
   return cast<double>(values) * cast<double>(beside);
  } else {
   return cast<double>(values);
@@ -46124,7 +45941,10 @@ constexpr shape of_outputs(const X& x) {
 template <tensor_like X, tensor_like Z>
 constexpr auto class_numbers_of(const X& x, const Z& z) {
  const auto labels = eval(z);
- if (shape_of(labels).rank() == shape_of(x).rank()) return argmax(labels, -1);
+ const shape output = shape_of(x), given = shape_of(labels);
+ const bool one_hot = given.rank() == output.rank();
+ if (!same_shape_or_required(one_hot ? output : dims_without_last(output), given)) refuse_labels(4, x, labels);
+ if (one_hot) return argmax(labels, -1);
  return eval(cast<std::int32_t>(labels));
 }
 }
@@ -46232,7 +46052,8 @@ private:
  template <class T, class Z, class W>
  void run(const tapegraph::tensor<T>& x, const Z& z, const W& weights) {
   using scalar = std::conditional_t<std::is_same_v<T, double>, double, float>;
-  Metric::update(state_, x.detach(), eval(z), weights, numbers<scalar>());
+  const auto here = std::source_location::current();
+  Metric::update(state_, detail::as_float(x.detach(), here), detail::as_float(eval(z), here), weights, numbers<scalar>());
  }
 
  Metric metric_;
@@ -46490,7 +46311,7 @@ struct fbeta_score {
  }
  static constexpr void update(const auto& state, const auto& x, const auto& z, const auto& weights, const auto& n) {
   const auto outputs = detail::with_outputs(eval(x));
-  const auto labels = detail::with_outputs(eval(z));
+  const auto labels = detail::with_outputs(detail::labels_like(x, z));
   const auto above = detail::answers_of(outputs, labels, n);
   const auto best = max(outputs, -1, {.keepdims = true});
   const auto predicted =
@@ -46722,7 +46543,7 @@ struct r2_score {
  static constexpr std::string_view name = "r2_score";
  static constexpr void update(const auto& state, const auto& x, const auto& z, const auto& weights, const auto&) {
   const auto outputs = detail::with_outputs(eval(x));
-  const auto labels = detail::labels_like(outputs, detail::with_outputs(eval(z)));
+  const auto labels = detail::with_outputs(detail::labels_like(x, z));
   const auto exact = eval(cast<double>(labels));
   const auto each = detail::all_but_last(outputs);
   const shape dims = detail::of_outputs(outputs);
@@ -47344,548 +47165,6 @@ auto compile_step(const Step& step, Spec spec, const Optimizer& optimizer, const
 }
 }
 
-// -- tapegraph/graph/dot.hpp
-// -- tapegraph/graph/names.hpp
-namespace tapegraph::ir {
-namespace detail {
-class report {
-public:
- std::string text;
- report& line(std::string_view s = {}) {
-  text.append(s).push_back('\n');
-  return *this;
- }
- static std::string number(double value) {
-  char digits[64];
-  std::snprintf(digits, sizeof digits, "%.0f", value);
-  const std::string_view all = digits;
-  std::string s;
-  for (std::size_t at = 0; at < all.size(); ++at) {
-   if (at > (all[0] == '-' ? 1 : 0) && (all.size() - at) % 3 == 0) s.push_back(',');
-   s.push_back(all[at]);
-  }
-  return s;
- }
- static std::string left(std::string_view s, std::size_t width) {
-  std::string padded(std::max(s.size(), width), ' ');
-  s.copy(padded.data(), s.size());
-  return padded;
- }
- static std::string right(const std::string& s, std::size_t width) {
-  return s.size() < width ? std::string(width - s.size(), ' ') + s : s;
- }
- static std::string shortest(double value) {
-  char digits[64];
-  std::snprintf(digits, sizeof digits, "%.6g", value);
-  return digits;
- }
-};
-inline std::string scope_text(const program_view& view, int scope) {
- text_builder b;
- scope_path(b, view.scopes, scope);
- return std::string(b.view());
-}
-inline std::string node_name(const program_view& view, int node) {
- const entry& e = view.nodes[node];
- if (e.is(descriptor_of<constant_op>)) return report::shortest(std::bit_cast<double>(view.words[e.words]));
- if (e.is(descriptor_of<input_op>)) return std::string(view.inputs[static_cast<int>(view.words[e.words])].name);
- if (e.is(descriptor_of<variable_op>)) {
-  const variable_entry& v = view.variables[static_cast<int>(view.words[e.words])];
-  const std::string path = scope_text(view, v.scope);
-  return path.empty() ? std::string(v.name) : path + "/" + std::string(v.name);
- }
- if (e.is(descriptor_of<extent_op>)) return "extent";
- return "%" + std::to_string(node);
-}
-template <class = void>
-std::string layer_of(const program_view& view, int s) {
- const step_entry& step = view.steps[s];
- int scope = view.nodes[step.node].scope;
- if (view.kernels[step.kernel].kind == static_cast<int>(kernel_kind::operation))
-  for (int k = 0; k < step.inputs; ++k) {
-   const entry& operand = view.nodes[view.alias[view.values[step.first_value + k]]];
-   if (!operand.is(descriptor_of<variable_op>)) continue;
-   scope = view.variables[static_cast<int>(view.words[operand.words])].scope;
-   break;
-  }
- return scope_text(view, scope);
-}
-inline std::string shape_text(const buffer_view& v) {
- std::string s = std::string(name_of(v.type)) + "[";
- for (int i = 0; i < v.rank; ++i) s += (i > 0 ? "," : "") + std::to_string(v.extents[i]);
- return s + "]";
-}
-inline std::string shape_text(const program_view& view, int node) {
- const entry& e = view.nodes[node];
- std::string s = std::string(name_of(e.type)) + "[";
- for (int i = 0; i < e.rank; ++i) {
-  const std::int64_t extent = view.pool[e.dims + i];
-  s += (i > 0 ? "," : "") + (is_symbolic(extent) ? std::string("?") : std::to_string(extent));
- }
- return s + "]";
-}
-inline std::vector<std::string> region_text(const program_view& view, const kernel_entry& kernel) {
- const region_view region = view.region_of(kernel);
- const int slots = region.slots();
- const auto reg = [&](int r) { return r < slots ? "s" + std::to_string(r) : "r" + std::to_string(r - slots); };
- std::vector<std::string> lines;
- for (int i = 0; i < region.instructions(); ++i) {
-  const region_instruction step = region.instruction(i);
-  const operation& op = *view.ops[step.op];
-  std::string s = "r" + std::to_string(i) + " = ";
-  const std::string_view infix = op.name == "add"        ? " + "
-         : op.name == "subtract" ? " - "
-         : op.name == "multiply" ? " * "
-         : op.name == "divide"   ? " / "
-               : "";
-  if (!infix.empty()) {
-   s += reg(step.operand[0]) + std::string(infix) + reg(step.operand[1]);
-  } else {
-   s += std::string(op.name);
-   if (op.name == "cast") s += std::string("<") + name_of(step.type) + ">";
-   s += "(";
-   for (int k = 0; k < step.operands(); ++k) s += (k > 0 ? ", " : "") + reg(step.operand[k]);
-   s += ")";
-  }
-  lines.push_back(std::move(s));
- }
- return lines;
-}
-inline std::string kernel_name(const program_view& view, int k) {
- const kernel_entry& kernel = view.kernels[k];
- if (kernel.kind == static_cast<int>(kernel_kind::operation)) return std::string(view.ops[kernel.op]->name);
- const std::string region = "region" + std::to_string(k);
- if (kernel.kind == static_cast<int>(kernel_kind::region)) return region;
- if (kernel.kind == static_cast<int>(kernel_kind::sums) && view.region_of(kernel).results() > 1)
-  return "sums of " + region;
- const bool plain = view.region_of(kernel).instructions() == 0;
- return std::string(view.ops[kernel.op]->name) + (plain ? std::string() : " of " + region);
-}
-}
-}
-namespace tapegraph {
-inline std::string to_dot(const ir::program_view& view) {
- namespace d = ir::detail;
- const auto quoted = [](std::string_view s) {
-  std::string q = "\"";
-  for (const char c : s) {
-   if (c == '"' || c == '\\') q += '\\';
-   q += c;
-  }
-  return q + "\"";
- };
- std::vector<int> cluster(static_cast<std::size_t>(view.nodes.size()), -1), pending;
- for (int s = 0; s < view.steps.size(); ++s) {
-  const ir::step_entry& step = view.steps[s];
-  if (view.kernels[step.kernel].kind == static_cast<int>(ir::kernel_kind::operation)) continue;
-  const auto is_slot = [&](int node) {
-   for (int k = 0; k < step.inputs; ++k)
-    if (view.values[step.first_value + k] == node) return true;
-   return false;
-  };
-  pending.clear();
-  for (int k = step.inputs; k < step.inputs + step.outputs; ++k)
-   pending.push_back(view.values[step.first_value + k]);
-  while (!pending.empty()) {
-   const int node = pending.back();
-   pending.pop_back();
-   if (cluster[static_cast<std::size_t>(node)] < 0) cluster[static_cast<std::size_t>(node)] = s;
-   const ir::entry& e = view.nodes[node];
-   for (int k = 0; k < e.arguments; ++k) {
-    const int argument = view.arguments[e.first_argument + k];
-    if (!is_slot(argument) && cluster[static_cast<std::size_t>(argument)] != s) pending.push_back(argument);
-   }
-  }
- }
- const auto declared = [&](int node) {
-  const ir::entry& e = view.nodes[node];
-  const bool leaf = e.op->kind == operation_kind::leaf;
-  const std::string label =
-   (leaf ? d::node_name(view, node) : std::string(e.op->name)) + "\n" + d::shape_text(view, node);
-  std::string escaped = quoted(label);
-  for (std::size_t at; (at = escaped.find('\n')) != std::string::npos;) escaped.replace(at, 1, "\\n");
-  return "n" + std::to_string(node) + " [label=" + escaped + (leaf ? ", shape=box" : "") + "];";
- };
- d::report r;
- r.line("digraph program {").line("  node [shape=ellipse, fontsize=10];");
- for (int s = 0; s < view.steps.size(); ++s) {
-  std::string inside;
-  for (int node = 0; node < view.nodes.size(); ++node)
-   if (cluster[static_cast<std::size_t>(node)] == s) inside += "    " + declared(node) + "\n";
-  if (inside.empty()) continue;
-  r.line("  subgraph cluster_" + std::to_string(s) + " {");
-  r.line("    label=" + quoted(d::kernel_name(view, view.steps[s].kernel)) + ";");
-  r.text += inside;
-  r.line("  }");
- }
- for (int node = 0; node < view.nodes.size(); ++node)
-  if (cluster[static_cast<std::size_t>(node)] < 0) r.line("  " + declared(node));
- for (int node = 0; node < view.nodes.size(); ++node) {
-  const ir::entry& e = view.nodes[node];
-  for (int k = 0; k < e.arguments; ++k)
-   r.line("  n" + std::to_string(view.arguments[e.first_argument + k]) + " -> n" + std::to_string(node) + ";");
- }
- const auto edges_to = [&](std::string_view kind, int node, const std::string& name) {
-  const std::string id = quoted(std::string(kind) + " " + name);
-  r.line("  " + id + " [shape=box, style=rounded];").line("  n" + std::to_string(node) + " -> " + id + ";");
- };
- for (const ir::output_entry& output : view.outputs) edges_to("output", output.node, std::string(output.name));
- for (const ir::assignment_entry& update : view.assignments)
-  edges_to("update of", update.node, d::node_name(view, view.variables[update.variable].node));
- r.line("}");
- return r.text;
-}
-template <class Model>
- requires requires(const Model& m) { m.training_view(); }
-std::string to_dot(const Model& model) { return to_dot(model.training_view()); }
-}
-// -- tapegraph/graph/explain.hpp
-// -- tapegraph/graph/cost.hpp
-namespace tapegraph::ir {
-struct cost {
- double flops = 0;
- double bytes = 0;
-};
-inline cost cost_of(const program& p, int s) {
- const program_view& view = p.view();
- const kernel_call& call = p.call_of(s);
- const kernel_entry& kernel = view.kernels[view.steps[s].kernel];
- cost c;
- for (int k = 0; k < call.inputs; ++k) c.bytes += static_cast<double>(call.in[k].bytes());
- for (int k = 0; k < call.outputs; ++k) c.bytes += static_cast<double>(call.out[k].bytes());
- if (kernel.kind == static_cast<int>(kernel_kind::operation)) {
-  const operation& op = *view.ops[kernel.op];
-  if (op.flops != nullptr) c.flops = op.flops(call);
-  if (op.bytes != nullptr) c.bytes = op.bytes(call);
- } else {
-  const double each = view.region_of(kernel).instructions() + reductions_of(kernel, view.kernel_words.begin());
-  c.flops = each * static_cast<double>(call.domain.elements());
- }
- return c;
-}
-inline double cost_of_copies(const program& p) {
- double bytes = 0;
- for (const assignment_entry& update : p.view().assignments)
-  if (p.arena_slot_of(p.view().alias[update.node]).variable != update.variable)
-   bytes += 2 * static_cast<double>(p.value_of(update.node).bytes());
- return bytes;
-}
-inline cost cost_of(const program& p) {
- cost total;
- for (int s = 0; s < p.view().steps.size(); ++s) {
-  const cost c = cost_of(p, s);
-  total.flops += c.flops;
-  total.bytes += c.bytes;
- }
- total.bytes += cost_of_copies(p);
- return total;
-}
-
-// -- tapegraph/graph/live_bytes.hpp
-namespace detail {
-inline int overwritten(const program& p, int s, int result) {
- const program_view& view = p.view();
- const step_entry& step = view.steps[s];
- const std::int64_t at = p.arena_slot_of(result).offset;
- for (int k = 0; at >= 0 && k < step.inputs; ++k) {
-  const int owner = view.alias[view.values[step.first_value + k]];
-  const program::arena_slot slot = p.arena_slot_of(owner);
-  if (slot.offset == at && slot.death == s && p.value_of(owner).bytes() > 0) return owner;
- }
- return -1;
-}
-}
-inline std::vector<double> live_bytes(const program& p) {
- const program_view& view = p.view();
- const int steps = view.steps.size();
- std::vector<double> live(static_cast<std::size_t>(steps) + 1, 0.0);
- for (int s = 0; s < steps; ++s) {
-  live[static_cast<std::size_t>(s)] += static_cast<double>(p.scratch_bytes(s));
-  const step_entry& step = view.steps[s];
-  for (int k = step.inputs; k < step.inputs + step.outputs; ++k) {
-   const int id = view.values[step.first_value + k];
-   const program::arena_slot slot = p.arena_slot_of(id);
-   if (slot.offset < 0) continue;
-   const int first = detail::overwritten(p, s, id) >= 0 ? s + 1 : s;
-   for (int at = first; at <= slot.death && at <= steps; ++at)
-    live[static_cast<std::size_t>(at)] += static_cast<double>(p.value_of(id).bytes());
-  }
- }
- return live;
-}
-}
-// -- tapegraph/graph/text_table.hpp
-namespace tapegraph::detail {
-template <class = void>
-class basic_text_table {
-public:
- using row = std::vector<std::string>;
- explicit basic_text_table(row head, std::size_t texts) : texts_(texts) { add(std::move(head)); }
- void add(row cells) { rows_.push_back(std::move(cells)); }
- std::string text() const {
-  std::vector<std::size_t> widths(rows_.front().size());
-  for (const row& r : rows_)
-   for (std::size_t c = 0; c < r.size(); ++c) widths[c] = std::max(widths[c], r[c].size());
-  std::string all;
-  for (const row& r : rows_) {
-   std::string line;
-   for (std::size_t c = 0; c < r.size(); ++c) {
-    const std::string gap(widths[c] - r[c].size(), ' ');
-    const bool left = c + texts_ >= widths.size();
-    line += (c > 0 ? "  " : "") + (left ? r[c] + gap : gap + r[c]);
-   }
-   line.erase(line.find_last_not_of(' ') + 1);
-   all += line + '\n';
-  }
-  return all;
- }
-private:
- std::vector<row> rows_;
- std::size_t texts_;
-};
-using text_table = basic_text_table<>;
-template <class... Numbers>
-std::string formatted(const char* format, Numbers... numbers) {
- char text[128];
- std::snprintf(text, sizeof text, format, numbers...);
- return text;
-}
-inline std::string shortened(const std::string& text, std::size_t longest = 40) {
- return text.size() <= longest ? text : text.substr(0, longest - 3) + "...";
-}
-inline std::string with_prefix(double value, const char* unit) {
- const char* prefixes[]{"", "k", "M", "G", "T", "P"};
- int k = 0;
- for (; k < 5 && value >= 1000; ++k) value /= 1000;
- return formatted(k == 0 ? "%.0f %s%s" : "%.1f %s%s", value, prefixes[k], unit);
-}
-}
-namespace tapegraph {
-struct explain_options {
- std::int64_t batch_size = 32;
- std::int64_t other_extents = 32;
- bool details = false;
- int calls = 8;
-};
-namespace ir::detail {
-inline void bind_for(program& p, const explain_options& options) {
- const program_view& view = p.view();
- extent_table table;
- for (const auto& atom : view.atoms) table.atoms.push_back(atom);
- for (const auto& monomial : view.monomials) table.monomials.push_back(monomial);
- for (const auto& polynomial : view.polynomials) table.polynomials.push_back(polynomial);
- const auto value_of = [&](int atom) {
-  const std::string_view name = view.atoms[atom].name;
-  return name == "batch" || (name == "?" && atom == 0) ? options.batch_size : options.other_extents;
- };
- static char nothing[64];
- for (int i = 0; i < view.inputs.size(); ++i) {
-  if (view.inputs[i].scalar_parameter) continue;
-  const entry& e = view.nodes[view.inputs[i].node];
-  buffer_view v;
-  v.data = nothing;
-  v.type = e.type;
-  v.rank = e.rank;
-  for (int axis = 0; axis < e.rank; ++axis) v.extents[axis] = table.evaluate(view.pool[e.dims + axis], value_of);
-  p.set_input(i, v);
- }
- p.bind();
-}
-inline void explain_passes(const program_view& view, report& r) {
- r.line("passes (what is left after each)");
- for (const pass_entry& pass : view.history)
-  r.line("  " + report::left(pass.name, 24) + report::right(std::to_string(pass.nodes), 8) +
-   (pass.name == "kernel calls" ? "" : " nodes"));
-}
-inline void explain_kernels(const program_view& view, report& r) {
- r.line().line("kernels");
- for (int k = 0; k < view.kernels.size(); ++k) {
-  const kernel_entry& kernel = view.kernels[k];
-  int uses = 0;
-  for (const step_entry& step : view.steps) uses += step.kernel == k ? 1 : 0;
-  std::string head = "  " + kernel_name(view, k) + " " + name_of(static_cast<dtype>(kernel.type));
-  if (kernel.kind != static_cast<int>(kernel_kind::operation)) {
-   const region_view region = view.region_of(kernel);
-   head += " (";
-   for (int s = 0; s < region.slots(); ++s)
-    head += (s > 0 ? ", s" : "s") + std::to_string(s) + " " + name_of(region.slot_type(s));
-   head += ")";
-  }
-  r.line(head + ", " + std::to_string(uses) + (uses == 1 ? " call" : " calls"));
-  if (kernel.kind == static_cast<int>(kernel_kind::operation)) continue;
-  for (const std::string& line : region_text(view, kernel)) r.line("      " + line);
- }
-}
-inline void explain_calls(const program& p, report& r) {
- const program_view& view = p.view();
- r.line().line("kernel calls");
- for (int s = 0; s < view.steps.size(); ++s) {
-  const step_entry& step = view.steps[s];
-  std::string line = report::right(std::to_string(s), 5) + "  " + node_name(view, step.node) + " " +
-      shape_text(p.value_of(step.node)) + " = " + kernel_name(view, step.kernel) + "(";
-  for (int k = 0; k < step.inputs; ++k)
-   line += (k > 0 ? ", " : "") + node_name(view, view.values[step.first_value + k]);
-  line += ")" + method_of_step(p, s);
-  const entry& e = view.nodes[step.node];
-  const std::string scope = scope_text(view, e.scope);
-  if (!scope.empty()) line += "  " + scope;
-  if (view.lines[e.line].line > 0) line += "  " + std::string(line_text(view.lines[e.line]).view());
-  r.line(line);
- }
- for (const assignment_entry& update : view.assignments) {
-  const bool in_place = p.arena_slot_of(view.alias[update.node]).variable == update.variable;
-  r.line("       " + node_name(view, view.variables[update.variable].node) + " <- " +
-   node_name(view, update.node) + (in_place ? ", in place" : ", copied at the end"));
- }
-}
-inline void explain_buffers(const program& p, report& r) {
- const program_view& view = p.view();
- const int steps = view.steps.size();
- r.line().line("buffers of the arena");
- for (int s = 0; s < steps; ++s)
-  for (int k = 0; k < view.steps[s].outputs; ++k) {
-   const int node = view.values[view.steps[s].first_value + view.steps[s].inputs + k];
-   const program::arena_slot slot = p.arena_slot_of(node);
-   if (slot.offset < 0) continue;
-   const double bytes = static_cast<double>(p.value_of(node).bytes());
-   const int from = overwritten(p, s, node);
-   r.line("  " + report::left(node_name(view, node), 8) + report::right(report::number(bytes), 14) +
-    " bytes at " + report::right(report::number(static_cast<double>(slot.offset)), 14) + ", calls " +
-    std::to_string(s) + (slot.death >= steps ? " to the end" : " to " + std::to_string(slot.death)) +
-    (from < 0 ? "" : ", written over " + node_name(view, from)));
-  }
- const std::vector<double> live = live_bytes(p);
- r.line("  peak of live bytes " + report::number(*std::max_element(live.begin(), live.end())) + ", arena " +
-  report::number(static_cast<double>(p.arena_bytes())) + " bytes");
-}
-inline void explain_cost(const program& p, report& r) {
- const cost total = cost_of(p);
- r.line().line("cost of a step");
- r.line("  floating-point operations  " + report::number(total.flops));
- r.line("  bytes read and written     " + report::number(total.bytes));
- r.line("  arithmetic intensity       " + report::shortest(total.bytes > 0 ? total.flops / total.bytes : 0) +
-  " operations per byte");
-}
-inline void explain_size(const program& p, report& r) {
- const program_view& view = p.view();
- double parameters = 0, bytes = 0;
- int trainable = 0;
- for (int i = 0; i < view.variables.size(); ++i) {
-  const buffer_view v = p.variable(i);
-  bytes += static_cast<double>(v.bytes());
-  if (!view.variables[i].trainable) continue;
-  parameters += static_cast<double>(v.elements());
-  ++trainable;
- }
- if (view.variables.size() > 0)
-  r.line("parameters  " + report::number(parameters) + " in " + std::to_string(trainable) +
-   " trainable variables; all " + std::to_string(view.variables.size()) + " variables hold " +
-   tapegraph::detail::with_prefix(bytes, "B"));
- const std::vector<double> live = live_bytes(p);
- r.line("arena       " + tapegraph::detail::with_prefix(static_cast<double>(p.arena_bytes()), "B") + ", of which " +
-  tapegraph::detail::with_prefix(*std::max_element(live.begin(), live.end()), "B") +
-  " are used at once at most");
- const cost total = cost_of(p);
- r.line("a step      " + tapegraph::detail::with_prefix(total.flops, "FLOP") + ", " +
-  tapegraph::detail::with_prefix(total.bytes, "B") + " read and written, " +
-  report::shortest(total.bytes > 0 ? std::round(10 * total.flops / total.bytes) / 10 : 0) +
-  " operations per byte");
-}
-inline double predicted(const cost& c) { return std::max(c.flops / 5, c.bytes); }
-inline void explain_largest(const program& p, const explain_options& options, report& r) {
- const program_view& view = p.view();
- struct ranked {
-  int step;
-  cost costs;
- };
- std::vector<ranked> calls;
- double all = 0;
- for (int s = 0; s < view.steps.size(); ++s) {
-  calls.push_back({s, cost_of(p, s)});
-  all += predicted(calls.back().costs);
- }
- std::stable_sort(calls.begin(), calls.end(),
-     [](const ranked& a, const ranked& b) { return predicted(a.costs) > predicted(b.costs); });
- const std::size_t shown = std::min(calls.size(), static_cast<std::size_t>(std::max(options.calls, 0)));
- if (shown == 0) return;
- tapegraph::detail::text_table table({"share", "FLOP", "B", "layer", "operation", "result", "line"}, 4);
- for (std::size_t i = 0; i < shown; ++i) {
-  const auto& [s, c] = calls[i];
-  const step_entry& step = view.steps[s];
-  const source_line& line = view.lines[view.nodes[step.node].line];
-  table.add({tapegraph::detail::formatted("%.0f%%", all > 0 ? 100 * predicted(c) / all : 0),
-    tapegraph::detail::with_prefix(c.flops, ""), tapegraph::detail::with_prefix(c.bytes, ""),
-    layer_of(view, s),
-    tapegraph::detail::shortened(kernel_operations(view, step.kernel) + method_of_step(p, s)),
-    shape_text(p.value_of(step.node)), line.line > 0 ? std::string(line_text(line).view()) : ""});
- }
- r.line().line("the calls predicted to cost most");
- r.text += table.text();
-}
-inline void explain_fused(const program_view& view, const explain_options& options, report& r) {
- struct formula {
-  int kernel, operations, uses;
- };
- std::vector<formula> fused;
- int operations = 0;
- for (int k = 0; k < view.kernels.size(); ++k) {
-  int inside = 1;
-  if (view.kernels[k].kind != static_cast<int>(kernel_kind::operation))
-   inside = view.region_of(view.kernels[k]).instructions() +
-     reductions_of(view.kernels[k], view.kernel_words.begin());
-  int uses = 0;
-  for (const step_entry& step : view.steps) uses += step.kernel == k ? 1 : 0;
-  operations += inside * uses;
-  if (inside > 1 && uses > 0) fused.push_back({k, inside, uses});
- }
- std::stable_sort(fused.begin(), fused.end(),
-     [](const formula& a, const formula& b) { return a.operations > b.operations; });
- r.line().line(std::to_string(operations) + " operations in " + std::to_string(view.steps.size()) + " calls" +
-    (fused.empty() ? "" : "; fused, the longest first"));
- for (std::size_t i = 0; i < fused.size() && i < static_cast<std::size_t>(std::max(options.calls, 0)); ++i)
-  r.line("  " + report::right(std::to_string(fused[i].uses), 3) + (fused[i].uses == 1 ? " call   " : " calls  ") +
-   tapegraph::detail::shortened(kernel_operations(view, fused[i].kernel), 100));
-}
-inline void explain_summary(const program& p, const explain_options& options, report& r) {
- explain_size(p, r);
- explain_largest(p, options, r);
- explain_fused(p.view(), options, r);
-}
-}
-inline std::string explain(const ir::program& p, const explain_options& options = {}) {
- ir::detail::report r;
- ir::detail::explain_summary(p, options, r);
- if (!options.details) return r.text;
- r.line();
- ir::detail::explain_passes(p.view(), r);
- ir::detail::explain_kernels(p.view(), r);
- ir::detail::explain_calls(p, r);
- ir::detail::explain_buffers(p, r);
- ir::detail::explain_cost(p, r);
- return r.text;
-}
-inline std::string explain(const ir::program_view& view, const explain_options& options = {}) {
- ir::program p(view);
- ir::detail::bind_for(p, options);
- return explain(p, options);
-}
-template <class Model>
- requires requires(const Model& m) { m.training_view(); }
-std::string explain(const Model& model, const explain_options& options = {}) {
- const auto planned = [&] {
-  if constexpr (requires { typename Model::computing; }) {
-   const typename Model::computing here(model);
-   return explain(model.training_view(), options);
-  } else {
-   return explain(model.training_view(), options);
-  }
- };
- std::string text = planned();
- if constexpr (requires { model.exchanges_text(); }) text += model.exchanges_text();
- return text;
-}
-}
-
 // -- tapegraph/eager/searching.hpp
 // -- tapegraph/ops/ordering/counting.hpp
 
@@ -48016,7 +47295,7 @@ struct found_positions {
  Count count; ///< int32 []: of all that are not 0, also of those for which there was no room
 };
 
-/// Where x is not 0 (true; NaN is not 0): the first `size` places. A scalar is a line of one element.
+/// Where x is not 0 (true; NaN is not 0): the first `size` places. A scalar has one place, which needs no coordinates: [size, 0].
 template <tensor_like A>
 constexpr auto nonzero(const A& x, std::int64_t size, std::source_location where = std::source_location::current()) {
  const auto value = eval(x, where);
@@ -48032,6 +47311,7 @@ constexpr auto nonzero(const A& x, std::int64_t size, std::source_location where
   return expand_dims(detail::at_places(spread, found.places, 0, where), -1, where);
  };
  auto positions = coordinate(0);
+ if (shape_of(value).rank() == 0) positions = slice(positions, {{}, {0, 0}}, where);
  for (int axis = 1; axis < dims.rank(); ++axis) positions = concat(positions, coordinate(axis), 1, where);
  return found_positions<decltype(positions), std::remove_cvref_t<decltype(found.count)>>{positions, found.count};
 }
