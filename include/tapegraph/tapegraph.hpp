@@ -2,8 +2,27 @@
 
 /// TapeGraph: automatic differentiation and neural networks. One model, two modes.
 
+// g++ prints the way to what an error names, from here on. So functions that take options are included here, and first.
 #include <tapegraph/core/shown_errors.hpp>
+// clang-format off: each before those that include it
+#include <tapegraph/ops/elementwise/standard_functions.hpp>
+#include <tapegraph/ops/reduction/reduction.hpp>
+#include <tapegraph/ops/reduction/moments.hpp>
+#include <tapegraph/ops/reduction/norm.hpp>
+#include <tapegraph/ops/reduction/softmax.hpp>
+#include <tapegraph/ops/movement/padding.hpp>
+#include <tapegraph/ops/movement/concat.hpp>
+#include <tapegraph/ops/cumulative/cumulative.hpp>
+#include <tapegraph/ops/gather/gather.hpp>
+#include <tapegraph/ops/ordering/ordering.hpp>
+#include <tapegraph/ops/product/matmul.hpp>
+#include <tapegraph/ops/pooling/pooling.hpp>
+#include <tapegraph/ops/pooling/lp_pooling.hpp>
+#include <tapegraph/ops/convolution/convolution.hpp>
+#include <tapegraph/ops/convolution/convolution_transpose.hpp>
 #include <tapegraph/nn/scope.hpp>
+#include <tapegraph/nn/layers/dense.hpp>
+// clang-format on
 
 #include <tapegraph/graph/compile.hpp>
 #include <tapegraph/graph/derivatives.hpp>

@@ -2,8 +2,8 @@
 
 #include <tapegraph/core/fixed_string.hpp>
 
-/// What a mistake in a model or function looks like: a type that is never defined, whose arguments are the facts. Using it is the
-/// error. The umbrella headers include this one first, because g++ prints the way from the user's file to it.
+/// What a mistake looks like: a type that is never defined, whose arguments are the facts. Using it is the error. The umbrella headers
+/// include this one first, because g++ prints the way from the user's file to it.
 
 namespace tapegraph {
 
@@ -11,8 +11,44 @@ namespace tapegraph {
 template <fixed_string... Facts>
 struct ill_formed_model;
 
-/// Shown when a model, a loss or a function cannot be traced at all: what to do.
+/// Shown when a model, a loss or a function cannot be traced at all, or is given what it cannot take: what to do.
 template <fixed_string... Advice>
 struct cannot_be_compiled;
 
+/// Shown when a call's options in braces are not those of the structure named: one is misspelt, has another type, or comes before another
+/// that the structure has first.
+template <class Options>
+struct no_such_option_in;
+
+/// The other arguments of a call whose options are wrong. Whatever fits a function that computes fits it better than this.
+struct any_argument {
+    template <class T>
+    constexpr any_argument(const T&) {} // NOLINT: anything is one
+};
+
+/// What a function returns that cannot be called: it becomes whatever is made of it, so that nothing more is said.
+struct refused_value {
+    template <class T>
+    constexpr operator T() const { // NOLINT
+        return static_cast<T (*)()>(nullptr)();
+    }
+};
+
 } // namespace tapegraph
+
+/// Behind the declaration of an overload that is there to be named in an error. Options in braces that fit nothing else reach
+/// `...`: that g++ tells of no other function, and clang of what such an overload would return.
+#ifdef __clang__
+#define TG_MISTAKE
+#else
+#define TG_MISTAKE = delete
+#endif
+
+/// Behind the declaration of an overload for arguments that are a mistake: calling it is an error with this text.
+#if defined(__clang__)
+#define TG_REFUSES(text) __attribute__((diagnose_if(true, text, "error")))
+#elif defined(__GNUC__) && !defined(__CUDACC__)
+#define TG_REFUSES(text) __attribute__((unavailable(text)))
+#else
+#define TG_REFUSES(text) = delete
+#endif

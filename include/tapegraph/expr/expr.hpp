@@ -3,6 +3,7 @@
 #include <tapegraph/core/config.hpp>
 #include <tapegraph/core/dtype.hpp>
 #include <tapegraph/core/shape.hpp>
+#include <tapegraph/core/shown_errors.hpp>
 #include <tapegraph/core/stream.hpp>
 
 #include <concepts>

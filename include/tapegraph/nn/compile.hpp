@@ -15,7 +15,7 @@ namespace tapegraph {
 // nobody can have, and its type says why.
 
 /// The layer table of a model, which makes no variable: `summarize(model{}, spec<float, dyn, 784>{}).text()`.
-template <detail::anything Model, detail::input_spec_like Spec, bool = detail::looked_into<Model, Spec>::taken>
+template <class Model, detail::fitting Spec, bool = detail::looked_into<Model, Spec>::taken>
 auto summarize(const Model&, Spec) ->
     typename detail::summary_if_it_fits<detail::model_result<Model, Spec>, detail::model_type<Model>, Spec>::type {
     return detail::describe_model(
@@ -29,7 +29,7 @@ template <class Model, detail::input_spec_like Spec, bool = detail::looked_into<
 /// Makes a trainable model: `compile<graph>(model{}, spec<float, dyn, 784>{}, loss{}, adam{})`. `graph` compiles the
 /// training step with the program; `eager` runs the model as it is written. A model of several inputs has
 /// `inputs{input<"image">(spec...), ...}`, one of several outputs `losses{on<"class">(loss{}), ...}`.
-template <detail::source_mode Mode, detail::anything Model, detail::input_spec_like Spec, class Loss, class Optimizer,
+template <detail::source_mode Mode, class Model, detail::fitting Spec, class Loss, class Optimizer,
           bool = detail::looked_into<Model, Spec>::taken>
 auto compile(const Model&, Spec, const Loss& loss, const Optimizer& optimizer, const compile_options& options = {}) ->
     typename detail::model_if_it_fits<detail::model_result<Model, Spec>, Mode, detail::model_type<Model>, Spec, Loss,
@@ -43,8 +43,8 @@ template <detail::source_mode Mode, class Model, detail::input_spec_like Spec, c
 }
 
 /// The same with metrics: `compile<graph>(model{}, spec, loss{}, adam{}, metrics{precision{}, auc{}})`.
-template <detail::source_mode Mode, detail::anything Model, detail::input_spec_like Spec, class Loss, class Optimizer,
-          class... Metrics, bool = detail::looked_into<Model, Spec>::taken>
+template <detail::source_mode Mode, class Model, detail::fitting Spec, class Loss, class Optimizer, class... Metrics,
+          bool = detail::looked_into<Model, Spec>::taken>
 auto compile(const Model&, Spec, const Loss& loss, const Optimizer& optimizer, const metrics<Metrics...>& measured_by,
              const compile_options& options = {}) ->
     typename detail::model_if_it_fits<detail::model_result<Model, Spec>, Mode, detail::model_type<Model>, Spec,
@@ -60,8 +60,7 @@ template <detail::source_mode Mode, class Model, detail::input_spec_like Spec, c
 }
 
 /// A model for prediction alone: no gradient is compiled.
-template <detail::source_mode Mode, detail::anything Model, detail::input_spec_like Spec,
-          bool = detail::looked_into<Model, Spec>::taken>
+template <detail::source_mode Mode, class Model, detail::fitting Spec, bool = detail::looked_into<Model, Spec>::taken>
 auto compile(const Model&, Spec, const compile_options& options = {}) ->
     typename detail::model_if_it_fits<detail::model_result<Model, Spec>, Mode, detail::model_type<Model>, Spec,
                                       sigmoid_cross_entropy, none>::type {

@@ -6,6 +6,7 @@
 #include <tapegraph/nn/measured.hpp>
 #include <tapegraph/nn/output_hints.hpp>
 #include <tapegraph/nn/predict_set.hpp>
+#include <tapegraph/nn/refused_batch.hpp>
 
 #include <initializer_list>
 #include <string>
@@ -70,6 +71,7 @@ class trainable_model;
 template <class Derived, class Spec, class Loss, class Trainer, class... Elements>
 class trainable_model<Derived, Spec, Loss, Trainer, std::tuple<Elements...>> : public Trainer {
     using objective = detail::objective<Loss>;
+    using first_element = typename detail::first_element<Elements...>::type;
 
 public:
     template <class Options>
@@ -207,6 +209,42 @@ public:
             calls, set, batch_size, [&](detail::batch_columns columns) { Trainer::check_batch(calls.inputs, columns); },
             [this](const tensor<Elements>&... x) { return predict(x...); });
     }
+
+    // What is given in a batch's place by mistake (nn/refused_batch.hpp), and options that are none.
+    // clang-format off
+    template <class... Given>
+        requires detail::given_a_range<Given...>
+    refused_value predict(const Given&...) const TG_REFUSES(TG_A_RANGE_HAS_NO_SHAPE);
+    template <class X, class... Labels>
+        requires detail::tensor_of_another_type<X, first_element>
+    refused_value predict(const X&, const Labels&...) const TG_REFUSES(TG_ANOTHER_ELEMENT_TYPE);
+    template <class... Given>
+        requires detail::given_a_range<Given...>
+    refused_value train_on_batch(const Given&...) TG_REFUSES(TG_A_RANGE_HAS_NO_SHAPE);
+    template <class X, class... Labels>
+        requires detail::tensor_of_another_type<X, first_element>
+    refused_value train_on_batch(const X&, const Labels&...) TG_REFUSES(TG_ANOTHER_ELEMENT_TYPE);
+    template <class... Given>
+        requires detail::given_a_range<Given...>
+    refused_value gradients(const Given&...) TG_REFUSES(TG_A_RANGE_HAS_NO_SHAPE);
+    template <class X, class... Labels>
+        requires detail::tensor_of_another_type<X, first_element>
+    refused_value gradients(const X&, const Labels&...) TG_REFUSES(TG_ANOTHER_ELEMENT_TYPE);
+    template <class... Given>
+        requires detail::given_a_range<Given...>
+    refused_value evaluate(const Given&...) TG_REFUSES(TG_A_RANGE_HAS_NO_SHAPE);
+    template <class X, class... Labels>
+        requires detail::tensor_of_another_type<X, first_element>
+    refused_value evaluate(const X&, const Labels&...) TG_REFUSES(TG_ANOTHER_ELEMENT_TYPE);
+    template <class X, class Y>
+        requires detail::given_a_range<X, Y>
+    detail::range_given fit(const X&, const Y&, ...) TG_MISTAKE;
+    template <class X>
+        requires detail::tensor_of_another_type<X, first_element>
+    detail::another_type_given fit(const X&, any_argument, ...) TG_MISTAKE;
+    no_such_option_in<fit_options> fit(any_argument, ...) TG_MISTAKE;
+    no_such_option_in<fit_options> fit(any_argument, any_argument, ...) TG_MISTAKE;
+    // clang-format on
 
     /// The loss, whose numbers may change between steps.
     auto& loss() {

@@ -17,7 +17,7 @@ using sharded_if_it_fits = typename model_if_it_fits<Output, sharded_mode<Mode>,
 } // namespace detail
 
 /// As the functions of nn/compile.hpp, of a model whose batches are cut into shards.
-template <class Mode, detail::anything Model, detail::input_spec_like Spec, class Loss, class Optimizer,
+template <class Mode, class Model, detail::fitting Spec, class Loss, class Optimizer,
           bool = detail::looked_into<Model, Spec>::taken>
 auto compile(const Model&, Spec, const Loss& loss, const Optimizer& optimizer, const sharded& how)
     -> detail::sharded_if_it_fits<detail::model_result<Model, Spec>, Mode, detail::model_type<Model>, Spec, Loss,
@@ -30,8 +30,8 @@ template <class Mode, class Model, detail::input_spec_like Spec, class Loss, cla
     return detail::told_by(detail::model_mistake<Mode, detail::model_type<Model>, Spec, Loss, Optimizer>());
 }
 
-template <class Mode, detail::anything Model, detail::input_spec_like Spec, class Loss, class Optimizer,
-          class... Metrics, bool = detail::looked_into<Model, Spec>::taken>
+template <class Mode, class Model, detail::fitting Spec, class Loss, class Optimizer, class... Metrics,
+          bool = detail::looked_into<Model, Spec>::taken>
 auto compile(const Model&, Spec, const Loss& loss, const Optimizer& optimizer, const metrics<Metrics...>& measured_by,
              const sharded& how)
     -> detail::sharded_if_it_fits<detail::model_result<Model, Spec>, Mode, detail::model_type<Model>, Spec,

@@ -174,6 +174,9 @@ Mistake& told_by(std::type_identity<Mistake>);
 /// Constrains the overload that is taken where nothing is wrong; the other one, without constraints, says what is.
 template <class T>
 concept anything = true;
+/// The same of a model's inputs. A short name: g++ prints the whole declaration beside each mistake in a model.
+template <class T>
+concept fitting = input_spec_like<T> && anything<T>;
 
 // Arguments of calls that are looked at and never made.
 inline constexpr graph_scope root_scope{nullptr, 0};

@@ -17,6 +17,7 @@
 #include <tapegraph/ops/elementwise/power.hpp>
 #include <tapegraph/ops/elementwise/rounding.hpp>
 #include <tapegraph/ops/elementwise/selection.hpp>
+#include <tapegraph/ops/elementwise/standard_functions.hpp>
 #include <tapegraph/ops/elementwise/trigonometric.hpp>
 #include <tapegraph/ops/gather/gather.hpp>
 #include <tapegraph/ops/movement/concat.hpp>

@@ -44,6 +44,7 @@ constexpr auto prelu(const Scope& scope, const X& x, const prelu_options& o = {}
         {.initializer = o.alpha_initializer, .regularizer = o.alpha_regularizer, .constraint = o.alpha_constraint});
     return scope.leave("prelu", mark, eval(leaky_relu(input, alpha), where));
 }
+no_such_option_in<prelu_options> prelu(any_argument, any_argument, ...) TG_MISTAKE;
 
 /// x where it is above theta, 0 elsewhere. A formula.
 template <tensor_like X>

@@ -134,6 +134,7 @@ constexpr auto random_translation(const Scope& scope, const X& x, const random_t
         });
     });
 }
+no_such_option_in<random_translation_options> random_translation(any_argument, any_argument, ...) TG_MISTAKE;
 
 /// Turns each image about its centre.
 template <class Scope, tensor_like X>
@@ -150,6 +151,7 @@ constexpr auto random_rotation(const Scope& scope, const X& x, const random_rota
         });
     });
 }
+no_such_option_in<random_rotation_options> random_rotation(any_argument, any_argument, ...) TG_MISTAKE;
 
 /// Shows more or less of each image about its centre.
 template <class Scope, tensor_like X>
@@ -168,5 +170,6 @@ constexpr auto random_zoom(const Scope& scope, const X& x, const random_zoom_opt
         });
     });
 }
+no_such_option_in<random_zoom_options> random_zoom(any_argument, any_argument, ...) TG_MISTAKE;
 
 } // namespace tapegraph

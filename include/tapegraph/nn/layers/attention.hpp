@@ -119,5 +119,6 @@ constexpr auto multi_head_attention(const Scope& scope, const Q& query, const V&
     const auto mark = scope.enter();
     return scope.leave("multi_head_attention", mark, detail::attention(scope, asked, offered, o, where, masks...));
 }
+no_such_option_in<multi_head_attention_options> multi_head_attention(any_argument, any_argument, any_argument, ...) TG_MISTAKE;
 
 } // namespace tapegraph

@@ -104,6 +104,7 @@ constexpr auto random_flip(const Scope& scope, const X& x, const random_flip_opt
         return images;
     });
 }
+no_such_option_in<random_flip_options> random_flip(any_argument, any_argument, ...) TG_MISTAKE;
 
 /// A part of [height, width] of each image; outside of training that in the middle. The image's extents are known and not smaller.
 template <class Scope, tensor_like X>
@@ -129,6 +130,7 @@ constexpr auto random_crop(const Scope& scope, const X& x, const random_crop_opt
         return detail::randomly_cropped(rows, 2, o.width, right, where);
     }));
 }
+no_such_option_in<random_crop_options> random_crop(any_argument, any_argument, ...) TG_MISTAKE;
 
 /// Adds a number from `factor` times the extent of `value_range` to each image and clips it to the range.
 template <class Scope, tensor_like X>
@@ -143,6 +145,7 @@ constexpr auto random_brightness(const Scope& scope, const X& x, const random_br
         return detail::rounded_like(input, eval(brighter, where), where);
     });
 }
+no_such_option_in<random_brightness_options> random_brightness(any_argument, any_argument, ...) TG_MISTAKE;
 
 /// (x - mean) (1 + f) + mean, clipped to `value_range`, with f from `factor` and the mean of each channel of each image.
 template <class Scope, tensor_like X>
@@ -159,5 +162,6 @@ constexpr auto random_contrast(const Scope& scope, const X& x, const random_cont
         return detail::rounded_like(input, eval(clip(stretched, o.value_range.low, o.value_range.high), where), where);
     });
 }
+no_such_option_in<random_contrast_options> random_contrast(any_argument, any_argument, ...) TG_MISTAKE;
 
 } // namespace tapegraph

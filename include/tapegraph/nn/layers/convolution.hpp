@@ -82,6 +82,9 @@ constexpr auto conv2d(const Scope& scope, const X& x, const conv2d_layer_options
     return scope.leave("conv2d", mark,
                        detail::with_bias(scope, conv2d(input, kernel, window, where), filters, o, where));
 }
+template <class Scope>
+    requires(!tensor_like<Scope>)
+no_such_option_in<conv2d_layer_options> conv2d(const Scope&, any_argument, ...) TG_MISTAKE;
 
 /// Convolution of x [batch, width, channels] with "kernel" [width, channels / groups, filters], plus "bias" [filters].
 template <class Scope, tensor_like X>
@@ -99,5 +102,8 @@ constexpr auto conv1d(const Scope& scope, const X& x, const conv1d_layer_options
     return scope.leave("conv1d", mark,
                        detail::with_bias(scope, conv1d(input, kernel, window, where), filters, o, where));
 }
+template <class Scope>
+    requires(!tensor_like<Scope>)
+no_such_option_in<conv1d_layer_options> conv1d(const Scope&, any_argument, ...) TG_MISTAKE;
 
 } // namespace tapegraph

@@ -36,5 +36,6 @@ constexpr auto dense(const Scope& scope, const X& x, const dense_options& option
         return scope.leave("dense", mark, eval(product + bias, where));
     }
 }
+no_such_option_in<dense_options> dense(any_argument, any_argument, ...) TG_MISTAKE;
 
 } // namespace tapegraph

@@ -88,6 +88,9 @@ constexpr auto depthwise_conv2d(const Scope& scope, const X& x, const depthwise_
         return depthwise_conv2d(image, kernel, detail::window_of<conv2d_options>(o), where);
     });
 }
+template <class Scope>
+    requires(!tensor_like<Scope>)
+no_such_option_in<depthwise_conv2d_layer_options> depthwise_conv2d(const Scope&, any_argument, ...) TG_MISTAKE;
 
 /// The same of x [batch, width, channels]: "kernel" [width, channels, depth_multiplier].
 template <class Scope, tensor_like X>
@@ -98,6 +101,9 @@ constexpr auto depthwise_conv1d(const Scope& scope, const X& x, const depthwise_
         return depthwise_conv1d(line, kernel, detail::window_of<conv1d_options>(o), where);
     });
 }
+template <class Scope>
+    requires(!tensor_like<Scope>)
+no_such_option_in<depthwise_conv1d_layer_options> depthwise_conv1d(const Scope&, any_argument, ...) TG_MISTAKE;
 
 namespace detail {
 /// f(input, depthwise kernel, pointwise kernel), plus the bias.
@@ -130,6 +136,9 @@ constexpr auto separable_conv2d(const Scope& scope, const X& x, const separable_
     };
     return scope.leave("separable_conv2d", mark, detail::separable(scope, input, o, where, run));
 }
+template <class Scope>
+    requires(!tensor_like<Scope>)
+no_such_option_in<separable_conv2d_layer_options> separable_conv2d(const Scope&, any_argument, ...) TG_MISTAKE;
 
 /// The same of x [batch, width, channels], kernels without a height.
 template <class Scope, tensor_like X>
@@ -143,5 +152,8 @@ constexpr auto separable_conv1d(const Scope& scope, const X& x, const separable_
     };
     return scope.leave("separable_conv1d", mark, detail::separable(scope, input, o, where, run));
 }
+template <class Scope>
+    requires(!tensor_like<Scope>)
+no_such_option_in<separable_conv1d_layer_options> separable_conv1d(const Scope&, any_argument, ...) TG_MISTAKE;
 
 } // namespace tapegraph

@@ -20,5 +20,6 @@ constexpr auto dropout(const Scope& scope, const X& x, const dropout_options& o 
     const auto drawn = scope.uniform_like(input); // in float at least: in bfloat16 a rate of 0.999 is 1
     return scope.leave("dropout", mark, eval(tapegraph::where(drawn >= o.rate, input * (1 / (1 - o.rate)), 0), where));
 }
+no_such_option_in<dropout_options> dropout(any_argument, any_argument, ...) TG_MISTAKE;
 
 } // namespace tapegraph

@@ -85,6 +85,7 @@ constexpr auto embedding(const Scope& scope, const X& indices, const embedding_o
     return scope.leave("embedding", mark,
                        o.sparse ? scope.gather_rows(rows, at, where) : eval(gather(rows, at, 0, 0, where), where));
 }
+no_such_option_in<embedding_options> embedding(any_argument, any_argument, ...) TG_MISTAKE;
 
 /// The steps whose index is not `padding`, for recurrent layers over the embedding of indices [batch, time]: Keras's
 /// `mask_zero`.

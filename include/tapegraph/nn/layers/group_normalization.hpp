@@ -71,6 +71,7 @@ constexpr auto group_normalization(const Scope& scope, const X& x, const group_n
                                             : normal;
     return scope.leave("group_normalization", mark, result);
 }
+no_such_option_in<group_normalization_options> group_normalization(any_argument, any_argument, ...) TG_MISTAKE;
 
 /// x / sqrt(mean x^2 + epsilon) scale, the mean over the last axis (Zhang and Sennrich 2019): "scale" [features].
 template <class Scope, tensor_like X>
@@ -89,6 +90,7 @@ constexpr auto rms_normalization(const Scope& scope, const X& x, const rms_norma
     const auto power = eval(mean(square(input), -1, {.keepdims = true}, where), where);
     return scope.leave("rms_normalization", mark, eval(input * rsqrt(power + o.epsilon) * scale, where));
 }
+no_such_option_in<rms_normalization_options> rms_normalization(any_argument, any_argument, ...) TG_MISTAKE;
 
 /// x / |x|, the Euclidean norm along axes; a norm below 1e-12 counts as that (Keras's UnitNormalization). No variables, no scope.
 template <tensor_like X>

@@ -114,6 +114,7 @@ constexpr auto empty_attention_cache(const X& x, std::int64_t capacity, const gr
     const auto zeros = detail::cast_like(input, fill<float>(input, dims, 0, where), where);
     return attention_cache{zeros, zeros};
 }
+no_such_option_in<grouped_query_attention_options> empty_attention_cache(any_argument, any_argument, ...) TG_MISTAKE;
 
 /// Attention in which num_query_heads / num_key_value_heads neighbouring heads share keys and values (Ainslie et al. 2023): query
 /// [batch, time, features] looks at value [batch, steps, others], which is also the key, and gives query's shape. Variables as
@@ -144,6 +145,7 @@ constexpr auto grouped_query_attention(const Scope& scope, const Q& query, const
         o.use_causal_mask ? heads(eval(detail::diagonal_number(asked, q[1], v[1], where) <= 0, where)) : heads();
     return scope.leave("grouped_query_attention", mark, detail::attention_output(scope, asked, seen, o, where));
 }
+no_such_option_in<grouped_query_attention_options> grouped_query_attention(any_argument, any_argument, any_argument, ...) TG_MISTAKE;
 
 /// Causal attention of n further steps x [batch, n, features] over those whose keys and values a cache holds: the steps stand at
 /// `position`, position + 1, ..., i32, a scalar or [batch], and see what is at places up to their own. Gives their output and the
@@ -187,5 +189,6 @@ constexpr attention_step<H> cached_attention(const Scope& scope, const X& x, con
         detail::grouped_heads(scope, queries, next.keys, next.values, o, where, expand_dims(seen, {1, 2}, where));
     return {scope.leave("cached_attention", mark, detail::attention_output(scope, input, heads, o, where)), next};
 }
+no_such_option_in<grouped_query_attention_options> cached_attention(any_argument, any_argument, any_argument, any_argument, ...) TG_MISTAKE;
 
 } // namespace tapegraph

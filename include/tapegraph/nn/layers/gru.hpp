@@ -61,6 +61,9 @@ constexpr auto gru(const Scope& scope, const X& x, const gru_layer_options& o, c
     const auto run = [](const auto&... operands) { return gru(operands...); };
     return detail::recurrent_layer(scope, x, o, std::source_location::current(), run, extras...);
 }
+template <class Scope>
+    requires(!tensor_like<Scope>)
+no_such_option_in<gru_layer_options> gru(const Scope&, any_argument, ...) TG_MISTAKE;
 
 /// Like `gru`, but also returns the state after the last step: {output, hidden}.
 template <class Scope, tensor_like X, class... E>
@@ -69,5 +72,8 @@ constexpr auto gru_with_state(const Scope& scope, const X& x, const gru_layer_op
     const auto run = [](const auto&... operands) { return gru_with_state(operands...); };
     return detail::recurrent_layer(scope, x, o, std::source_location::current(), run, extras...);
 }
+template <class Scope>
+    requires(!tensor_like<Scope>)
+no_such_option_in<gru_layer_options> gru_with_state(const Scope&, any_argument, ...) TG_MISTAKE;
 
 } // namespace tapegraph

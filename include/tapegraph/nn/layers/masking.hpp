@@ -81,6 +81,7 @@ constexpr auto masking(const Scope& scope, const X& x, const masking_options& o 
         scope.leave("masking", mark, eval(tapegraph::where(expand_dims(counts, -1, where), input, 0), where)), counts,
         where);
 }
+no_such_option_in<masking_options> masking(any_argument, any_argument, ...) TG_MISTAKE;
 
 // What keeps the steps keeps the mask.
 #define TG_KEEPS_MASK(word, options)                                                                                   \

@@ -56,6 +56,7 @@ constexpr auto spatial_dropout1d(const Scope& scope, const X& x, const noise_rat
     return detail::spatial_dropout(scope, x, o.rate, 3, "spatial_dropout1d",
                                    "spatial_dropout1d: input must be [batch, time, features]", where);
 }
+no_such_option_in<noise_rate_options> spatial_dropout1d(any_argument, any_argument, ...) TG_MISTAKE;
 /// Drops channels of x [batch, height, width, channels] for all pixels of a record.
 template <class Scope, tensor_like X>
 constexpr auto spatial_dropout2d(const Scope& scope, const X& x, const noise_rate_options& o = {},
@@ -63,6 +64,7 @@ constexpr auto spatial_dropout2d(const Scope& scope, const X& x, const noise_rat
     return detail::spatial_dropout(scope, x, o.rate, 4, "spatial_dropout2d",
                                    "spatial_dropout2d: input must be [batch, height, width, channels]", where);
 }
+no_such_option_in<noise_rate_options> spatial_dropout2d(any_argument, any_argument, ...) TG_MISTAKE;
 
 /// Dropout that keeps mean 0 and variance 1 of what selu gives (Klambauer et al. 2017): dropped elements become selu's lowest value,
 /// then everything is scaled and shifted.
@@ -78,6 +80,7 @@ constexpr auto alpha_dropout(const Scope& scope, const X& x, const noise_rate_op
         return eval(tapegraph::where(numbers >= o.rate, input * factor + offset, lowest * factor + offset), where);
     });
 }
+no_such_option_in<noise_rate_options> alpha_dropout(any_argument, any_argument, ...) TG_MISTAKE;
 
 /// x plus normal numbers of mean 0.
 template <class Scope, tensor_like X>
@@ -90,6 +93,7 @@ constexpr auto gaussian_noise(const Scope& scope, const X& x, const gaussian_noi
         return eval(input + numbers, where);
     });
 }
+no_such_option_in<gaussian_noise_options> gaussian_noise(any_argument, any_argument, ...) TG_MISTAKE;
 
 /// x times normal numbers of mean 1 and deviation sqrt(rate / (1 - rate)) (Srivastava et al. 2014).
 template <class Scope, tensor_like X>
@@ -101,5 +105,6 @@ constexpr auto gaussian_dropout(const Scope& scope, const X& x, const noise_rate
         return eval(input * numbers, where);
     });
 }
+no_such_option_in<noise_rate_options> gaussian_dropout(any_argument, any_argument, ...) TG_MISTAKE;
 
 } // namespace tapegraph

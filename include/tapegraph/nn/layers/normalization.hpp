@@ -78,5 +78,6 @@ constexpr auto batch_normalization(const Scope& scope, const X& x, const batch_n
                                         return total / extent_number(total, detail::reduced_size(input, leading));
                                     });
 }
+no_such_option_in<batch_normalization_options> batch_normalization(any_argument, any_argument, ...) TG_MISTAKE;
 
 } // namespace tapegraph

@@ -108,6 +108,8 @@ constexpr auto rotary_positions(const X& x, const P& first, const wavelength_opt
                                 std::source_location where = std::source_location::current()) {
     return detail::rotated(x, o, where, eval(first, where));
 }
+no_such_option_in<wavelength_options> rotary_positions(any_argument, ...) TG_MISTAKE;
+no_such_option_in<wavelength_options> rotary_positions(any_argument, any_argument, ...) TG_MISTAKE;
 
 /// [1, time, features] to be added to x [batch, time, features]: feature 2 k is sin(place max_wavelength^(-2 k / features)), feature
 /// 2 k + 1 the cosine (Vaswani et al. 2017).
@@ -122,6 +124,8 @@ constexpr auto sinusoidal_positions(const X& x, const P& first, const wavelength
                                     std::source_location where = std::source_location::current()) {
     return detail::sinusoids(x, o, where, eval(first, where));
 }
+no_such_option_in<wavelength_options> sinusoidal_positions(any_argument, ...) TG_MISTAKE;
+no_such_option_in<wavelength_options> sinusoidal_positions(any_argument, any_argument, ...) TG_MISTAKE;
 
 namespace detail {
 
@@ -161,6 +165,7 @@ constexpr auto position_embedding(const Scope& scope, const X& x, const position
     return scope.leave("position_embedding", mark,
                        detail::learnt_positions(scope, input, o, where, eval(first, where)...));
 }
+no_such_option_in<position_embedding_options> position_embedding(any_argument, any_argument, ...) TG_MISTAKE;
 
 /// Indices [batch, time] to [batch, time, embedding_dim]: rows of "token_embedding/embeddings" plus those of
 /// "position_embedding/embeddings". T is the tables' element type, as of embedding. A place of the first step may follow.
@@ -182,5 +187,6 @@ constexpr auto token_and_position_embedding(const Scope& scope, const X& indices
     scope.enter(); // what follows belongs to this layer again
     return scope.leave("token_and_position_embedding", mark, eval(tokens + rows, where));
 }
+no_such_option_in<token_and_position_embedding_options> token_and_position_embedding(any_argument, any_argument, ...) TG_MISTAKE;
 
 } // namespace tapegraph

@@ -65,6 +65,9 @@ constexpr auto lstm(const Scope& scope, const X& x, const lstm_layer_options& o,
     const auto run = [](const auto&... operands) { return lstm(operands...); };
     return detail::recurrent_layer(scope, x, o, where, run, extras...);
 }
+template <class Scope>
+    requires(!tensor_like<Scope>)
+no_such_option_in<lstm_layer_options> lstm(const Scope&, any_argument, ...) TG_MISTAKE;
 
 /// Like `lstm`, but also returns the state after the last step: {output, hidden, cell}.
 template <class Scope, tensor_like X, class... E>
@@ -74,5 +77,8 @@ constexpr auto lstm_with_state(const Scope& scope, const X& x, const lstm_layer_
     const auto run = [](const auto&... operands) { return lstm_with_state(operands...); };
     return detail::recurrent_layer(scope, x, o, where, run, extras...);
 }
+template <class Scope>
+    requires(!tensor_like<Scope>)
+no_such_option_in<lstm_layer_options> lstm_with_state(const Scope&, any_argument, ...) TG_MISTAKE;
 
 } // namespace tapegraph

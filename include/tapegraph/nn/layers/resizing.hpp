@@ -87,6 +87,7 @@ constexpr auto up_sampling2d(const X& x, const up_sampling2d_options& o = {},
         return detail::linearly_longer(detail::linearly_longer(input, 1, o.size[0], where), 2, o.size[1], where);
     return repeat(repeat(input, o.size[0], 1, where), o.size[1], 2, where);
 }
+no_such_option_in<up_sampling2d_options> up_sampling2d(any_argument, ...) TG_MISTAKE;
 
 /// x [batch, time, features] to [batch, time size, features]: every step repeated.
 template <tensor_like X>
@@ -98,6 +99,7 @@ constexpr auto up_sampling1d(const X& x, const up_sampling1d_options& o = {},
     if (o.size < 1) return detail::refuse<texts>(texts::size, where, input);
     return repeat(input, o.size, 1, where);
 }
+no_such_option_in<up_sampling1d_options> up_sampling1d(any_argument, ...) TG_MISTAKE;
 
 /// x [batch, height, width, channels] without some rows and columns at its borders.
 template <tensor_like X>
@@ -113,6 +115,7 @@ constexpr auto cropping2d(const X& x, const cropping2d_options& o,
     };
     return slice(input, {all, kept(o.height), kept(o.width)}, where);
 }
+no_such_option_in<cropping2d_options> cropping2d(any_argument, ...) TG_MISTAKE;
 
 /// x [batch, time, features] without some steps at its ends; Keras's default is {1, 1}.
 template <tensor_like X>
@@ -135,6 +138,7 @@ constexpr auto zero_padding2d(const X& x, const zero_padding2d_options& o = {},
     if (shape_of(input).rank() != 4) return detail::refuse<texts>(texts::rank4, where, input);
     return pad(input, {{0, 0}, {o.height.before, o.height.after}, {o.width.before, o.width.after}}, {}, where);
 }
+no_such_option_in<zero_padding2d_options> zero_padding2d(any_argument, ...) TG_MISTAKE;
 
 /// x [batch, time, features] with steps of zeros in front and behind.
 template <tensor_like X>

@@ -68,6 +68,7 @@ constexpr auto bidirectional(const Scope& scope, const X& x, const O& o, merge_m
     const auto values = detail::both_directions(scope, input, o, where, extras...);
     return scope.leave("bidirectional", mark, detail::merged(mode, values.forward, values.backward, where));
 }
+no_such_option_in<lstm_layer_options> bidirectional(any_argument, any_argument, ...) TG_MISTAKE;
 
 /// Like `bidirectional`, but returns both outputs instead of merging them (Keras's merge_mode=None):
 /// `const auto [forward, backward] = ...`.
@@ -82,6 +83,7 @@ constexpr auto bidirectional_outputs(const Scope& scope, const X& x, const O& o,
     scope.leave("bidirectional", mark, values.backward);
     return values;
 }
+no_such_option_in<lstm_layer_options> bidirectional_outputs(any_argument, any_argument, ...) TG_MISTAKE;
 
 /// Recurrent layers on top of one another, "0", "1", ...: `stacked(scope, x, std::tuple{lstm_layer_options{.units = 64}, ...})`. All
 /// but the last return sequences, the last what its options say (Keras's RNN over stacked cells). A `step_mask{...}` may follow,
@@ -176,5 +178,6 @@ constexpr auto layer_normalization(const Scope& scope, const X& x, const layer_n
                        o.center ? eval(centered + parameter("beta", detail::beta_options(o)), where)
                                 : eval(centered, where));
 }
+no_such_option_in<layer_normalization_options> layer_normalization(any_argument, any_argument, ...) TG_MISTAKE;
 
 } // namespace tapegraph

@@ -57,6 +57,9 @@ constexpr auto simple_rnn(const Scope& scope, const X& x, const simple_rnn_layer
     const auto run = [](const auto&... operands) { return simple_rnn(operands...); };
     return detail::recurrent_layer(scope, x, o, std::source_location::current(), run, extras...);
 }
+template <class Scope>
+    requires(!tensor_like<Scope>)
+no_such_option_in<simple_rnn_layer_options> simple_rnn(const Scope&, any_argument, ...) TG_MISTAKE;
 
 /// Like `simple_rnn`, but also returns the state after the last step: {output, hidden}.
 template <class Scope, tensor_like X, class... E>
@@ -66,5 +69,8 @@ constexpr auto simple_rnn_with_state(const Scope& scope, const X& x, const simpl
     const auto run = [](const auto&... operands) { return simple_rnn_with_state(operands...); };
     return detail::recurrent_layer(scope, x, o, std::source_location::current(), run, extras...);
 }
+template <class Scope>
+    requires(!tensor_like<Scope>)
+no_such_option_in<simple_rnn_layer_options> simple_rnn_with_state(const Scope&, any_argument, ...) TG_MISTAKE;
 
 } // namespace tapegraph

@@ -56,6 +56,9 @@ constexpr auto conv2d_transpose(const Scope& scope, const X& x, const conv2d_tra
     const auto run = [&](const auto&... operands) { return conv2d_transpose(operands..., where); };
     return detail::transposed_layer<conv2d_transpose_options>(scope, "conv2d_transpose", x, o, where, run);
 }
+template <class Scope>
+    requires(!tensor_like<Scope>)
+no_such_option_in<conv2d_transpose_layer_options> conv2d_transpose(const Scope&, any_argument, ...) TG_MISTAKE;
 
 /// The same of x [batch, width, channels] with "kernel" [width, filters, channels].
 template <class Scope, tensor_like X>
@@ -65,5 +68,8 @@ constexpr auto conv1d_transpose(const Scope& scope, const X& x, const conv1d_tra
     const auto run = [&](const auto&... operands) { return conv1d_transpose(operands..., where); };
     return detail::transposed_layer<conv1d_transpose_options>(scope, "conv1d_transpose", x, o, where, run);
 }
+template <class Scope>
+    requires(!tensor_like<Scope>)
+no_such_option_in<conv1d_transpose_layer_options> conv1d_transpose(const Scope&, any_argument, ...) TG_MISTAKE;
 
 } // namespace tapegraph

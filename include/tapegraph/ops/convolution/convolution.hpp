@@ -251,6 +251,7 @@ constexpr auto conv2d(const X& x, const W& w, const conv2d_options& options = {}
     a.algorithm = static_cast<std::int64_t>(options.algorithm);
     return invoke<convolution_op>(a, nullptr, where, x, w);
 }
+no_such_option_in<conv2d_options> conv2d(any_argument, any_argument, ...) TG_MISTAKE;
 
 /// Cross-correlation of x [batch, width, in] with w [kernel, in / groups, out].
 template <tensor_like X, tensor_like W>
@@ -263,5 +264,6 @@ constexpr auto conv1d(const X& x, const W& w, const conv1d_options& options = {}
     a.algorithm = static_cast<std::int64_t>(options.algorithm);
     return invoke<convolution_op>(a, nullptr, where, x, w);
 }
+no_such_option_in<conv1d_options> conv1d(any_argument, any_argument, ...) TG_MISTAKE;
 
 } // namespace tapegraph

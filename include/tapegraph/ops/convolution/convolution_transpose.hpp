@@ -141,6 +141,7 @@ constexpr auto conv2d_transpose(const X& x, const W& w, const conv2d_transpose_o
     a.algorithm = static_cast<std::int64_t>(options.algorithm);
     return detail::transposed_convolution(x, w, a, 2, options.output_padding, where);
 }
+no_such_option_in<conv2d_transpose_options> conv2d_transpose(any_argument, any_argument, ...) TG_MISTAKE;
 
 /// Keras's Conv1DTranspose. x [batch, width, in], w [kernel, out, in].
 template <tensor_like X, tensor_like W>
@@ -153,6 +154,7 @@ constexpr auto conv1d_transpose(const X& x, const W& w, const conv1d_transpose_o
     a.algorithm = static_cast<std::int64_t>(options.algorithm);
     return detail::transposed_convolution(x, w, a, 1, {default_output, options.output_padding}, where);
 }
+no_such_option_in<conv1d_transpose_options> conv1d_transpose(any_argument, any_argument, ...) TG_MISTAKE;
 
 /// Each channel by filters of its own. x [batch, height, width, in], w [kernel height, kernel width, in, multiplier]; channel
 /// c gives channels c * multiplier ... of the result. `options.groups` is not looked at.
@@ -163,6 +165,7 @@ constexpr auto depthwise_conv2d(const X& x, const W& w, const conv2d_options& op
         [&](const auto& image, const auto& kernel, const auto& o) { return conv2d(image, kernel, o, where); }, x, w,
         options, where);
 }
+no_such_option_in<conv2d_options> depthwise_conv2d(any_argument, any_argument, ...) TG_MISTAKE;
 /// x [batch, width, in], w [kernel, in, multiplier].
 template <tensor_like X, tensor_like W>
 constexpr auto depthwise_conv1d(const X& x, const W& w, const conv1d_options& options = {},
@@ -171,6 +174,7 @@ constexpr auto depthwise_conv1d(const X& x, const W& w, const conv1d_options& op
         [&](const auto& image, const auto& kernel, const auto& o) { return conv1d(image, kernel, o, where); }, x, w,
         options, where);
 }
+no_such_option_in<conv1d_options> depthwise_conv1d(any_argument, any_argument, ...) TG_MISTAKE;
 
 /// A depthwise convolution and one of single taps across channels: `pointwise` is [1, 1, in * multiplier, out].
 template <tensor_like X, tensor_like W, tensor_like P>
@@ -178,11 +182,13 @@ constexpr auto separable_conv2d(const X& x, const W& w, const P& pointwise, cons
                                 std::source_location where = std::source_location::current()) {
     return conv2d(depthwise_conv2d(x, w, options, where), pointwise, {}, where);
 }
+no_such_option_in<conv2d_options> separable_conv2d(any_argument, any_argument, any_argument, ...) TG_MISTAKE;
 /// `pointwise` is [1, in * multiplier, out].
 template <tensor_like X, tensor_like W, tensor_like P>
 constexpr auto separable_conv1d(const X& x, const W& w, const P& pointwise, const conv1d_options& options = {},
                                 std::source_location where = std::source_location::current()) {
     return conv1d(depthwise_conv1d(x, w, options, where), pointwise, {}, where);
 }
+no_such_option_in<conv1d_options> separable_conv1d(any_argument, any_argument, any_argument, ...) TG_MISTAKE;
 
 } // namespace tapegraph

@@ -56,6 +56,7 @@ constexpr auto cumulative_sum(const A& x, int axis = -1, cumulative_options opti
     return invoke<cumulative_sum_op>({normalized_axis(axis, shape_of(x).rank()), options.reverse, options.exclusive},
                                      nullptr, where, x);
 }
+no_such_option_in<cumulative_options> cumulative_sum(any_argument, any_argument, ...) TG_MISTAKE;
 /// Products of the elements up to each along an axis. Derivatives, up to the fourth, divide by nothing: they are exact beside zeros.
 template <tensor_like A>
 constexpr auto cumulative_product(const A& x, int axis = -1, cumulative_options options = {},
@@ -66,5 +67,6 @@ constexpr auto cumulative_product(const A& x, int axis = -1, cumulative_options 
             operand);
     });
 }
+no_such_option_in<cumulative_options> cumulative_product(any_argument, any_argument, ...) TG_MISTAKE;
 
 } // namespace tapegraph

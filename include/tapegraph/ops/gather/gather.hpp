@@ -304,5 +304,6 @@ constexpr auto one_hot(const A& indices, std::int64_t depth, one_hot_options opt
     return invoke<one_hot_op<T>>({depth, normalized_axis(options.axis, shape_of(indices).rank() + 1), options.on, options.off},
                                  nullptr, where, indices);
 }
+no_such_option_in<one_hot_options> one_hot(any_argument, any_argument, ...) TG_MISTAKE;
 
 } // namespace tapegraph

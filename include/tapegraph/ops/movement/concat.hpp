@@ -94,8 +94,8 @@ constexpr H concat(std::initializer_list<H> parts, int axis = -1,
 template <detail::tensor_range R>
 constexpr detail::handle_in<R> concat(const R& parts, int axis = -1,
                                       std::source_location where = std::source_location::current()) {
-    return detail::with_handles(parts, "concat: the range has no tensors", where, [&](const auto* all, int count) {
-        return detail::concatenated(all, count, axis, where);
+    return detail::with_handles(parts, "concat: the range has no tensors", where, [&](const auto* first, int count) {
+        return detail::concatenated(first, count, axis, where);
     });
 }
 /// Two tensors or formulas.
@@ -122,8 +122,9 @@ constexpr H stack(std::initializer_list<H> parts, int axis = 0,
 template <detail::tensor_range R>
 constexpr detail::handle_in<R> stack(const R& parts, int axis = 0,
                                      std::source_location where = std::source_location::current()) {
-    return detail::with_handles(parts, "stack: the range has no tensors", where,
-                                [&](const auto* all, int count) { return detail::stacked(all, count, axis, where); });
+    return detail::with_handles(parts, "stack: the range has no tensors", where, [&](const auto* first, int count) {
+        return detail::stacked(first, count, axis, where);
+    });
 }
 
 } // namespace tapegraph

@@ -129,6 +129,7 @@ constexpr auto pad(const A& x, std::initializer_list<padding_amount> amounts, pa
     if (options.mode == pad_mode::constant) return constant();
     return mapped();
 }
+no_such_option_in<pad_options> pad(any_argument, std::initializer_list<padding_amount>, ...) TG_MISTAKE;
 
 /// The tensor repeated as a whole along each axis (numpy.tile): counts are those of the last axes; missing ones are 1, further
 /// ones add axes in front.

@@ -66,6 +66,8 @@ template <tensor_like A>
 constexpr auto argsort(const A& x, sort_options options, std::source_location where = std::source_location::current()) {
     return argsort(x, -1, options, where);
 }
+no_such_option_in<sort_options> argsort(any_argument, ...) TG_MISTAKE;
+no_such_option_in<sort_options> argsort(any_argument, any_argument, ...) TG_MISTAKE;
 /// An axis in order. Derivatives follow the elements.
 template <tensor_like A>
 constexpr auto sort(const A& x, int axis = -1, sort_options options = {},
@@ -80,6 +82,8 @@ template <tensor_like A>
 constexpr auto sort(const A& x, sort_options options, std::source_location where = std::source_location::current()) {
     return sort(x, -1, options, where);
 }
+no_such_option_in<sort_options> sort(any_argument, ...) TG_MISTAKE;
+no_such_option_in<sort_options> sort(any_argument, any_argument, ...) TG_MISTAKE;
 
 /// What `top_k` gives: elements, and their int32 positions along the axis.
 template <class Values, class Indices>
@@ -113,6 +117,7 @@ constexpr auto top_k(const A& x, std::int64_t k, int axis = -1, top_k_options op
     return result(detail::with_axis_last(take_along(value, indices, -1, where), axis, where),
                   detail::with_axis_last(indices, axis, where));
 }
+no_such_option_in<top_k_options> top_k(any_argument, any_argument, any_argument, ...) TG_MISTAKE;
 
 /// Index of the first largest (smallest) element along an axis, int32.
 struct arg_reduce_op {
@@ -162,6 +167,7 @@ template <tensor_like A>
 constexpr auto argmax(const A& x, std::source_location where = std::source_location::current()) {
     return detail::arg_reduce_all(x, true, where);
 }
+no_such_option_in<reduce_options> argmax(any_argument, any_argument, ...) TG_MISTAKE;
 /// Position of the first smallest element along an axis, int32; the first NaN, if there is one.
 template <tensor_like A>
 constexpr auto argmin(const A& x, int axis, reduce_options options = {},
@@ -172,5 +178,6 @@ template <tensor_like A>
 constexpr auto argmin(const A& x, std::source_location where = std::source_location::current()) {
     return detail::arg_reduce_all(x, false, where);
 }
+no_such_option_in<reduce_options> argmin(any_argument, any_argument, ...) TG_MISTAKE;
 
 } // namespace tapegraph

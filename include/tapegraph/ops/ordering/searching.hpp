@@ -89,6 +89,7 @@ constexpr auto searchsorted(const S& sorted, const V& values, searchsorted_optio
     const auto where_they_stood = put_along(before, order, shape_of(together), axis, where);
     return detail::part_of(where_they_stood, axis, left ? extent(0) : n, m, where);
 }
+no_such_option_in<searchsorted_options> searchsorted(any_argument, any_argument, ...) TG_MISTAKE;
 
 /// What nonzero gives: coordinates, int32 [size, rank of x], in the order of the elements, and zeros behind those that are meant.
 template <class Positions, class Count>
@@ -151,5 +152,6 @@ constexpr auto unique(const A& x, unique_options options,
     return unique_elements<std::remove_cvref_t<decltype(values)>, std::remove_cvref_t<decltype(indices)>,
                            std::remove_cvref_t<decltype(found.count)>>{values, indices, inverse, counts, found.count};
 }
+no_such_option_in<unique_options> unique(any_argument, ...) TG_MISTAKE;
 
 } // namespace tapegraph

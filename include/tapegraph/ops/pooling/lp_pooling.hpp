@@ -58,6 +58,7 @@ constexpr auto lp_pooling2d(const X& x, double norm, const pool2d_options& optio
         return detail::pool<lp_pool_op>(images, {detail::pool_attributes(options), norm}, 4, where);
     });
 }
+no_such_option_in<pool2d_options> lp_pooling2d(any_argument, any_argument, ...) TG_MISTAKE;
 /// The same for x [batch, width, channels].
 template <tensor_like X>
 constexpr auto lp_pooling1d(const X& x, double norm, const pool1d_options& options = {},
@@ -66,5 +67,6 @@ constexpr auto lp_pooling1d(const X& x, double norm, const pool1d_options& optio
         return detail::pool<lp_pool_op>(lines, {detail::pool_attributes(options), norm}, 3, where);
     });
 }
+no_such_option_in<pool1d_options> lp_pooling1d(any_argument, any_argument, ...) TG_MISTAKE;
 
 } // namespace tapegraph

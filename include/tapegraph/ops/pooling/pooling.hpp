@@ -207,23 +207,27 @@ constexpr auto max_pooling2d(const X& x, const pool2d_options& options = {},
                              std::source_location where = std::source_location::current()) {
     return detail::pool<max_pool_op>(x, detail::pool_attributes(options), 4, where);
 }
+no_such_option_in<pool2d_options> max_pooling2d(any_argument, ...) TG_MISTAKE;
 /// The mean of each window.
 template <tensor_like X>
 constexpr auto average_pooling2d(const X& x, const pool2d_options& options = {},
                                  std::source_location where = std::source_location::current()) {
     return detail::pool<average_pool_op>(x, detail::pool_attributes(options), 4, where);
 }
+no_such_option_in<pool2d_options> average_pooling2d(any_argument, ...) TG_MISTAKE;
 /// The same for x [batch, width, channels].
 template <tensor_like X>
 constexpr auto max_pooling1d(const X& x, const pool1d_options& options = {},
                              std::source_location where = std::source_location::current()) {
     return detail::pool<max_pool_op>(x, detail::pool_attributes(options), 3, where);
 }
+no_such_option_in<pool1d_options> max_pooling1d(any_argument, ...) TG_MISTAKE;
 template <tensor_like X>
 constexpr auto average_pooling1d(const X& x, const pool1d_options& options = {},
                                  std::source_location where = std::source_location::current()) {
     return detail::pool<average_pool_op>(x, detail::pool_attributes(options), 3, where);
 }
+no_such_option_in<pool1d_options> average_pooling1d(any_argument, ...) TG_MISTAKE;
 
 /// Over all of an image, to [batch, channels] or with keepdims [batch, 1, 1, channels]. They are the reductions `mean` and
 /// `max` over the spatial axes: equal maxima each receive the derivative.
@@ -234,6 +238,7 @@ constexpr auto global_average_pooling2d(const X& x, reduce_options options = {},
     if (shape_of(input).rank() != 4) return detail::refuse<detail::pooling_texts>(4, where, input);
     return mean(input, {1, 2}, options, where);
 }
+no_such_option_in<reduce_options> global_average_pooling2d(any_argument, ...) TG_MISTAKE;
 template <tensor_like X>
 constexpr auto global_max_pooling2d(const X& x, reduce_options options = {},
                                     std::source_location where = std::source_location::current()) {
@@ -241,6 +246,7 @@ constexpr auto global_max_pooling2d(const X& x, reduce_options options = {},
     if (shape_of(input).rank() != 4) return detail::refuse<detail::pooling_texts>(4, where, input);
     return max(input, {1, 2}, options, where);
 }
+no_such_option_in<reduce_options> global_max_pooling2d(any_argument, ...) TG_MISTAKE;
 /// The same for x [batch, width, channels].
 template <tensor_like X>
 constexpr auto global_average_pooling1d(const X& x, reduce_options options = {},
@@ -249,6 +255,7 @@ constexpr auto global_average_pooling1d(const X& x, reduce_options options = {},
     if (shape_of(input).rank() != 3) return detail::refuse<detail::pooling_texts>(3, where, input);
     return mean(input, 1, options, where);
 }
+no_such_option_in<reduce_options> global_average_pooling1d(any_argument, ...) TG_MISTAKE;
 template <tensor_like X>
 constexpr auto global_max_pooling1d(const X& x, reduce_options options = {},
                                     std::source_location where = std::source_location::current()) {
@@ -256,5 +263,6 @@ constexpr auto global_max_pooling1d(const X& x, reduce_options options = {},
     if (shape_of(input).rank() != 3) return detail::refuse<detail::pooling_texts>(3, where, input);
     return max(input, 1, options, where);
 }
+no_such_option_in<reduce_options> global_max_pooling1d(any_argument, ...) TG_MISTAKE;
 
 } // namespace tapegraph

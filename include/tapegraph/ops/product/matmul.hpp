@@ -139,5 +139,6 @@ constexpr auto matmul(const A& a, const B& b, matmul_options options = {},
     if (rank_x == 1) z = detail::without_axis(z, shape_of(z).rank() - (rank_y == 1 ? 1 : 2), where);
     return z;
 }
+no_such_option_in<matmul_options> matmul(any_argument, any_argument, ...) TG_MISTAKE;
 
 } // namespace tapegraph

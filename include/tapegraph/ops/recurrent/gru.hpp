@@ -71,6 +71,7 @@ constexpr auto gru(const X& x, const W& kernel, const R& recurrent, const B& bia
                                                                      where, x, kernel, recurrent, bias, extras...);
     return detail::recurrent_output(rows, options.return_sequences, where);
 }
+no_such_option_in<gru_options> gru(any_argument, any_argument, any_argument, any_argument, ...) TG_MISTAKE;
 
 /// Like `gru`, but also returns the state after the last step: `const auto [y, h] = tg::gru_with_state(...)`.
 template <tensor_like X, tensor_like W, tensor_like R, detail::bias_like B, detail::recurrent_argument... E>
@@ -81,5 +82,6 @@ constexpr auto gru_with_state(const X& x, const W& kernel, const R& recurrent, c
                                                                      where, x, kernel, recurrent, bias, extras...);
     return detail::recurrent_output_and_state(rows, options.return_sequences, where);
 }
+no_such_option_in<gru_options> gru_with_state(any_argument, any_argument, any_argument, any_argument, ...) TG_MISTAKE;
 
 } // namespace tapegraph

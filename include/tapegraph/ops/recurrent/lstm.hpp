@@ -55,6 +55,7 @@ constexpr auto lstm(const X& x, const W& kernel, const R& recurrent, const B& bi
                                                                       where, x, kernel, recurrent, bias, extras...);
     return detail::recurrent_output(rows, options.return_sequences, where);
 }
+no_such_option_in<lstm_options> lstm(any_argument, any_argument, any_argument, any_argument, ...) TG_MISTAKE;
 
 /// Like `lstm`, but also returns the state after the last step: `const auto [y, h, c] = tg::lstm_with_state(...)`.
 template <tensor_like X, tensor_like W, tensor_like R, detail::bias_like B, detail::recurrent_argument... E>
@@ -72,5 +73,6 @@ constexpr auto lstm_with_state(const X& x, const W& kernel, const R& recurrent, 
     const extent steps = shape_of(rows)[1] - 1;
     return lstm_values<handle_type>{detail::part_of(rows, 1, extent(0, steps.table), steps, where), hidden, cell};
 }
+no_such_option_in<lstm_options> lstm_with_state(any_argument, any_argument, any_argument, any_argument, ...) TG_MISTAKE;
 
 } // namespace tapegraph

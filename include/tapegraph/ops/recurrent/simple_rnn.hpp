@@ -41,6 +41,7 @@ constexpr auto simple_rnn(const X& x, const W& kernel, const R& recurrent, const
         detail::recurrent_attributes_of(options), options, where, x, kernel, recurrent, bias, extras...);
     return detail::recurrent_output(rows, options.return_sequences, where);
 }
+no_such_option_in<simple_rnn_options> simple_rnn(any_argument, any_argument, any_argument, any_argument, ...) TG_MISTAKE;
 
 /// Like `simple_rnn`, but also returns the state after the last step: `const auto [y, h] = tg::simple_rnn_with_state(...)`.
 template <tensor_like X, tensor_like W, tensor_like R, detail::bias_like B, detail::recurrent_argument... E>
@@ -51,5 +52,6 @@ constexpr auto simple_rnn_with_state(const X& x, const W& kernel, const R& recur
         detail::recurrent_attributes_of(options), options, where, x, kernel, recurrent, bias, extras...);
     return detail::recurrent_output_and_state(rows, options.return_sequences, where);
 }
+no_such_option_in<simple_rnn_options> simple_rnn_with_state(any_argument, any_argument, any_argument, any_argument, ...) TG_MISTAKE;
 
 } // namespace tapegraph

@@ -45,6 +45,7 @@ constexpr auto variance(const A& x, axes over = {}, variance_options options = {
         return detail::squared_distance(value, mean(value, over, {.keepdims = true}, where), over, options, where);
     });
 }
+no_such_option_in<variance_options> variance(any_argument, const axes&, ...) TG_MISTAKE;
 
 /// Mean and variance, the mean computed once: `const auto [m, v] = moments(x, {0, 1})`.
 template <tensor_like A>
@@ -59,5 +60,6 @@ constexpr auto moments(const A& x, axes over = {}, variance_options options = {}
     return mean_and_variance<std::remove_cvref_t<decltype(given)>>{detail::rounded_like(given, middle, where),
                                                                    detail::rounded_like(given, spread, where)};
 }
+no_such_option_in<variance_options> moments(any_argument, const axes&, ...) TG_MISTAKE;
 
 } // namespace tapegraph

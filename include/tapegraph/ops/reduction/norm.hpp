@@ -146,5 +146,7 @@ constexpr auto stddev(const A& x, axes over = {}, variance_options options = {},
         return eval(length / sqrt(zeros_like(length) + extent_number(length, count)), where);
     });
 }
+no_such_option_in<variance_options> stddev(any_argument, const axes&, ...) TG_MISTAKE;
+no_such_option_in<reduce_options> norm(any_argument, double, const axes&, ...) TG_MISTAKE;
 
 } // namespace tapegraph

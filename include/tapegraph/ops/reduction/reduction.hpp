@@ -163,6 +163,7 @@ constexpr auto sum(const A& x, axes over = {}, reduce_options options = {},
                    std::source_location where = std::source_location::current()) {
     return detail::reduce_over<sum_op>(x, over, options, where);
 }
+no_such_option_in<reduce_options> sum(any_argument, const axes&, ...) TG_MISTAKE;
 /// The product; 1 of no elements. Its derivatives are right beside zeros.
 template <tensor_like A>
 constexpr auto prod(const A& x, axes over = {}, reduce_options options = {},
@@ -171,36 +172,42 @@ constexpr auto prod(const A& x, axes over = {}, reduce_options options = {},
     return detail::in_float(
         x, where, [&](const auto& operand) { return detail::reduce_over<prod_op>(operand, over, options, where); });
 }
+no_such_option_in<reduce_options> prod(any_argument, const axes&, ...) TG_MISTAKE;
 /// The largest element; NaN if any is. Elements that attain it share the derivative evenly. Of no elements: an error.
 template <tensor_like A>
 constexpr auto max(const A& x, axes over = {}, reduce_options options = {},
                    std::source_location where = std::source_location::current()) {
     return detail::reduce_over<max_op>(x, over, options, where);
 }
+no_such_option_in<reduce_options> max(any_argument, const axes&, ...) TG_MISTAKE;
 /// The smallest element; see max.
 template <tensor_like A>
 constexpr auto min(const A& x, axes over = {}, reduce_options options = {},
                    std::source_location where = std::source_location::current()) {
     return detail::reduce_over<min_op>(x, over, options, where);
 }
+no_such_option_in<reduce_options> min(any_argument, const axes&, ...) TG_MISTAKE;
 /// Whether any element of a bool tensor is true; false of no elements.
 template <tensor_like A>
 constexpr auto any(const A& x, axes over = {}, reduce_options options = {},
                    std::source_location where = std::source_location::current()) {
     return detail::reduce_over<any_op>(x, over, options, where);
 }
+no_such_option_in<reduce_options> any(any_argument, const axes&, ...) TG_MISTAKE;
 /// Whether all elements of a bool tensor are true; true of no elements.
 template <tensor_like A>
 constexpr auto all_of(const A& x, axes over = {}, reduce_options options = {},
                       std::source_location where = std::source_location::current()) {
     return detail::reduce_over<all_op>(x, over, options, where);
 }
+no_such_option_in<reduce_options> all_of(any_argument, const axes&, ...) TG_MISTAKE;
 /// How many elements are not zero (NaN is not), as int64.
 template <tensor_like A>
 constexpr auto count_nonzero(const A& x, axes over = {}, reduce_options options = {},
                              std::source_location where = std::source_location::current()) {
     return sum(cast<std::int64_t>(x != 0), over, options, where);
 }
+no_such_option_in<reduce_options> count_nonzero(any_argument, const axes&, ...) TG_MISTAKE;
 
 /// The sum by the number of elements; NaN of no elements. Integers have none: cast them first.
 template <tensor_like A>
@@ -213,5 +220,6 @@ constexpr auto mean(const A& x, axes over = {}, reduce_options options = {},
         return eval(total / extent_number(total, detail::reduced_size(operand, over)), where);
     });
 }
+no_such_option_in<reduce_options> mean(any_argument, const axes&, ...) TG_MISTAKE;
 
 } // namespace tapegraph

@@ -24,6 +24,7 @@ constexpr auto logsumexp(const A& x, axes over = {}, reduce_options options = {}
         return detail::without_kept_axes(total, mask, options.keepdims, where);
     });
 }
+no_such_option_in<reduce_options> logsumexp(any_argument, const axes&, ...) TG_MISTAKE;
 
 /// exp(x) / sum(exp(x)) along an axis; a row is read once where it fits the caches.
 struct softmax_op {

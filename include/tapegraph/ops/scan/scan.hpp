@@ -138,5 +138,6 @@ constexpr auto scan(const Cell& cell, const State& initial, const X& xs, const s
                     const step_mask<M>& mask, const W&... weights) {
     return detail::scan_over(cell, initial, xs, mask, options, std::source_location::current(), weights...);
 }
+no_such_option_in<scan_options> scan(any_argument, any_argument, any_argument, ...) TG_MISTAKE;
 
 } // namespace tapegraph

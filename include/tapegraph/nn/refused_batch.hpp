@@ -1,0 +1,47 @@
+#pragma once
+
+#include <tapegraph/eager/tensor.hpp>
+#include <tapegraph/graph/refusal.hpp>
+
+#include <concepts>
+#include <type_traits>
+
+/// What a model's functions are given by mistake in a batch's place. Each has an overload that takes nothing else and says what to write, so
+/// that the compiler does not list what else the function takes.
+
+namespace tapegraph::detail {
+
+template <class Given, class Element>
+concept tensor_of_another_type = requires {
+    typename Given::element_type;
+}
+&&std::same_as<Given, tensor<typename Given::element_type>> && !std::same_as<typename Given::element_type, Element>;
+
+/// A std::vector, std::array or std::span, of numbers or of tensors.
+template <class Given>
+concept range_without_shape = !std::derived_from<Given, any_tensor> && requires(const Given& g) {
+    g.data();
+    g.size();
+    requires std::is_arithmetic_v<std::remove_cvref_t<decltype(*g.data())>> ||
+        std::derived_from<std::remove_cvref_t<decltype(*g.data())>, any_tensor>;
+};
+
+template <class First, class... Elements>
+struct first_element {
+    using type = First;
+};
+
+/// Inputs and labels of which one is a range.
+template <class... Given>
+concept given_a_range = (range_without_shape<Given> || ...);
+
+#define TG_A_RANGE_HAS_NO_SHAPE                                                                                        \
+    "a batch is one tensor, and this has no shape: tg::tensor<float>(values, {records, features}) of numbers, "        \
+    "tg::concat(tensors, 0) or tg::stack(tensors) of tensors"
+#define TG_ANOTHER_ELEMENT_TYPE                                                                                        \
+    "the model takes elements of its spec's type: give it tg::cast<float>(x), or compile it for tg::spec<double, ...>"
+
+using range_given = ir::advice<TG_A_RANGE_HAS_NO_SHAPE>;
+using another_type_given = ir::advice<TG_ANOTHER_ELEMENT_TYPE>;
+
+} // namespace tapegraph::detail

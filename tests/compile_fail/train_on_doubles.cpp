@@ -1,0 +1,18 @@
+// Doubles for a model of floats.
+// expect: give it tg::cast<float>(x), or compile it for tg::spec<double, ...>
+#include <tapegraph/tapegraph.hpp>
+
+namespace tg = tapegraph;
+
+struct classifier {
+    constexpr auto operator()(auto scope, auto x) const {
+        auto h = tg::dense(scope / "hidden", x, {.units = 32});
+        return tg::dense(scope / "score", tanh(h), {.units = 1});
+    }
+};
+
+int main() {
+    auto model = tg::compile<tg::graph>(classifier{}, tg::spec<float, tg::dyn, 2>{}, tg::sigmoid_cross_entropy{}, tg::adam{});
+    const tg::tensor<float> x = tg::ones<float>({3, 2}), y = tg::ones<float>({3, 1});
+    model.train_on_batch(tg::tensor<double>(tg::ones<double>({3, 2})), y);
+}
