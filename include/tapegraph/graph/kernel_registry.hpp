@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/ir/node.hpp>
+#include <tapegraph/ir/region_view.hpp>
 #include <tapegraph/runtime/interpreted_kernels.hpp>
 
 #include <cstdint>
