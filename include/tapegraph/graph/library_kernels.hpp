@@ -48,12 +48,15 @@ using arithmetic_operations =
     operation_list<add_op, subtract_op, multiply_op, divide_op, negate_op, floor_divide_op, remainder_op,
                    squared_difference_op, lerp_op, maximum_op, minimum_op, clip_op, abs_op, sign_op, square_op, sqrt_op,
                    rsqrt_op, cbrt_op, reciprocal_op, pow_op, hypot_op, floor_op, ceil_op, round_op, trunc_op,
-                   tapegraph::detail::indicator_op, integer_power_op<2>, integer_power_op<3>, integer_power_op<4>>;
+                   tapegraph::detail::indicator_op, tapegraph::detail::inverse_scale_op,
+                   tapegraph::detail::one_minus_square_op, integer_power_op<2>, integer_power_op<3>,
+                   integer_power_op<4>>;
 using function_operations =
     operation_list<exp_op, exp2_op, expm1_op, log_op, log2_op, log10_op, log1p_op, sin_op, cos_op, tan_op, asin_op,
                    acos_op, atan_op, atan2_op, sinh_op, cosh_op, tanh_op, asinh_op, acosh_op, atanh_op, erf_op, erfc_op,
                    sigmoid_op, softplus_op, softsign_op, relu_op, relu6_op, leaky_relu_op, elu_op, gelu_op,
-                   gelu_tanh_op, swish_op, hard_swish_op, mish_op>;
+                   gelu_tanh_op, swish_op, hard_swish_op, mish_op, sigmoid_cross_entropy_op, sigmoid_residual_op,
+                   tapegraph::detail::near_op>;
 /// Of all types, bool among them.
 using selecting_operations =
     operation_list<where_op, broadcast_op, stop_gradient_op, equal_op, not_equal_op, full_like_op, cast_op<float>,
@@ -90,6 +93,14 @@ void add_library_kernels(kernel_registry& to) {
     using namespace runtime;
     detail::register_list(to, number_types{}, detail::operation_list<sum_op, prod_op, max_op, min_op>{});
     detail::register_list(to, element_types<bool>{}, detail::operation_list<any_op, all_op>{});
+    detail::register_list(to, computed_types{},
+                          detail::operation_list<tapegraph::detail::largest_op, tapegraph::detail::smallest_op>{});
+    detail::register_list(
+        to, computed_types{},
+        detail::operation_list<tapegraph::detail::product_gradient_op<0>, tapegraph::detail::product_gradient_op<1>,
+                               tapegraph::detail::product_gradient_op<2>, tapegraph::detail::product_gradient_op<3>,
+                               tapegraph::detail::product_terms_op<1>, tapegraph::detail::product_terms_op<2>,
+                               tapegraph::detail::product_terms_op<3>>{});
     detail::register_list(to, computed_types{},
                           detail::operation_list<softmax_op, log_softmax_op, softmax_gradient_op,
                                                  log_softmax_gradient_op, placed_sum_op>{});

@@ -198,7 +198,8 @@ template <class F, class... Specs>
 constexpr auto function_verdict() {
     if constexpr (!std::is_empty_v<F>) {
         return std::type_identity<
-            ir::advice<"a compiled function cannot capture: pass what it needs as an argument">>{};
+            ir::advice<"a compiled function cannot capture: pass what it needs as an argument, or take "
+                       "tg::function<tg::traced>">>{};
     } else if constexpr (!takes<F, node_for<Specs>...>()) {
         return std::type_identity<ir::advice<
             "a compiled function takes an argument for each spec, nodes or tensors: [](auto x, auto w) { ... }">>{};

@@ -49,7 +49,8 @@ constexpr auto body_verdict() {
     if constexpr (!Model::whole) {
         return std::type_identity<
             ir::advice<"this model has data members, which a compiled graph would ignore. Give it as a constant: "
-                       "tg::compile<tg::graph, your_model{.layers = 5}>(spec, loss, optimizer)">>{};
+                       "tg::compile<tg::graph, your_model{.layers = 5}>(spec, loss, optimizer), or, where they are known at run "
+                       "time, give it to tg::compile<tg::traced>">>{};
     } else if constexpr (!looked_into<model, Spec>::taken && input_pack<Spec>::count == 1) {
         return std::type_identity<ir::advice<"a model is called with a scope and its input, nodes or tensors: "
                                              "constexpr auto operator()(auto scope, auto x) const">>{};

@@ -136,8 +136,9 @@ TG_INLINE constexpr auto pow(const A& x) {
 
 template <int I>
 TG_INLINE constexpr auto pow_op::vjp(auto dy, auto x, auto exponent, auto y) {
+    // To the power of 0 the derivative by x is 0, also where the next powers, of which its own derivatives are made, are infinite.
     if constexpr (I == 0)
-        return dy * where(logical_or(exponent != 0, is_finite(apply<pow_op>(x, exponent - 1))),
+        return dy * where(logical_or(exponent != 0, is_finite(apply<pow_op>(x, exponent - 4))),
                           exponent * apply<pow_op>(x, exponent - 1), 0);
     else
         return dy * where(logical_or(y == 0, x == 0), 0, y * apply<log_op>(x));
