@@ -172,24 +172,30 @@ void register_where_defined(kernel_registry& to) {
     if constexpr (runtime::has_kernel<Op, T>) register_kernel<Op, T>(to);
 }
 
-} // namespace detail
-
+/// Operations that no list has: for float and double where they have a kernel, effects for all types.
 template <class Op>
-void kernel_registration<Op>::run() {
-    if constexpr (detail::registers_where_used<Op>()) {
+void register_where_used() {
+    if constexpr (registers_where_used<Op>()) {
         kernel_registry& to = kernel_registry::instance();
-        detail::register_where_defined<Op, float>(to);
-        detail::register_where_defined<Op, double>(to);
+        register_where_defined<Op, float>(to);
+        register_where_defined<Op, double>(to);
         if constexpr (Op::kind == operation_kind::effect) {
-            detail::register_kernel<Op, half>(to);
-            detail::register_kernel<Op, bfloat16>(to);
-            detail::register_kernel<Op, std::int32_t>(to);
-            detail::register_kernel<Op, std::int64_t>(to);
-            detail::register_kernel<Op, std::uint8_t>(to);
-            detail::register_kernel<Op, bool>(to);
+            register_kernel<Op, half>(to);
+            register_kernel<Op, bfloat16>(to);
+            register_kernel<Op, std::int32_t>(to);
+            register_kernel<Op, std::int64_t>(to);
+            register_kernel<Op, std::uint8_t>(to);
+            register_kernel<Op, bool>(to);
         }
     }
 }
+
+} // namespace detail
+
+template <class Op>
+struct kernel_registration {
+    static void run() { detail::register_where_used<Op>(); }
+};
 
 } // namespace tapegraph::ir
 

@@ -47,7 +47,7 @@ struct operation {
         const kernel_call&); ///< what computes a call, where there is more than one way; null: nothing to say
     cost_function bytes;     ///< read and written by a call; null: operands and results, each once
     std::uint64_t spelling;  ///< of the type, where `same_operation` needs it
-    /// Registers the operation's kernels for graphs that are made when the program runs; null in programs that make none.
+    /// Registers the operation's kernels for graphs that are made when the program runs; null where the source makes none.
     void (*registration)();
 
     /// Whether it is differentiated together with the elementwise nodes of its group.
@@ -56,12 +56,9 @@ struct operation {
     }
 };
 
-/// Registers the kernels of one operation. graph/kernel_registry.hpp defines it; programs without that header have a null pointer in its
-/// place, so that they compile no kernel for it.
+/// Registers the kernels of one operation. graph/kernel_registry.hpp defines it; sources without that header compile no kernel for it.
 template <class Op>
-struct kernel_registration {
-    [[gnu::weak]] static void run();
-};
+struct kernel_registration;
 
 namespace detail {
 template <class>
@@ -235,11 +232,10 @@ constexpr auto evaluate_pointer() -> bool (*)(dtype, const void* const*, void*, 
 }
 template <class Op>
 constexpr auto registration_of() -> void (*)() {
-#ifdef __CUDACC__ // has no weak functions without a definition
-    return nullptr;
-#else
-    return &kernel_registration<Op>::run;
-#endif
+    if constexpr (requires { sizeof(kernel_registration<Op>); })
+        return &kernel_registration<Op>::run;
+    else
+        return nullptr;
 }
 // Defined in ir/node.hpp, where handles are known.
 template <class Op>
