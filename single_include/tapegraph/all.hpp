@@ -2426,23 +2426,27 @@ template <class Op, class T>
 void register_where_defined(kernel_registry& to) {
  if constexpr (runtime::has_kernel<Op, T>) register_kernel<Op, T>(to);
 }
-}
 template <class Op>
-void kernel_registration<Op>::run() {
- if constexpr (detail::registers_where_used<Op>()) {
+void register_where_used() {
+ if constexpr (registers_where_used<Op>()) {
   kernel_registry& to = kernel_registry::instance();
-  detail::register_where_defined<Op, float>(to);
-  detail::register_where_defined<Op, double>(to);
+  register_where_defined<Op, float>(to);
+  register_where_defined<Op, double>(to);
   if constexpr (Op::kind == operation_kind::effect) {
-   detail::register_kernel<Op, half>(to);
-   detail::register_kernel<Op, bfloat16>(to);
-   detail::register_kernel<Op, std::int32_t>(to);
-   detail::register_kernel<Op, std::int64_t>(to);
-   detail::register_kernel<Op, std::uint8_t>(to);
-   detail::register_kernel<Op, bool>(to);
+   register_kernel<Op, half>(to);
+   register_kernel<Op, bfloat16>(to);
+   register_kernel<Op, std::int32_t>(to);
+   register_kernel<Op, std::int64_t>(to);
+   register_kernel<Op, std::uint8_t>(to);
+   register_kernel<Op, bool>(to);
   }
  }
 }
+}
+template <class Op>
+struct kernel_registration {
+ static void run() { detail::register_where_used<Op>(); }
+};
 }
 namespace tapegraph {
 template <class Op, class... T>
@@ -2483,12 +2487,15 @@ using arithmetic_operations =
  operation_list<add_op, subtract_op, multiply_op, divide_op, negate_op, floor_divide_op, remainder_op,
     squared_difference_op, lerp_op, maximum_op, minimum_op, clip_op, abs_op, sign_op, square_op, sqrt_op,
     rsqrt_op, cbrt_op, reciprocal_op, pow_op, hypot_op, floor_op, ceil_op, round_op, trunc_op,
-    tapegraph::detail::indicator_op, integer_power_op<2>, integer_power_op<3>, integer_power_op<4>>;
+    tapegraph::detail::indicator_op, tapegraph::detail::inverse_scale_op,
+    tapegraph::detail::one_minus_square_op, integer_power_op<2>, integer_power_op<3>,
+    integer_power_op<4>>;
 using function_operations =
  operation_list<exp_op, exp2_op, expm1_op, log_op, log2_op, log10_op, log1p_op, sin_op, cos_op, tan_op, asin_op,
     acos_op, atan_op, atan2_op, sinh_op, cosh_op, tanh_op, asinh_op, acosh_op, atanh_op, erf_op, erfc_op,
     sigmoid_op, softplus_op, softsign_op, relu_op, relu6_op, leaky_relu_op, elu_op, gelu_op,
-    gelu_tanh_op, swish_op, hard_swish_op, mish_op>;
+    gelu_tanh_op, swish_op, hard_swish_op, mish_op, sigmoid_cross_entropy_op, sigmoid_residual_op,
+    tapegraph::detail::near_op>;
 using selecting_operations =
  operation_list<where_op, broadcast_op, stop_gradient_op, equal_op, not_equal_op, full_like_op, cast_op<float>,
     cast_op<double>, cast_op<half>, cast_op<bfloat16>, cast_op<std::int32_t>, cast_op<std::int64_t>,
@@ -2518,6 +2525,14 @@ void add_library_kernels(kernel_registry& to) {
  using namespace runtime;
  detail::register_list(to, number_types{}, detail::operation_list<sum_op, prod_op, max_op, min_op>{});
  detail::register_list(to, element_types<bool>{}, detail::operation_list<any_op, all_op>{});
+ detail::register_list(to, computed_types{},
+      detail::operation_list<tapegraph::detail::largest_op, tapegraph::detail::smallest_op>{});
+ detail::register_list(
+  to, computed_types{},
+  detail::operation_list<tapegraph::detail::product_gradient_op<0>, tapegraph::detail::product_gradient_op<1>,
+       tapegraph::detail::product_gradient_op<2>, tapegraph::detail::product_gradient_op<3>,
+       tapegraph::detail::product_terms_op<1>, tapegraph::detail::product_terms_op<2>,
+       tapegraph::detail::product_terms_op<3>>{});
  detail::register_list(to, computed_types{},
       detail::operation_list<softmax_op, log_softmax_op, softmax_gradient_op,
             log_softmax_gradient_op, placed_sum_op>{});
@@ -23780,7 +23795,7 @@ using sharded_if_it_fits = typename model_if_it_fits<Output, sharded_mode<Mode>,
 }
 
 /// As the functions of nn/compile.hpp, of a model whose batches are cut into shards.
-template <class Mode, detail::anything Model, detail::input_spec_like Spec, class Loss, class Optimizer,
+template <class Mode, class Model, detail::fitting Spec, class Loss, class Optimizer,
   bool = detail::looked_into<Model, Spec>::taken>
 auto compile(const Model&, Spec, const Loss& loss, const Optimizer& optimizer, const sharded& how)
  -> detail::sharded_if_it_fits<detail::model_result<Model, Spec>, Mode, detail::model_type<Model>, Spec, Loss,
@@ -23793,8 +23808,8 @@ template <class Mode, class Model, detail::input_spec_like Spec, class Loss, cla
  return detail::told_by(detail::model_mistake<Mode, detail::model_type<Model>, Spec, Loss, Optimizer>());
 }
 
-template <class Mode, detail::anything Model, detail::input_spec_like Spec, class Loss, class Optimizer,
-  class... Metrics, bool = detail::looked_into<Model, Spec>::taken>
+template <class Mode, class Model, detail::fitting Spec, class Loss, class Optimizer, class... Metrics,
+  bool = detail::looked_into<Model, Spec>::taken>
 auto compile(const Model&, Spec, const Loss& loss, const Optimizer& optimizer, const metrics<Metrics...>& measured_by,
    const sharded& how)
  -> detail::sharded_if_it_fits<detail::model_result<Model, Spec>, Mode, detail::model_type<Model>, Spec,

@@ -134,8 +134,8 @@ struct fixed_string {
 };
 }
 
-/// What a mistake in a model or function looks like: a type that is never defined, whose arguments are the facts. Using it is the
-/// error. The umbrella headers include this one first, because g++ prints the way from the user's file to it.
+/// What a mistake looks like: a type that is never defined, whose arguments are the facts. Using it is the error. The umbrella headers
+/// include this one first, because g++ prints the way from the user's file to it.
 
 namespace tapegraph {
 
@@ -143,71 +143,57 @@ namespace tapegraph {
 template <fixed_string... Facts>
 struct ill_formed_model;
 
-/// Shown when a model, a loss or a function cannot be traced at all: what to do.
+/// Shown when a model, a loss or a function cannot be traced at all, or is given what it cannot take: what to do.
 template <fixed_string... Advice>
 struct cannot_be_compiled;
+
+/// Shown when a call's options in braces are not those of the structure named: one is misspelt, has another type, or comes before another
+/// that the structure has first.
+template <class Options>
+struct no_such_option_in;
+
+/// The other arguments of a call whose options are wrong. Whatever fits a function that computes fits it better than this.
+struct any_argument {
+ template <class T>
+ constexpr any_argument(const T&) {}
+};
+
+/// What a function returns that cannot be called: it becomes whatever is made of it, so that nothing more is said.
+struct refused_value {
+ template <class T>
+ constexpr operator T() const {
+  return static_cast<T (*)()>(nullptr)();
+ }
+};
 }
+
+/// Behind the declaration of an overload that is there to be named in an error. Options in braces that fit nothing else reach
+/// `...`: that g++ tells of no other function, and clang of what such an overload would return.
+#if defined(__clang__)
+#define TG_MISTAKE
+#else
+#define TG_MISTAKE = delete
+#endif
+
+/// Behind the declaration of an overload for arguments that are a mistake: calling it is an error with this text.
+#if defined(__clang__)
+#define TG_REFUSES(text) __attribute__((diagnose_if(true, text, "error")))
+#elif defined(__GNUC__) && !defined(__CUDACC__)
+#define TG_REFUSES(text) __attribute__((unavailable(text)))
+#else
+#define TG_REFUSES(text) = delete
+#endif
 // -- tapegraph/tapegraph.hpp
 
 /// TapeGraph: automatic differentiation and neural networks. One model, two modes.
 
-// -- tapegraph/nn/scope.hpp
+// -- tapegraph/ops/elementwise/standard_functions.hpp
 
-// -- tapegraph/core/kept_text.hpp
-
-// -- tapegraph/core/component.hpp
-#define TG_DEFINITION inline
-#define TG_PART_convolution 1
-#define TG_PART_cumulative 2
-#define TG_PART_data 3
-#define TG_PART_eager 4
-#define TG_PART_gather 5
-#define TG_PART_graph 6
-#define TG_PART_instructions 7
-#define TG_PART_movement 8
-#define TG_PART_nn 9
-#define TG_PART_operations 10
-#define TG_PART_ordering 11
-#define TG_PART_pooling 12
-#define TG_PART_product 13
-#define TG_PART_random 14
-#define TG_PART_recurrent 15
-#define TG_PART_reduction 16
-#define TG_PART_regions 17
-#define TG_PART_registry 18
-#define TG_PART_runtime 19
-#define TG_DEFINES(part) 1
-#define TG_DEFINES_FOR_HOST(part) 1
-
-#include <type_traits>
-
-#include <mutex>
-#include <string>
-#include <unordered_set>
-
-namespace tapegraph {
-
-namespace detail {
-std::string_view text_that_stays(std::string_view text);
-TG_DEFINITION std::string_view text_that_stays(std::string_view text) {
- static std::mutex mutex;
- static std::unordered_set<std::string> texts;
- const std::lock_guard lock(mutex);
- return *texts.emplace(text).first;
-}
-}
-
-/// A name that a trace may keep: while the compiler traces, names are literals; at run time they may be made as the program goes.
-constexpr std::string_view kept_text(std::string_view text) {
- return std::is_constant_evaluated() ? text : detail::text_that_stays(text);
-}
-}
-// -- tapegraph/ir/gradient.hpp
-// -- tapegraph/core/half.hpp
-
+// -- tapegraph/expr/expr.hpp
 // -- tapegraph/core/dtype.hpp
 
 #include <cstdint>
+#include <type_traits>
 
 /// Element types as run-time values: what files, data sets and error messages speak of.
 
@@ -292,379 +278,31 @@ struct dtype_traits<T> {
 template <class T>
 inline constexpr dtype dtype_of = dtype_traits<std::remove_cv_t<T>>::value;
 }
-
-#include <limits>
-
-/// The 16-bit floating-point types. They store: numbers of them are computed with as float.
-///
-/// Conversions are integer arithmetic on the patterns, without branches, so that loops over them vectorise and every
-/// instruction set, the scalar code and the compiler's constant evaluation give the same bits.
-
-namespace tapegraph {
-
-namespace detail {
-template <class Bits>
-TG_HD constexpr Bits blend(Bits mask, Bits a, Bits b) {
- return (a & mask) | (b & ~mask);
-}
-template <class Bits>
-TG_HD constexpr Bits mask_of(bool condition) {
- return Bits(0) - static_cast<Bits>(condition);
-}
-TG_HD constexpr std::uint32_t above(std::uint32_t magnitude, std::uint32_t bound) {
- return mask_of<std::uint32_t>(static_cast<std::int32_t>(magnitude) > static_cast<std::int32_t>(bound));
-}
-TG_HD constexpr std::uint16_t bfloat16_bits(float x) {
- const auto u = __builtin_bit_cast(std::uint32_t, x);
- const std::uint32_t rounded = (u + 0x7FFFu + (u >> 16 & 1u)) >> 16;
- const std::uint32_t nan = above(u & 0x7FFFFFFFu, 0x7F800000u);
- return static_cast<std::uint16_t>(blend(nan, u >> 16 | 0x40u, rounded));
-}
-TG_HD constexpr float float_of_bfloat16(std::uint16_t bits) {
- return __builtin_bit_cast(float, static_cast<std::uint32_t>(bits) << 16);
-}
-TG_HD constexpr std::uint16_t half_bits(float x) {
- const auto u = __builtin_bit_cast(std::uint32_t, x);
- const std::uint32_t magnitude = u & 0x7FFFFFFFu;
- const std::uint32_t normal = (magnitude - (112u << 23) + 0xFFFu + (magnitude >> 13 & 1u)) >> 13;
- const std::uint32_t small = ~above(magnitude, 0x387FFFFFu);
- const float shifted = __builtin_bit_cast(float, magnitude & small) + 0.5f;
- const std::uint32_t denormal = __builtin_bit_cast(std::uint32_t, shifted) - 0x3F000000u;
- const std::uint32_t infinite = above(magnitude, 0x477FEFFFu);
- const std::uint32_t nan = above(magnitude, 0x7F800000u);
- std::uint32_t result = blend(small, denormal, normal);
- result = blend(infinite, 0x7C00u | (nan & (0x200u | (magnitude >> 13 & 0x3FFu))), result);
- return static_cast<std::uint16_t>((u >> 16 & 0x8000u) | result);
-}
-TG_HD constexpr float float_of_half(std::uint16_t bits) {
- const std::uint32_t magnitude = static_cast<std::uint32_t>(bits & 0x7FFFu) << 13;
- const std::uint32_t wide = above(magnitude, 0x0F7FFFFFu);
- const std::uint32_t normal = magnitude + (112u << 23) + (wide & (112u << 23));
- const std::uint32_t small = ~above(magnitude, 0x007FFFFFu);
- const float shifted = __builtin_bit_cast(float, (magnitude & small) + (113u << 23));
- const auto denormal = __builtin_bit_cast(std::uint32_t, shifted - 0x1p-14f);
- const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000u) << 16;
- return __builtin_bit_cast(float, sign | blend(small, denormal, normal));
-}
-TG_HD constexpr float rounded_to_bfloat16(float x) {
- const auto u = __builtin_bit_cast(std::uint32_t, x);
- const std::uint32_t nan = above(u & 0x7FFFFFFFu, 0x7F800000u);
- return __builtin_bit_cast(float, blend(nan, u | 0x400000u, u + 0x7FFFu + (u >> 16 & 1u)) & 0xFFFF0000u);
-}
-TG_HD constexpr float rounded_to_half(float x) {
- const auto u = __builtin_bit_cast(std::uint32_t, x);
- const std::uint32_t magnitude = u & 0x7FFFFFFFu, sign = u & 0x80000000u;
- const std::uint32_t normal = (magnitude + 0xFFFu + (magnitude >> 13 & 1u)) & 0xFFFFE000u;
- const std::uint32_t small = ~above(magnitude, 0x387FFFFFu);
- const float shifted = __builtin_bit_cast(float, magnitude & small) + 0.5f;
- const auto denormal = __builtin_bit_cast(std::uint32_t, shifted - 0.5f);
- const std::uint32_t infinite = above(magnitude, 0x477FEFFFu), nan = above(magnitude, 0x7F800000u);
- const std::uint32_t special = 0x7F800000u | (nan & (0x400000u | (magnitude & 0x7FE000u)));
- return __builtin_bit_cast(float, sign | blend(infinite, special, blend(small, denormal, normal)));
-}
-TG_HD constexpr float rounded_to_odd(double x) {
- constexpr double largest = std::numeric_limits<float>::max();
- const auto u = __builtin_bit_cast(std::uint64_t, x);
- const std::uint64_t magnitude = u & ~(std::uint64_t{1} << 63);
- const std::uint64_t nan = mask_of<std::uint64_t>(magnitude > 0x7FF0000000000000u);
- const std::uint64_t over = mask_of<std::uint64_t>(magnitude > __builtin_bit_cast(std::uint64_t, largest)) & ~nan;
- const auto exact = __builtin_bit_cast(double, blend(over, __builtin_bit_cast(std::uint64_t, largest), magnitude & ~nan));
- const auto nearest = static_cast<float>(exact);
- const auto bits = __builtin_bit_cast(std::uint32_t, nearest);
- const auto back = static_cast<double>(nearest);
- const auto even = static_cast<std::uint32_t>(~bits & 1u);
- const std::uint32_t odd = bits + (even & static_cast<std::uint32_t>(back < exact)) -
-       (even & static_cast<std::uint32_t>(back > exact));
- const std::uint32_t quiet = 0x7FC00000u | static_cast<std::uint32_t>(magnitude >> 29 & 0x3FFFFFu);
- const std::uint32_t sign = static_cast<std::uint32_t>(u >> 63) << 31;
- return __builtin_bit_cast(float, sign | blend(static_cast<std::uint32_t>(nan), quiet, odd));
-}
-template <class Number>
-TG_HD constexpr float before_rounding(Number x) {
- if constexpr (std::is_same_v<Number, float>) {
-  return x;
- } else if constexpr (std::is_integral_v<Number> && sizeof(Number) <= 2) {
-  return static_cast<float>(x);
- } else if constexpr (std::is_integral_v<Number> && sizeof(Number) == 8) {
-  const bool negative = x < Number(0);
-  const auto u = static_cast<std::uint64_t>(x), magnitude = negative ? 0 - u : u;
-  const std::uint64_t rest = static_cast<std::uint64_t>((magnitude & 0x7FFu) != 0) << 11;
-  const std::uint64_t kept = magnitude >> 53 != 0 ? (magnitude & ~std::uint64_t{0x7FF}) | rest : magnitude;
-  const auto value = static_cast<double>(kept);
-  return rounded_to_odd(negative ? -value : value);
- } else {
-  return rounded_to_odd(static_cast<double>(x));
- }
-}
-}
-
-/// The upper half of a float: its range with 8 significant bits. Conversions round once, to nearest even.
-struct bfloat16 {
- std::uint16_t bits;
-
- bfloat16() = default;
- template <class Number>
-  requires std::is_arithmetic_v<Number>
- TG_HD constexpr explicit bfloat16(Number x) : bits(detail::bfloat16_bits(detail::before_rounding(x))) {}
- template <class Number>
-  requires std::is_arithmetic_v<Number>
- TG_HD constexpr explicit operator Number() const {
-  return static_cast<Number>(detail::float_of_bfloat16(bits));
- }
- static constexpr bfloat16 from_bits(std::uint16_t pattern) {
-  bfloat16 x{};
-  x.bits = pattern;
-  return x;
- }
- friend constexpr bool operator==(bfloat16 a, bfloat16 b) { return float(a) == float(b); }
-};
-
-/// IEEE 754 binary16: 11 significant bits, up to 65504. Conversions round once, to nearest even.
-struct half {
- std::uint16_t bits;
-
- half() = default;
- template <class Number>
-  requires std::is_arithmetic_v<Number>
- TG_HD constexpr explicit half(Number x) : bits(detail::half_bits(detail::before_rounding(x))) {}
- template <class Number>
-  requires std::is_arithmetic_v<Number>
- TG_HD constexpr explicit operator Number() const {
-  return static_cast<Number>(detail::float_of_half(bits));
- }
- static constexpr half from_bits(std::uint16_t pattern) {
-  half x{};
-  x.bits = pattern;
-  return x;
- }
- friend constexpr bool operator==(half a, half b) { return float(a) == float(b); }
-};
-
-template <>
-struct dtype_traits<bfloat16> {
- static constexpr dtype value = dtype::bf16;
-};
-template <>
-struct dtype_traits<half> {
- static constexpr dtype value = dtype::f16;
-};
-
-/// Types that are only stored in: bfloat16 and half.
-template <class T>
-concept storage_type = std::is_same_v<T, bfloat16> || std::is_same_v<T, half>;
-
-template <storage_type T>
-TG_HD constexpr std::uint16_t storage_bits(float x) {
- if constexpr (std::is_same_v<T, half>)
-  return detail::half_bits(x);
- else
-  return detail::bfloat16_bits(x);
-}
-template <storage_type T>
-TG_HD constexpr float rounded_to(float x) {
- if constexpr (std::is_same_v<T, half>)
-  return detail::rounded_to_half(x);
- else
-  return detail::rounded_to_bfloat16(x);
-}
-template <storage_type T>
-TG_HD constexpr float float_of(std::uint16_t bits) {
- if constexpr (std::is_same_v<T, half>)
-  return detail::float_of_half(bits);
- else
-  return detail::float_of_bfloat16(bits);
-}
-
-constexpr bool is_storage_type(dtype type) { return type == dtype::bf16 || type == dtype::f16; }
-
-namespace detail {
-template <class T>
-struct arithmetic_type {
- using type = T;
-};
-template <storage_type T>
-struct arithmetic_type<T> {
- using type = float;
-};
-}
-
-/// What numbers of T are computed with: float for the 16-bit types, T itself otherwise.
-template <class T>
-using arithmetic_type_t = typename detail::arithmetic_type<T>::type;
-
-/// Whether tensors of T have derivatives.
-template <class T>
-inline constexpr bool is_floating_type = std::is_floating_point_v<T> || storage_type<T>;
-}
-
-template <>
-struct std::numeric_limits<tapegraph::bfloat16> : std::numeric_limits<float> {
- static constexpr int digits = 8;
- static constexpr tapegraph::bfloat16 min() { return tapegraph::bfloat16::from_bits(0x0080); }
- static constexpr tapegraph::bfloat16 max() { return tapegraph::bfloat16::from_bits(0x7F7F); }
- static constexpr tapegraph::bfloat16 lowest() { return tapegraph::bfloat16::from_bits(0xFF7F); }
- static constexpr tapegraph::bfloat16 epsilon() { return tapegraph::bfloat16::from_bits(0x3C00); }
- static constexpr tapegraph::bfloat16 infinity() { return tapegraph::bfloat16::from_bits(0x7F80); }
- static constexpr tapegraph::bfloat16 quiet_NaN() { return tapegraph::bfloat16::from_bits(0x7FC0); }
- static constexpr tapegraph::bfloat16 denorm_min() { return tapegraph::bfloat16::from_bits(0x0001); }
-};
-template <>
-struct std::numeric_limits<tapegraph::half> : std::numeric_limits<float> {
- static constexpr int digits = 11;
- static constexpr tapegraph::half min() { return tapegraph::half::from_bits(0x0400); }
- static constexpr tapegraph::half max() { return tapegraph::half::from_bits(0x7BFF); }
- static constexpr tapegraph::half lowest() { return tapegraph::half::from_bits(0xFBFF); }
- static constexpr tapegraph::half epsilon() { return tapegraph::half::from_bits(0x1400); }
- static constexpr tapegraph::half infinity() { return tapegraph::half::from_bits(0x7C00); }
- static constexpr tapegraph::half quiet_NaN() { return tapegraph::half::from_bits(0x7E00); }
- static constexpr tapegraph::half denorm_min() { return tapegraph::half::from_bits(0x0001); }
-};
-// -- tapegraph/expr/differentiate.hpp
-// -- tapegraph/expr/dual.hpp
-// -- tapegraph/expr/apply.hpp
-// -- tapegraph/core/math/bits.hpp
-namespace tapegraph::math::detail {
-template <class T>
-struct traits;
-template <>
-struct traits<float> {
- using bits = std::uint32_t;
- static constexpr int mantissa = 23;
- static constexpr bits bias = 127;
- static constexpr float infinity = std::numeric_limits<float>::infinity();
- static constexpr float nan = std::numeric_limits<float>::quiet_NaN();
- static constexpr float round_magic = 0x1.8p23f;
- static constexpr float integer_from = 0x1p23f;
- static constexpr float epsilon = 0x1p-24f;
- static constexpr float smallest_normal = 0x1p-126f;
- static constexpr float log2_e = 1.4426950408889634f;
- static constexpr float ln2_high = 0x1.62e4p-1f, ln2_low = 1.42860677e-06f;
-};
-template <>
-struct traits<double> {
- using bits = std::uint64_t;
- static constexpr int mantissa = 52;
- static constexpr bits bias = 1023;
- static constexpr double infinity = std::numeric_limits<double>::infinity();
- static constexpr double nan = std::numeric_limits<double>::quiet_NaN();
- static constexpr double round_magic = 0x1.8p52;
- static constexpr double integer_from = 0x1p52;
- static constexpr double epsilon = 0x1p-53;
- static constexpr double smallest_normal = 0x1p-1022;
- static constexpr double log2_e = 1.4426950408889634;
- static constexpr double ln2_high = 0x1.62e42fefp-1, ln2_low = 0x1.473de6af278edp-34;
-};
-template <class T>
-using bits_t = typename traits<T>::bits;
-template <class T>
-inline constexpr bits_t<T> sign_bit = bits_t<T>{1} << (8 * sizeof(T) - 1);
-template <class T>
-TG_HD constexpr bits_t<T> to_bits(T x) {
- return __builtin_bit_cast(bits_t<T>, x);
-}
-template <class T>
-TG_HD constexpr T from_bits(bits_t<T> b) {
- return __builtin_bit_cast(T, b);
-}
-template <class T>
-TG_HD constexpr T select_mask(bits_t<T> mask, T a, T b) {
- return from_bits<T>((to_bits(a) & mask) | (to_bits(b) & ~mask));
-}
-template <class T>
-TG_HD constexpr T select(bool condition, T a, T b) {
-#if defined(__clang__) || defined(__CUDA_ARCH__)
- return condition ? a : b;
-#else
- return select_mask<T>(-static_cast<bits_t<T>>(condition), a, b);
-#endif
-}
-template <class T>
-TG_HD constexpr T product(T a, T b) {
-#if defined(__CUDA_ARCH__)
- if (!__builtin_is_constant_evaluated()) {
-  if constexpr (sizeof(T) == sizeof(float)) {
-   return __fmul_rn(a, b);
-  } else {
-   return __dmul_rn(a, b);
-  }
- }
- return a * b;
-#elif defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)
- return __builtin_assoc_barrier(a * b);
-#else
- const T p = a * b;
- return p;
-#endif
-}
-template <class T>
-TG_HD constexpr T mul_add(T a, T b, T c) {
- return product(a, b) + c;
-}
-template <class T>
-TG_HD constexpr T by_pairs(T, T, T c0) {
- return c0;
-}
-template <class T>
-TG_HD constexpr T by_pairs(T x, T, T c0, T c1) {
- return mul_add(x, c1, c0);
-}
-template <class T, class... Rest>
-TG_HD constexpr T by_pairs(T x, T x2, T c0, T c1, T c2, Rest... rest) {
- return mul_add(x2, by_pairs(x, x2, c2, rest...), mul_add(x, c1, c0));
-}
-template <class T, class... C>
- requires(sizeof...(C) <= 4)
-TG_HD constexpr T by_fours(T x, T x2, T, C... c) { return by_pairs(x, x2, c...); }
-template <class T, class... Rest>
-TG_HD constexpr T by_fours(T x, T x2, T x4, T c0, T c1, T c2, T c3, T c4, Rest... rest) {
- return mul_add(x4, by_fours(x, x2, x4, c4, rest...), by_pairs(x, x2, c0, c1, c2, c3));
-}
-template <class T, class... C>
-TG_HD constexpr T polynomial(T x, C... c) {
- const T x2 = product(x, x);
- if constexpr (sizeof...(C) <= 6) {
-  return by_pairs(x, x2, c...);
- } else {
-  return by_fours(x, x2, product(x2, x2), c...);
- }
-}
-template <class T>
-TG_HD constexpr T within(T x, T most) {
- using bits = bits_t<T>;
- using whole = std::make_signed_t<bits>;
- const auto b = to_bits(x);
- const auto magnitude = static_cast<whole>(b & ~sign_bit<T>);
- const auto limit = static_cast<whole>(to_bits(most));
- const whole kept = magnitude < limit ? magnitude : limit;
- const whole nan = (static_cast<whole>(to_bits(traits<T>::infinity)) - magnitude) >> (8 * sizeof(T) - 1);
- return from_bits<T>(static_cast<bits>(kept | nan) | (b & sign_bit<T>));
-}
-template <class T>
-TG_HD constexpr T clamp(T x, T low, T high) {
- const T y = select(x < low, low, x);
- return select(y > high, high, y);
-}
-template <class T>
-TG_HD constexpr T from_exponent(bits_t<T> field) {
- return from_bits<T>(field << traits<T>::mantissa);
-}
-TG_HD constexpr void exact_product(double a, double b, double& high, double& low) {
- constexpr std::uint64_t upper = ~((std::uint64_t{1} << 27) - 1);
- const double a1 = from_bits<double>(to_bits(a) & upper), a2 = a - a1;
- const double b1 = from_bits<double>(to_bits(b) & upper), b2 = b - b1;
- high = product(a, b);
- low = mul_add(a2, b2, mul_add(a2, b1, mul_add(a1, b2, product(a1, b1) - high)));
-}
-template <class T>
-TG_HD constexpr void exact_sum(T a, T b, T& high, T& low) {
- high = a + b;
- const T t = high - a;
- low = (a - (high - t)) + (b - t);
-}
-}
-// -- tapegraph/expr/expr.hpp
 // -- tapegraph/core/shape.hpp
 
+// -- tapegraph/core/component.hpp
+#define TG_DEFINITION inline
+#define TG_PART_convolution 1
+#define TG_PART_cumulative 2
+#define TG_PART_data 3
+#define TG_PART_eager 4
+#define TG_PART_gather 5
+#define TG_PART_graph 6
+#define TG_PART_instructions 7
+#define TG_PART_movement 8
+#define TG_PART_nn 9
+#define TG_PART_operations 10
+#define TG_PART_ordering 11
+#define TG_PART_pooling 12
+#define TG_PART_product 13
+#define TG_PART_random 14
+#define TG_PART_recurrent 15
+#define TG_PART_reduction 16
+#define TG_PART_regions 17
+#define TG_PART_registry 18
+#define TG_PART_runtime 19
+#define TG_DEFINES(part) 1
+#define TG_DEFINES_FOR_HOST(part) 1
 // -- tapegraph/core/extent.hpp
 
 // -- tapegraph/core/list.hpp
@@ -737,6 +375,8 @@ private:
  int capacity_ = 0;
 };
 }
+
+#include <limits>
 
 /// Extents of shapes: numbers, or polynomials of symbols while a graph is traced.
 ///
@@ -1006,6 +646,11 @@ struct extent {
 private:
  constexpr extent_table* any(extent other) const { return table != nullptr ? table : other.table; }
 };
+}
+
+#include <string>
+
+namespace tapegraph {
 
 inline constexpr int max_rank = 8;
 
@@ -1252,6 +897,277 @@ struct mode_of<expr<Op, Args...>> : mode_of_all<Args...> {};
 }
 template <class... Args>
 using mode_of_t = typename detail::mode_of_all<Args...>::type;
+}
+
+#include <algorithm>
+#include <cmath>
+
+/// std::sqrt of a tensor and its like. The standard library's functions of numbers take no tensors, and the compiler lists each of them,
+/// with its macros, to say so. These say instead what to write. They take this library's types alone and nobody can call one: that is
+/// all that is declared in namespace std, which is meant for others.
+
+namespace tapegraph {
+/// Shown for a function of std given a tensor: sqrt(x) finds the right one, and so does tapegraph::sqrt(x).
+struct leave_out_std;
+
+namespace detail {
+template <class... Given>
+concept given_a_tensor = (tensor_like<Given> || ...);
+}
+}
+
+namespace std {
+template <tapegraph::tensor_like X>
+tapegraph::leave_out_std sqrt(const X&) TG_MISTAKE;
+template <tapegraph::tensor_like X>
+tapegraph::leave_out_std cbrt(const X&) TG_MISTAKE;
+template <tapegraph::tensor_like X>
+tapegraph::leave_out_std exp(const X&) TG_MISTAKE;
+template <tapegraph::tensor_like X>
+tapegraph::leave_out_std exp2(const X&) TG_MISTAKE;
+template <tapegraph::tensor_like X>
+tapegraph::leave_out_std expm1(const X&) TG_MISTAKE;
+template <tapegraph::tensor_like X>
+tapegraph::leave_out_std log(const X&) TG_MISTAKE;
+template <tapegraph::tensor_like X>
+tapegraph::leave_out_std log2(const X&) TG_MISTAKE;
+template <tapegraph::tensor_like X>
+tapegraph::leave_out_std log10(const X&) TG_MISTAKE;
+template <tapegraph::tensor_like X>
+tapegraph::leave_out_std log1p(const X&) TG_MISTAKE;
+template <tapegraph::tensor_like X>
+tapegraph::leave_out_std sin(const X&) TG_MISTAKE;
+template <tapegraph::tensor_like X>
+tapegraph::leave_out_std cos(const X&) TG_MISTAKE;
+template <tapegraph::tensor_like X>
+tapegraph::leave_out_std tan(const X&) TG_MISTAKE;
+template <tapegraph::tensor_like X>
+tapegraph::leave_out_std asin(const X&) TG_MISTAKE;
+template <tapegraph::tensor_like X>
+tapegraph::leave_out_std acos(const X&) TG_MISTAKE;
+template <tapegraph::tensor_like X>
+tapegraph::leave_out_std atan(const X&) TG_MISTAKE;
+template <tapegraph::tensor_like X>
+tapegraph::leave_out_std sinh(const X&) TG_MISTAKE;
+template <tapegraph::tensor_like X>
+tapegraph::leave_out_std cosh(const X&) TG_MISTAKE;
+template <tapegraph::tensor_like X>
+tapegraph::leave_out_std tanh(const X&) TG_MISTAKE;
+template <tapegraph::tensor_like X>
+tapegraph::leave_out_std asinh(const X&) TG_MISTAKE;
+template <tapegraph::tensor_like X>
+tapegraph::leave_out_std acosh(const X&) TG_MISTAKE;
+template <tapegraph::tensor_like X>
+tapegraph::leave_out_std atanh(const X&) TG_MISTAKE;
+template <tapegraph::tensor_like X>
+tapegraph::leave_out_std abs(const X&) TG_MISTAKE;
+template <tapegraph::tensor_like X>
+tapegraph::leave_out_std fabs(const X&) TG_MISTAKE;
+template <tapegraph::tensor_like X>
+tapegraph::leave_out_std floor(const X&) TG_MISTAKE;
+template <tapegraph::tensor_like X>
+tapegraph::leave_out_std ceil(const X&) TG_MISTAKE;
+template <tapegraph::tensor_like X>
+tapegraph::leave_out_std round(const X&) TG_MISTAKE;
+template <tapegraph::tensor_like X>
+tapegraph::leave_out_std trunc(const X&) TG_MISTAKE;
+template <tapegraph::tensor_like X>
+tapegraph::leave_out_std rint(const X&) TG_MISTAKE;
+template <tapegraph::tensor_like X>
+tapegraph::leave_out_std erf(const X&) TG_MISTAKE;
+template <tapegraph::tensor_like X>
+tapegraph::leave_out_std erfc(const X&) TG_MISTAKE;
+template <tapegraph::tensor_like X>
+tapegraph::leave_out_std lgamma(const X&) TG_MISTAKE;
+template <tapegraph::tensor_like X>
+tapegraph::leave_out_std tgamma(const X&) TG_MISTAKE;
+template <tapegraph::tensor_like X>
+tapegraph::leave_out_std isnan(const X&) TG_MISTAKE;
+template <tapegraph::tensor_like X>
+tapegraph::leave_out_std isinf(const X&) TG_MISTAKE;
+template <tapegraph::tensor_like X>
+tapegraph::leave_out_std isfinite(const X&) TG_MISTAKE;
+template <tapegraph::tensor_like X>
+tapegraph::leave_out_std signbit(const X&) TG_MISTAKE;
+template <class X, class Y>
+ requires tapegraph::detail::given_a_tensor<X, Y>
+tapegraph::leave_out_std pow(const X&, const Y&) TG_MISTAKE;
+template <class X, class Y>
+ requires tapegraph::detail::given_a_tensor<X, Y>
+tapegraph::leave_out_std fmod(const X&, const Y&) TG_MISTAKE;
+template <class X, class Y>
+ requires tapegraph::detail::given_a_tensor<X, Y>
+tapegraph::leave_out_std atan2(const X&, const Y&) TG_MISTAKE;
+template <class X, class Y>
+ requires tapegraph::detail::given_a_tensor<X, Y>
+tapegraph::leave_out_std hypot(const X&, const Y&) TG_MISTAKE;
+template <class X, class Y>
+ requires tapegraph::detail::given_a_tensor<X, Y>
+tapegraph::leave_out_std fmax(const X&, const Y&) TG_MISTAKE;
+template <class X, class Y>
+ requires tapegraph::detail::given_a_tensor<X, Y>
+tapegraph::leave_out_std fmin(const X&, const Y&) TG_MISTAKE;
+template <class X, class Y>
+ requires tapegraph::detail::given_a_tensor<X, Y>
+tapegraph::leave_out_std copysign(const X&, const Y&) TG_MISTAKE;
+template <class X, class Y>
+ requires tapegraph::detail::given_a_tensor<X, Y>
+tapegraph::leave_out_std remainder(const X&, const Y&) TG_MISTAKE;
+template <class X, class Y>
+ requires tapegraph::detail::given_a_tensor<X, Y>
+tapegraph::leave_out_std max(const X&, const Y&) TG_MISTAKE;
+template <class X, class Y>
+ requires tapegraph::detail::given_a_tensor<X, Y>
+tapegraph::leave_out_std min(const X&, const Y&) TG_MISTAKE;
+template <tapegraph::tensor_like X>
+tapegraph::leave_out_std max(const X&, const X&) TG_MISTAKE;
+template <tapegraph::tensor_like X>
+tapegraph::leave_out_std min(const X&, const X&) TG_MISTAKE;
+}
+// -- tapegraph/ops/reduction/reduction.hpp
+
+// -- tapegraph/ops/cumulative/product_terms.hpp
+
+// -- tapegraph/expr/apply.hpp
+// -- tapegraph/core/math/bits.hpp
+namespace tapegraph::math::detail {
+template <class T>
+struct traits;
+template <>
+struct traits<float> {
+ using bits = std::uint32_t;
+ static constexpr int mantissa = 23;
+ static constexpr bits bias = 127;
+ static constexpr float infinity = std::numeric_limits<float>::infinity();
+ static constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+ static constexpr float round_magic = 0x1.8p23f;
+ static constexpr float integer_from = 0x1p23f;
+ static constexpr float epsilon = 0x1p-24f;
+ static constexpr float smallest_normal = 0x1p-126f;
+ static constexpr float log2_e = 1.4426950408889634f;
+ static constexpr float ln2_high = 0x1.62e4p-1f, ln2_low = 1.42860677e-06f;
+};
+template <>
+struct traits<double> {
+ using bits = std::uint64_t;
+ static constexpr int mantissa = 52;
+ static constexpr bits bias = 1023;
+ static constexpr double infinity = std::numeric_limits<double>::infinity();
+ static constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+ static constexpr double round_magic = 0x1.8p52;
+ static constexpr double integer_from = 0x1p52;
+ static constexpr double epsilon = 0x1p-53;
+ static constexpr double smallest_normal = 0x1p-1022;
+ static constexpr double log2_e = 1.4426950408889634;
+ static constexpr double ln2_high = 0x1.62e42fefp-1, ln2_low = 0x1.473de6af278edp-34;
+};
+template <class T>
+using bits_t = typename traits<T>::bits;
+template <class T>
+inline constexpr bits_t<T> sign_bit = bits_t<T>{1} << (8 * sizeof(T) - 1);
+template <class T>
+TG_HD constexpr bits_t<T> to_bits(T x) {
+ return __builtin_bit_cast(bits_t<T>, x);
+}
+template <class T>
+TG_HD constexpr T from_bits(bits_t<T> b) {
+ return __builtin_bit_cast(T, b);
+}
+template <class T>
+TG_HD constexpr T select_mask(bits_t<T> mask, T a, T b) {
+ return from_bits<T>((to_bits(a) & mask) | (to_bits(b) & ~mask));
+}
+template <class T>
+TG_HD constexpr T select(bool condition, T a, T b) {
+#if defined(__clang__) || defined(__CUDA_ARCH__)
+ return condition ? a : b;
+#else
+ return select_mask<T>(-static_cast<bits_t<T>>(condition), a, b);
+#endif
+}
+template <class T>
+TG_HD constexpr T product(T a, T b) {
+#if defined(__CUDA_ARCH__)
+ if (!__builtin_is_constant_evaluated()) {
+  if constexpr (sizeof(T) == sizeof(float)) {
+   return __fmul_rn(a, b);
+  } else {
+   return __dmul_rn(a, b);
+  }
+ }
+ return a * b;
+#elif defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)
+ return __builtin_assoc_barrier(a * b);
+#else
+ const T p = a * b;
+ return p;
+#endif
+}
+template <class T>
+TG_HD constexpr T mul_add(T a, T b, T c) {
+ return product(a, b) + c;
+}
+template <class T>
+TG_HD constexpr T by_pairs(T, T, T c0) {
+ return c0;
+}
+template <class T>
+TG_HD constexpr T by_pairs(T x, T, T c0, T c1) {
+ return mul_add(x, c1, c0);
+}
+template <class T, class... Rest>
+TG_HD constexpr T by_pairs(T x, T x2, T c0, T c1, T c2, Rest... rest) {
+ return mul_add(x2, by_pairs(x, x2, c2, rest...), mul_add(x, c1, c0));
+}
+template <class T, class... C>
+ requires(sizeof...(C) <= 4)
+TG_HD constexpr T by_fours(T x, T x2, T, C... c) { return by_pairs(x, x2, c...); }
+template <class T, class... Rest>
+TG_HD constexpr T by_fours(T x, T x2, T x4, T c0, T c1, T c2, T c3, T c4, Rest... rest) {
+ return mul_add(x4, by_fours(x, x2, x4, c4, rest...), by_pairs(x, x2, c0, c1, c2, c3));
+}
+template <class T, class... C>
+TG_HD constexpr T polynomial(T x, C... c) {
+ const T x2 = product(x, x);
+ if constexpr (sizeof...(C) <= 6) {
+  return by_pairs(x, x2, c...);
+ } else {
+  return by_fours(x, x2, product(x2, x2), c...);
+ }
+}
+template <class T>
+TG_HD constexpr T within(T x, T most) {
+ using bits = bits_t<T>;
+ using whole = std::make_signed_t<bits>;
+ const auto b = to_bits(x);
+ const auto magnitude = static_cast<whole>(b & ~sign_bit<T>);
+ const auto limit = static_cast<whole>(to_bits(most));
+ const whole kept = magnitude < limit ? magnitude : limit;
+ const whole nan = (static_cast<whole>(to_bits(traits<T>::infinity)) - magnitude) >> (8 * sizeof(T) - 1);
+ return from_bits<T>(static_cast<bits>(kept | nan) | (b & sign_bit<T>));
+}
+template <class T>
+TG_HD constexpr T clamp(T x, T low, T high) {
+ const T y = select(x < low, low, x);
+ return select(y > high, high, y);
+}
+template <class T>
+TG_HD constexpr T from_exponent(bits_t<T> field) {
+ return from_bits<T>(field << traits<T>::mantissa);
+}
+TG_HD constexpr void exact_product(double a, double b, double& high, double& low) {
+ constexpr std::uint64_t upper = ~((std::uint64_t{1} << 27) - 1);
+ const double a1 = from_bits<double>(to_bits(a) & upper), a2 = a - a1;
+ const double b1 = from_bits<double>(to_bits(b) & upper), b2 = b - b1;
+ high = product(a, b);
+ low = mul_add(a2, b2, mul_add(a2, b1, mul_add(a1, b2, product(a1, b1) - high)));
+}
+template <class T>
+TG_HD constexpr void exact_sum(T a, T b, T& high, T& low) {
+ high = a + b;
+ const T t = high - a;
+ low = (a - (high - t)) + (b - t);
+}
 }
 #include <source_location>
 namespace tapegraph {
@@ -1741,1585 +1657,7 @@ TG_INLINE constexpr auto vjp_for(const Args&... args) {
  else
   return Op::vjp(args...);
 }
-
-template <class T, int N>
-struct dual {
- T value{};
- T factor{1};
- T direction[N]{};
- bool depends[N]{};
- unsigned origin = 0;
- unsigned* origins = nullptr;
- constexpr dual() = default;
- TG_INLINE constexpr dual(T number) : value(number) {}
- template <arithmetic Number>
-  requires(!std::is_same_v<Number, T>)
- TG_INLINE constexpr dual(Number number) : value(static_cast<T>(number)) {}
- TG_INLINE static constexpr dual variable(T number, int index, unsigned* origins) {
-  dual d(number);
-  d.direction[index] = T(1);
-  d.depends[index] = true;
-  d.origin = static_cast<unsigned>(index) + 1;
-  d.origins = origins;
-  return d;
- }
- TG_INLINE static constexpr dual along(T number, T tangent)
-  requires(N == 1)
- {
-  dual d(number);
-  d.factor = tangent;
-  d.direction[0] = T(1);
-  d.depends[0] = true;
-  d.origin = 1;
-  return d;
- }
- TG_INLINE constexpr T derivative(int index) const {
-  if (!depends[index]) return T(0);
-  return factor * direction[index];
- }
- TG_INLINE constexpr dual& operator+=(const dual& y) { return *this = *this + y; }
- TG_INLINE constexpr dual& operator-=(const dual& y) { return *this = *this - y; }
- TG_INLINE constexpr dual& operator*=(const dual& y) { return *this = *this * y; }
- TG_INLINE constexpr dual& operator/=(const dual& y) { return *this = *this / y; }
- TG_INLINE friend constexpr bool operator<(const dual& x, const dual& y) { return x.value < y.value; }
- TG_INLINE friend constexpr bool operator>(const dual& x, const dual& y) { return x.value > y.value; }
- TG_INLINE friend constexpr bool operator<=(const dual& x, const dual& y) { return x.value <= y.value; }
- TG_INLINE friend constexpr bool operator>=(const dual& x, const dual& y) { return x.value >= y.value; }
- TG_INLINE friend constexpr bool operator==(const dual& x, const dual& y) { return x.value == y.value; }
- TG_INLINE friend constexpr bool operator!=(const dual& x, const dual& y) { return x.value != y.value; }
-};
-template <class T, int N>
-inline constexpr bool is_differential_scalar<dual<T, N>> = true;
-namespace detail {
-template <class... Args>
-struct dual_among;
-template <class T, int N, class... Rest>
-struct dual_among<dual<T, N>, Rest...> {
- using type = dual<T, N>;
-};
-template <class First, class... Rest>
- requires(!is_differential_scalar<First>)
-struct dual_among<First, Rest...> : dual_among<Rest...> {};
-template <class Dual, class Arg>
-TG_INLINE constexpr decltype(auto) lifted(const Arg& x) {
- if constexpr (std::is_same_v<Dual, Arg>)
-  return (x);
- else
-  return Dual(x);
 }
-template <std::size_t K, class T, int N>
-TG_INLINE constexpr void add_derivative(dual<T, N>& y, const T& y_factor, const dual<T, N>& x, const T& x_factor) {
- if (!x.depends[K]) {
-  if (y.depends[K]) y.direction[K] = y_factor * y.direction[K];
- } else if (!y.depends[K]) {
-  y.direction[K] = x_factor * x.direction[K];
-  y.depends[K] = true;
- } else {
-  y.direction[K] = y_factor * y.direction[K] + x_factor * x.direction[K];
- }
-}
-template <class T, int N, std::size_t... K>
-TG_INLINE constexpr void join(dual<T, N>& y, const dual<T, N>& x, const T& slope, std::index_sequence<K...>) {
- const T factor = x.factor * slope;
- if (y.origin == 0) {
-  y.factor = factor;
-  ((y.direction[K] = x.direction[K], y.depends[K] = x.depends[K]), ...);
-  y.origin = x.origin;
-  y.origins = x.origins;
- } else if (y.origin == x.origin) {
-  y.factor = y.factor + factor;
- } else {
-  (add_derivative<K>(y, y.factor, x, factor), ...);
-  y.factor = T(1);
-  y.origin = ++*y.origins;
- }
-}
-template <class Op, int I, class T, int N, class... Values>
-TG_INLINE constexpr void chain(dual<T, N>& y, const dual<T, N>& x, const Values&... values) {
- if constexpr (differentiable<Op, I, T, Values..., T>) {
-  if (x.origin == 0) return;
-  join(y, x, T(vjp_for<Op, I>(T(1), values..., y.value)),
-   std::make_index_sequence<static_cast<std::size_t>(N)>{});
- }
-}
-template <class Op, class Dual, std::size_t... I, class... Duals>
-TG_INLINE constexpr Dual apply_lifted(std::index_sequence<I...>, const Duals&... x) {
- Dual y(apply<Op>(x.value...));
- (chain<Op, static_cast<int>(I)>(y, x, x.value...), ...);
- return y;
-}
-template <class Op, class T, int N, std::size_t... K>
-TG_INLINE constexpr dual<T, N> apply_choice(std::index_sequence<K...>, bool condition, const dual<T, N>& a,
-           const dual<T, N>& b) {
- dual<T, N> y(apply<Op>(condition, a.value, b.value));
- if (a.origin == 0 && b.origin == 0) return y;
- y.origin = 1;
- if constexpr (N > 1) {
-  y.origins = a.origins;
-  if (a.origin == 0) y.origins = b.origins;
-  y.origin = ++*y.origins;
- }
- ((y.depends[K] = a.depends[K] || b.depends[K]), ...);
- if constexpr (N == 1) {
-  y.direction[0] = T(1);
-  y.factor = apply<Op>(condition, a.derivative(0), b.derivative(0));
- } else {
-  ((y.direction[K] = apply<Op>(condition, a.derivative(K), b.derivative(K))), ...);
- }
- return y;
-}
-template <arithmetic T>
-TG_INLINE constexpr bool truth(T x) {
- return x != T(0);
-}
-template <class T, int N>
-TG_INLINE constexpr bool truth(const dual<T, N>& x) {
- return truth(x.value);
-}
-template <class Op, class Dual, class... Args>
-TG_INLINE constexpr Dual apply_dual(const Args&... x) {
- return apply_lifted<Op, Dual>(std::index_sequence_for<Args...>{}, lifted<Dual>(x)...);
-}
-template <class Op, class Dual, class Condition, class A, class B>
- requires(Op::condition_operands == 1)
-TG_INLINE constexpr Dual apply_dual(const Condition& condition, const A& x, const B& y) {
- constexpr auto all = std::make_index_sequence<sizeof(Dual::depends) / sizeof(bool)>{};
- return apply_choice<Op>(all, truth(condition), lifted<Dual>(x), lifted<Dual>(y));
-}
-}
-template <class Op, scalar... Args>
- requires(is_differential_scalar<Args> || ...)
-TG_INLINE constexpr auto apply_scalar(const Args&... args) {
- return detail::apply_dual<Op, typename detail::dual_among<Args...>::type>(args...);
-}
-}
-#include <array>
-#include <tuple>
-namespace tapegraph {
-template <class Value, class Gradient>
-struct value_with_gradient {
- Value value;
- Gradient gradient;
- constexpr auto parts() const { return std::tuple<Value, Gradient>{value, gradient}; }
-};
-namespace detail {
-template <class Tuple>
-TG_INLINE constexpr auto unwrapped(Tuple&& values) {
- if constexpr (std::tuple_size_v<std::remove_cvref_t<Tuple>> == 1)
-  return std::get<0>(std::forward<Tuple>(values));
- else
-  return std::forward<Tuple>(values);
-}
-template <class F, class... Args>
-__attribute__((flatten)) constexpr auto differentiate_scalars(const F& f, const Args&... args) {
- using T = std::common_type_t<std::conditional_t<arithmetic<Args>, std::common_type_t<Args, float>, Args>...>;
- constexpr int count = sizeof...(Args);
- using variable = dual<T, count>;
- return [&]<std::size_t... I>(std::index_sequence<I...>) {
-  unsigned origins = count;
-  const variable y(f(variable::variable(static_cast<T>(args), static_cast<int>(I), &origins)...));
-  const std::array<T, sizeof...(I)> gradient{y.derivative(static_cast<int>(I))...};
-  return value_with_gradient<T, decltype(unwrapped(gradient))>{y.value, unwrapped(gradient)};
- }(std::index_sequence_for<Args...>{});
-}
-}
-template <class F>
-struct value_and_gradient_of {
- [[no_unique_address]] F f{};
- constexpr auto operator()(const auto&... args) const {
-  if constexpr ((scalar<std::remove_cvref_t<decltype(args)>> && ...))
-   return detail::differentiate_scalars(f, args...);
-  else
-   return mode_of_t<std::remove_cvref_t<decltype(args)>...>::value_and_gradient(f, args...);
- }
-};
-template <class F>
-struct gradient_of {
- [[no_unique_address]] F f{};
- constexpr auto operator()(const auto&... args) const { return value_and_gradient_of<F>{f}(args...).gradient; }
-};
-template <class F>
-constexpr auto value_and_gradient(F f) {
- return value_and_gradient_of<F>{f};
-}
-template <class F>
-constexpr auto gradient(F f) {
- return gradient_of<F>{f};
-}
-}
-// -- tapegraph/ir/guarded_arms.hpp
-// -- tapegraph/ir/trace.hpp
-// -- tapegraph/ir/operation.hpp
-namespace tapegraph::ir {
-class trace;
-inline constexpr int most_operands = 8;
-struct operation {
- std::string_view name;
- operation_kind kind;
- int arity;
- int conditions;
- int words;
- dtype (*result_type)(dtype common);
- void (*infer)(const std::int64_t* words, inference& io);
- int (*vjp)(trace& t, const std::int64_t* words, int which, int adjoint, const int* inputs, int output);
- bool (*evaluate)(dtype common, const void* const* in, void* out, std::int64_t count);
- linearity linear;
- zero_adjoint zeros;
- bool finite_slopes;
- double regular_at;
- bool identity;
- bool whole;
- bool from_integers;
- std::uint32_t unread;
- bool in_place;
- bool per_node_kernel;
- cost_function flops;
- std::string_view layer; ///< what summaries call it between layers, "*" for 1d or 2d; empty: nothing
- std::string_view (*method)(
-  const kernel_call&);
- cost_function bytes;
- std::uint64_t spelling;
- void (*registration)();
- constexpr bool in_formula() const {
-  return kind == operation_kind::map || (kind == operation_kind::reduce && !whole);
- }
-};
-template <class Op>
-struct kernel_registration {
- [[gnu::weak]] static void run();
-};
-namespace detail {
-template <class>
-inline constexpr char somewhere = 0;
-inline constexpr bool addresses_are_known = __builtin_constant_p(&somewhere<int> == &somewhere<long>);
-template <class Op>
-constexpr std::uint64_t spelling_of() {
- std::uint64_t hash = 0;
- if constexpr (!addresses_are_known) {
-  hash = 0xcbf29ce484222325;
-  for (const char c : std::string_view(__PRETTY_FUNCTION__))
-   hash = (hash ^ static_cast<std::uint8_t>(c)) * 0x100000001b3;
- }
- return hash;
-}
-}
-constexpr bool same_operation(const operation* a, const operation* b) {
- if constexpr (detail::addresses_are_known)
-  return a == b;
- else
-  return a->spelling == b->spelling && a == b;
-}
-template <const operation* Record>
-struct operation_key {
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wnon-template-friend"
-#endif
-#if defined(__CUDACC__)
-#pragma nv_diagnostic push
-#pragma nv_diag_suppress 1301
-#endif
- friend constexpr auto operation_behind(operation_key<Record>);
-#if defined(__CUDACC__)
-#pragma nv_diagnostic pop
-#endif
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic pop
-#endif
-};
-namespace detail {
-template <class Op>
-constexpr dtype result_type(dtype common) {
- if constexpr (Op::kind == operation_kind::map)
-  return Op::result_type(common);
- else
-  return common;
-}
-template <class Op>
-constexpr void infer(const std::int64_t* words, inference& io) {
- if constexpr (requires { Op::infer(typename Op::attributes{}, io); })
-  Op::infer(attributes_from_words<Op>(words), io);
-}
-template <class Op>
-constexpr int conditions() {
- if constexpr (Op::kind == operation_kind::map)
-  return Op::condition_operands;
- else
-  return 0;
-}
-template <class Op>
-constexpr bool from_integers() {
- if constexpr (Op::kind == operation_kind::map)
-  return Op::from_integers;
- else
-  return false;
-}
-template <class Op>
-constexpr zero_adjoint zeros() {
- if constexpr (Op::kind == operation_kind::map)
-  return Op::zeros;
- else
-  return zero_adjoint::may_be_lost;
-}
-template <class Op>
-constexpr bool finite_slopes() {
- if constexpr (Op::kind == operation_kind::map)
-  return Op::finite_slopes;
- else
-  return false;
-}
-template <class Op>
-constexpr double regular_at() {
- if constexpr (Op::kind == operation_kind::map)
-  return Op::regular_at;
- else
-  return 0;
-}
-template <class Op>
-constexpr bool in_place() {
- if constexpr (requires { Op::in_place; })
-  return Op::in_place;
- else
-  return false;
-}
-template <class Op>
-constexpr bool has_per_node_kernel() {
- return requires { Op::per_node_kernel; };
-}
-template <class Op, class T, std::size_t... I>
-void evaluate_as(const void* const* in, void* out, std::int64_t count, std::index_sequence<I...>) {
- using result =
-  decltype(Op::value(std::declval<std::conditional_t<(int(I) < Op::condition_operands), bool, T>>()...));
- for (std::int64_t i = 0; i < count; ++i)
-  static_cast<result*>(out)[i] =
-   Op::value(static_cast<const std::conditional_t<(int(I) < Op::condition_operands), bool, T>*>(in[I])[i]...);
-}
-template <class Op>
-bool evaluate(dtype common, const void* const* in, void* out, std::int64_t count) {
- constexpr auto operands = std::make_index_sequence<static_cast<std::size_t>(Op::arity)>{};
- switch (common) {
- case dtype::f64: return evaluate_as<Op, double>(in, out, count, operands), true;
- case dtype::f32: return evaluate_as<Op, float>(in, out, count, operands), true;
- default: break;
- }
- if constexpr (Op::from_integers) {
-  switch (common) {
-  case dtype::i32: return evaluate_as<Op, std::int32_t>(in, out, count, operands), true;
-  case dtype::i64: return evaluate_as<Op, std::int64_t>(in, out, count, operands), true;
-  case dtype::u8: return evaluate_as<Op, std::uint8_t>(in, out, count, operands), true;
-  case dtype::boolean: return evaluate_as<Op, bool>(in, out, count, operands), true;
-  default: break;
-  }
- }
- return false;
-}
-template <class Op>
-constexpr std::string_view layer_name() {
- if constexpr (requires { Op::layer_name; })
-  return Op::layer_name;
- else
-  return {};
-}
-template <class Op>
-constexpr cost_function flops_of_call() {
- if constexpr (requires { Op::flops; })
-  return Op::flops;
- else
-  return nullptr;
-}
-template <class Op>
-constexpr auto method_of_call() -> std::string_view (*)(const kernel_call&) {
- if constexpr (requires { Op::method; })
-  return Op::method;
- else
-  return nullptr;
-}
-template <class Op>
-constexpr cost_function bytes_of_call() {
- if constexpr (requires { Op::bytes; })
-  return Op::bytes;
- else
-  return nullptr;
-}
-template <class Op>
-constexpr auto evaluate_pointer() -> bool (*)(dtype, const void* const*, void*, std::int64_t) {
- if constexpr (Op::kind == operation_kind::map)
-  return &evaluate<Op>;
- else
-  return nullptr;
-}
-template <class Op>
-constexpr auto registration_of() -> void (*)() {
-#if defined(__CUDACC__)
- return nullptr;
-#else
- return &kernel_registration<Op>::run;
-#endif
-}
-template <class Op>
-constexpr int trace_vjp(trace& t, const std::int64_t* words, int which, int adjoint, const int* inputs, int output);
-template <class Op>
-constexpr auto vjp_pointer() -> int (*)(trace&, const std::int64_t*, int, int, const int*, int) {
- if constexpr (Op::arity == 0)
-  return nullptr;
- else
-  return &trace_vjp<Op>;
-}
-}
-struct identity_node {
- static constexpr operation_kind kind = operation_kind::view;
- static constexpr void infer(const auto&, inference& io) {
-  io.type = io.in[0].type;
-  io.result = io.in[0].dims;
- }
-};
-template <class Op>
-inline constexpr operation descriptor_of{
- .name = Op::name,
- .kind = Op::kind,
- .arity = Op::arity,
- .conditions = detail::conditions<Op>(),
- .words = attribute_words<Op>,
- .result_type = &detail::result_type<Op>,
- .infer = &detail::infer<Op>,
- .vjp = detail::vjp_pointer<Op>(),
- .evaluate = detail::evaluate_pointer<Op>(),
- .linear = linearity_of<Op>,
- .zeros = detail::zeros<Op>(),
- .finite_slopes = detail::finite_slopes<Op>(),
- .regular_at = detail::regular_at<Op>(),
- .identity = std::is_base_of_v<identity_node, Op>,
- .whole = whole_reduction<Op>,
- .from_integers = detail::from_integers<Op>(),
- .unread = unread_operands_of<Op>,
- .in_place = detail::in_place<Op>(),
- .per_node_kernel = detail::has_per_node_kernel<Op>(),
- .flops = detail::flops_of_call<Op>(),
- .layer = detail::layer_name<Op>(),
- .method = detail::method_of_call<Op>(),
- .bytes = detail::bytes_of_call<Op>(),
- .spelling = detail::spelling_of<Op>(),
- .registration = detail::registration_of<Op>(),
-};
-template <class Op>
-struct operation_binding {
- static constexpr bool bound = true;
- friend constexpr auto operation_behind(operation_key<&descriptor_of<Op>>) { return std::type_identity<Op>{}; }
-};
-template <const operation* Record>
-using operation_type = typename decltype(operation_behind(operation_key<Record>{}))::type;
-struct leaf_operation {
- static constexpr operation_kind kind = operation_kind::leaf;
- static constexpr int arity = 0;
- using attributes = no_attributes;
-};
-struct input_op : leaf_operation {
- static constexpr std::string_view name = "input";
-};
-struct variable_op : leaf_operation {
- static constexpr std::string_view name = "variable";
-};
-struct constant_op : leaf_operation {
- static constexpr std::string_view name = "constant";
-};
-struct extent_op : leaf_operation {
- static constexpr std::string_view name = "extent";
-};
-
-struct entry {
- const operation* op = nullptr;
- int first_argument = 0, arguments = 0;
- int dims = 0, rank = 0;
- int words = 0;
- int group = 0;
- int scope = 0, line = 0;
- dtype type{};
- bool sealed = false;
- std::uint8_t place = 0;
- std::uint8_t task = 0;
- constexpr bool is(const operation& other) const { return same_operation(op, &other); }
-};
-struct scope_entry {
- int parent = 0;
- int index = 0; // scope / 3; -1 for a name; behind a name, as in "layer_3"
- std::string_view name;
- int last_variable = 0, last_child = 0, previous_sibling = 0;
-};
-struct source_line {
- const char* file = nullptr;
- int line = 0;
-};
-struct variable_entry {
- int scope = 0;
- std::string_view name;
- int node = 0;
- int initializer = 0;
- double a = 0, b = 0;
- bool trainable = false;
- int previous = 0;
- int frozen_input = 0;
- int optimizers = 0;
- int state_of = 0;
- std::string_view collection{};
- std::string_view task{}; // of a cluster, which holds it: "/job:ps/task:0"
-};
-struct weight_rule {
- int variable = 0, kind = 0;
- double a = 0, b = 0, c = 0;
- std::int64_t along = 0;
-};
-struct input_entry {
- std::string_view name;
- int node = 0;
- bool scalar_parameter = false;
- bool has_default = false;
- double fallback = 0;
- int from_part = 0;
-};
-enum class output_role : int { result, value, update };
-struct output_entry {
- std::string_view name;
- int node = 0;
- output_role role{};
- int number = 0;
-};
-struct assignment_entry {
- int variable = 0, node = 0;
-};
-struct row_use_entry {
- int variable = 0, node = 0;
-};
-struct gradient_entry {
- int variable = 0, node = 0, indices = -1;
- int optimizer = 0;
- int state = 0;
- bool differentiate = false;
- int loss = 0;
-};
-struct minimization_entry {
- int node = 0, optimizer = 0, line = 0;
- std::string_view variables;
-};
-struct unique_entry {
- int parent = 0;
- std::string_view name;
- int count = 0;
-};
-struct named_entry {
- int scope = 0;
- std::string_view name;
- int node = 0;
-};
-struct result_entry {
- int scope = 0;
- std::string_view name;
- int node = 0;
- int first = 0;
-};
-struct pass_entry {
- std::string_view name;
- int nodes = 0;
-};
-struct layer_entry {
- std::string_view type;
- int scope = 0, first_node = 0, node = 0, first_variable = 0, last_variable = 0;
-};
-struct failure {
- const char* what = nullptr;
- int scope = 0, line = 0;
- int operands = 0;
- operand_info first, second;
- std::string_view operation;
-};
-struct custom_flows {
- int value = 0, adjoint = 0;
- int nodes[most_operands]{};
-};
-struct list_flows {
- int value = -1, adjoint = -1;
- std::uint64_t wanted = 0;
- list<int> nodes;
-};
-class trace {
-public:
- list<entry> nodes;
- list<int> arguments;
- list<std::int64_t> pool;
- list<std::int64_t> words;
- list<scope_entry> scopes;
- list<source_line> lines;
- list<variable_entry> variables;
- list<weight_rule> regularizers, constraints;
- list<std::string_view> tasks; // of a cluster, that compute parts: "/job:worker/task:1"
- list<input_entry> inputs;
- list<output_entry> outputs;
- list<assignment_entry> assignments;
- list<row_use_entry> row_uses;
- list<gradient_entry> gradients;
- list<minimization_entry> minimizations;
- list<int> added_losses;
- list<pass_entry> history;
- list<layer_entry> layers;
- list<named_entry> named;
- list<result_entry> results;
- list<unique_entry> unique_scopes;
- extent_table extents;
- failure error{};
- custom_flows flows{-1, -1, {}};
- list_flows many_flows{};
- std::uint64_t wanted = ~std::uint64_t{0};
- int groups = 0;
- int ordinals = 0;
- bool training = true;
- bool in_shards = false;
- bool differentiated = false;
- int trainings = 0;
- std::uint64_t wanted_trainings = 0;
- int scope = 0;
- int line = 0;
- int place = 0;
- int computing_task = 0;
- std::string_view task{};
- constexpr trace() {
-  scopes.push_back({-1, -1, {}, 0, 0, 0});
-  lines.push_back({"", 0});
- }
- constexpr int argument(int node, int i) const { return arguments[nodes[node].first_argument + i]; }
- constexpr const std::int64_t* words_of(int node) const { return words.begin() + nodes[node].words; }
- constexpr bool is(int node, const operation& op) const { return same_operation(nodes[node].op, &op); }
- constexpr bool same_shape(int a, int b) const {
-  const entry &x = nodes[a], &y = nodes[b];
-  if (x.rank != y.rank) return false;
-  for (int i = 0; x.dims != y.dims && i < x.rank; ++i)
-   if (pool[x.dims + i] != pool[y.dims + i]) return false;
-  return true;
- }
- constexpr shape dims(int node) { return shape(nodes[node].rank, pool.begin() + nodes[node].dims, &extents); }
- constexpr operand_info info(int node) { return {nodes[node].type, dims(node)}; }
- constexpr int intern(std::source_location where) {
-  const int number = static_cast<int>(where.line());
-  for (int i = lines.size() - 1; i > 0 && i > lines.size() - 8; --i)
-   if (lines[i].line == number && __builtin_strcmp(lines[i].file, where.file_name()) == 0) return i;
-  return lines.push_back({where.file_name(), number});
- }
- constexpr void compute_where(int node) {
-  place = nodes[node].place;
-  computing_task = nodes[node].task;
- }
- constexpr void compute_anywhere() { place = computing_task = 0; }
- constexpr int number_of_task(std::string_view name) {
-  for (int i = 0; i < tasks.size(); ++i)
-   if (tasks[i] == name) return i + 1;
-  return tasks.push_back(name) + 1;
- }
- constexpr int store(const shape& s) {
-  const int first = pool.size();
-  for (int i = 0; i < s.rank(); ++i) pool.push_back(s[i].value);
-  return first;
- }
- constexpr int append(const operation& op, dtype type, int rank, int dims, const int* args, int count, int word) {
-  const int first = arguments.size();
-  for (int i = 0; i < count; ++i) arguments.push_back(args[i]);
-  return nodes.push_back({&op, first, count, dims, rank, word, groups++, scope, line, type, true,
-        static_cast<std::uint8_t>(place), static_cast<std::uint8_t>(computing_task)});
- }
- constexpr int constant(double value, dtype type) {
-  return append(descriptor_of<constant_op>, type, 0, 0, nullptr, 0,
-     words.push_back(std::bit_cast<std::int64_t>(value)));
- }
- constexpr int extent_value(extent value, dtype type) {
-  return append(descriptor_of<extent_op>, type, 0, 0, nullptr, 0, words.push_back(value.value));
- }
- constexpr int input(std::string_view name, dtype type, const shape& s, bool scalar_parameter = false) {
-  const int node =
-   append(descriptor_of<input_op>, type, s.rank(), store(s), nullptr, 0, words.push_back(inputs.size()));
-  inputs.push_back({name, node, scalar_parameter});
-  return node;
- }
- constexpr void fail(const char* what, const operand_info* in = nullptr, int count = 0) {
-  if (error.what != nullptr) return;
-  error.what = what;
-  error.scope = scope;
-  error.line = line;
-  error.operands = count < 2 ? count : 2;
-  if (count > 0) error.first = in[0];
-  if (count > 1) error.second = in[1];
- }
- constexpr int map(const operation& op, const int* args, int count) {
-  int widest = op.conditions < count ? args[op.conditions] : args[0];
-  const dtype common = nodes[widest].type;
-  shape result;
-  bool ok = true, plain = true;
-  for (int i = 0; i < count; ++i) {
-   if (i >= op.conditions && nodes[args[i]].type != common)
-    return mismatch(op, "element types differ", args, count);
-   if (i < op.conditions && nodes[args[i]].type != dtype::boolean)
-    return mismatch(op, "the condition must be bool", args, count);
-   if (nodes[args[i]].rank > nodes[widest].rank) widest = args[i];
-  }
-  for (int i = 0; i < count; ++i) plain = plain && (nodes[args[i]].rank == 0 || same_shape(args[i], widest));
-  if (plain) return append(op, op.result_type(common), nodes[widest].rank, nodes[widest].dims, args, count, 0);
-  result = dims(args[0]);
-  for (int i = 1; i < count; ++i) result = broadcast(result, dims(args[i]), ok);
-  if (!ok) return mismatch(op, "shapes do not broadcast", args, count);
-  return append(op, op.result_type(common), result.rank(), store(result), args, count, 0);
- }
- constexpr int invoke(const operation& op, const std::int64_t* attributes, const shape* target, const int* args,
-      int count) {
-  operand_info few[4]{};
-  list<operand_info> many;
-  if (count > 4) many.resize(count);
-  operand_info* const in = count > 4 ? many.begin() : few;
-  for (int i = 0; i < count; ++i) in[i] = info(args[i]);
-  inference io{in, count, target, count > 0 ? in[0].type : dtype::f32, {}, nullptr};
-  op.infer(attributes, io);
-  if (io.error != nullptr) {
-   if (io.culprit > 1) in[1] = in[io.culprit];
-   fail(io.error, in, count);
-   io.result = count > 0 ? in[0].dims : shape{};
-  }
-  const int word = words.size();
-  for (int i = 0; i < op.words; ++i) words.push_back(attributes[i]);
-  return append(op, io.type, io.result.rank(), store(io.result), args, count, word);
- }
-private:
- constexpr int mismatch(const operation& op, const char* what, const int* args, int count) {
-  operand_info in[4]{};
-  const int skip = count > 2 ? count - 2 : 0;
-  for (int i = skip; i < count; ++i) in[i - skip] = info(args[i]);
-  if (error.what == nullptr) error.operation = op.name;
-  fail(what, in, count - skip);
-  return append(*nodes[args[0]].op, nodes[args[0]].type, nodes[args[0]].rank, nodes[args[0]].dims, nullptr, 0, 0);
- }
-};
-
-struct guarded_formula {
- int last = 0;
- list<int> roots{};
- constexpr bool is_root(int id) const {
-  for (const int root : roots)
-   if (root == id) return true;
-  return false;
- }
-};
-namespace detail {
-struct selected_arm {
- int selection = 0, operand = 0, outer = -1;
- bool guarded = false;
-};
-constexpr bool is_number(const trace& t, int id) {
- return t.is(id, descriptor_of<constant_op>) || t.is(id, descriptor_of<extent_op>) ||
-  (t.is(id, descriptor_of<input_op>) && t.inputs[static_cast<int>(t.words_of(id)[0])].scalar_parameter);
-}
-constexpr bool passes_zeros(const trace& t, int i, bool numbers) {
- const operation& op = *t.nodes[i].op;
- if (op.kind != operation_kind::map || op.conditions > 0 || !is_floating(t.nodes[i].type)) return true;
- return op.zeros == zero_adjoint::passes ||
-  (numbers && op.zeros == zero_adjoint::passes_beside_number && is_number(t, t.argument(i, 1)));
-}
-}
-template <class Inside>
-constexpr guarded_formula with_guarded_arms(trace& t, int first, int last, bool of_vjp, const Inside& inside) {
- const int count = last - first + 1;
- guarded_formula result{last};
- bool selects = false;
- for (int i = last; i >= first && !selects; --i) selects = t.nodes[i].op->conditions > 0;
- if (!selects) return result;
- list<int> readers(count, 0), in_tree(count, 0), arm(count, -1);
- list<detail::selected_arm> arms;
- for (int i = first; i <= last; ++i)
-  for (int k = 0; k < t.nodes[i].arguments; ++k)
-   if (const int arg = t.argument(i, k); arg >= first) ++readers[arg - first];
- in_tree[count - 1] = 1;
- bool any = false;
- for (int i = last; i >= first; --i) {
-  if (in_tree[i - first] == 0) continue;
-  const int within = arm[i - first], conditions = t.nodes[i].op->conditions;
-  if (within >= 0 && !detail::passes_zeros(t, i, of_vjp))
-   for (int a = within; a >= 0; a = arms[a].outer) any = arms[a].guarded = true;
-  for (int k = 0; k < t.nodes[i].arguments; ++k) {
-   const int arg = t.argument(i, k);
-   if (arg < first || !inside(arg) || readers[arg - first] != 1) continue;
-   in_tree[arg - first] = 1;
-   if (k >= conditions) arm[arg - first] = conditions > 0 ? arms.push_back({i, k, within}) : within;
-  }
- }
- if (!any) return result;
- list<int> copy(count, -1);
- const auto copied = [&](int id) { return id >= first && in_tree[id - first] != 0 ? copy[id - first] : id; };
- const auto guarded = [&](int id, int within, double otherwise) {
-  for (int a = within; a >= 0; a = arms[a].outer) {
-   if (!arms[a].guarded) continue;
-   const int selection = arms[a].selection, number = t.constant(otherwise, t.nodes[id].type);
-   const int operands[3]{copied(t.argument(selection, 0)), arms[a].operand == 1 ? id : number,
-        arms[a].operand == 1 ? number : id};
-   id = t.map(*t.nodes[selection].op, operands, 3);
-  }
-  return id;
- };
- const int start = t.nodes.size();
- for (int i = first; i <= last; ++i) {
-  if (in_tree[i - first] == 0) continue;
-  const entry e = t.nodes[i];
-  const bool regular = e.op->finite_slopes || detail::passes_zeros(t, i, true);
-  int args[4]{};
-  for (int k = 0; k < e.arguments; ++k) {
-   const int arg = t.argument(i, k);
-   args[k] = copied(arg);
-   if (k < e.op->conditions || !is_floating(t.nodes[arg].type) || detail::is_number(t, arg)) continue;
-   if (!regular || args[k] == arg) args[k] = guarded(args[k], arm[i - first], e.op->regular_at);
-  }
-  const int made = e.op->kind == operation_kind::map
-       ? t.map(*e.op, args, e.arguments)
-       : t.append(*e.op, e.type, e.rank, e.dims, args, e.arguments, e.words);
-  copy[i - first] = made;
-  for (const detail::selected_arm& each : arms)
-   if (each.guarded && t.argument(each.selection, each.operand) == i) result.roots.push_back(made);
- }
- const int group = of_vjp ? 0 : t.groups++;
- for (int i = start; !of_vjp && i < t.nodes.size(); ++i)
-  if (t.nodes[i].op->kind != operation_kind::leaf) t.nodes[i].group = group;
- result.last = copy[count - 1];
- return result;
-}
-}
-// -- tapegraph/ir/recompute.hpp
-// -- tapegraph/ir/node.hpp
-// -- tapegraph/expr/indexable.hpp
-namespace tapegraph {
-struct range {
- std::int64_t begin = 0;
- std::int64_t end = std::numeric_limits<std::int64_t>::max();
- std::int64_t step = 1;
-};
-struct newaxis_part {};
-inline constexpr newaxis_part newaxis{};
-struct ellipsis_part {};
-inline constexpr ellipsis_part ellipsis{};
-struct part {
- enum class kind : std::uint8_t { all, index, range, new_axis, other_axes, malformed };
- using location = std::source_location;
- constexpr part() = default;
- template <std::integral I>
- constexpr part(I index, location line = location::current())
-  : bounds{static_cast<std::int64_t>(index)}, what(kind::index), where(line) {}
- constexpr part(const range& r, location line = location::current()) : bounds(r), what(kind::range), where(line) {}
- constexpr part(std::initializer_list<std::int64_t> r, location line = location::current())
-  : what(r.size() > 3 ? kind::malformed : kind::range), where(line) {
-  if (r.size() > 0) bounds.begin = r.begin()[0];
-  if (r.size() > 1) bounds.end = r.begin()[1];
-  if (r.size() > 2) bounds.step = r.begin()[2];
- }
- constexpr part(newaxis_part, location line = location::current()) : what(kind::new_axis), where(line) {}
- constexpr part(ellipsis_part, location line = location::current()) : what(kind::other_axes), where(line) {}
- tapegraph::range bounds{};
- kind what = kind::all;
- location where{};
-};
-namespace detail {
-template <class Self>
-class part_iterator {
-public:
- using value_type = Self;
- using difference_type = std::ptrdiff_t;
- constexpr part_iterator() = default;
- constexpr part_iterator(const Self* whole, std::int64_t at) : whole_(whole), at_(at) {}
- constexpr Self operator*() const { return (*whole_)[at_]; }
- constexpr part_iterator& operator++() {
-  ++at_;
-  return *this;
- }
- constexpr part_iterator operator++(int) {
-  const part_iterator before = *this;
-  ++at_;
-  return before;
- }
- constexpr bool operator==(const part_iterator& other) const { return at_ == other.at_; }
-private:
- const Self* whole_ = nullptr;
- std::int64_t at_ = 0;
-};
-}
-template <handle H>
-constexpr void refuse_index(const H&, std::int64_t, int) {}
-template <class Self>
-class indexable {
-public:
- constexpr Self operator[](part p) const { return take_parts(self(), &p, 1, p.where); }
- constexpr Self operator()(part a, part b = {}, part c = {}, part d = {}, part e = {}, part f = {}, part g = {},
-       part h = {}) const {
-  const part parts[]{a, b, c, d, e, f, g, h};
-  const Self result = take_parts(self(), parts, 8, a.where);
-  for (const part& p : parts)
-   if (p.what != part::kind::index && p.what != part::kind::all) return result;
-  refuse(result, "x(i, j) reads a number from a tensor; of a node take x[i][j]");
-  return result;
- }
- constexpr detail::part_iterator<Self> begin() const { return {&self(), 0}; }
- constexpr detail::part_iterator<Self> end() const {
-  const tapegraph::shape s = shape_of(self());
-  if (s.rank() > 0 && s[0].known()) return {&self(), s[0].value};
-  refuse(self(), s.rank() == 0 ? "range-for: a scalar has no axis to walk along"
-         : "range-for: the extent of axis 0 must be a number");
-  return begin();
- }
- template <operand B>
- constexpr Self& operator+=(const B& b) {
-  return become(self() + b);
- }
- template <operand B>
- constexpr Self& operator-=(const B& b) {
-  return become(self() - b);
- }
- template <operand B>
- constexpr Self& operator*=(const B& b) {
-  return become(self() * b);
- }
- template <operand B>
- constexpr Self& operator/=(const B& b) {
-  return become(self() / b);
- }
-private:
- friend Self;
- constexpr indexable() = default;
- constexpr const Self& self() const { return static_cast<const Self&>(*this); }
- template <class E>
- constexpr Self& become(const E& formula) {
-  auto& self = static_cast<Self&>(*this);
-  const tapegraph::shape before = shape_of(self);
-  Self next = Self::sealed(formula);
-  const tapegraph::shape after = shape_of(next);
-  bool grown = after.rank() != before.rank();
-  for (int i = 0; !grown && i < after.rank(); ++i) grown = before[i].value == 1 && after[i].value != 1;
-  if (grown) refuse(next, "+=, -=, *=, /=: the right side has more elements than the left; write a = a + b");
-  return self = std::move(next);
- }
-};
-
-// -- tapegraph/expr/walk.hpp
-template <class E>
-struct formula_type {};
-template <class Op, class... Args>
-struct formula_type<expr<Op, Args...>> {
- template <std::size_t I>
- constexpr auto get() const {
-  return formula_type<std::tuple_element_t<I, std::tuple<Args...>>>{};
- }
-};
-namespace detail {
-template <class E>
-struct walked {
- static constexpr bool leaf = handle<E>;
-};
-template <class E>
-struct walked<formula_type<E>> : walked<E> {};
-template <class Visitor, class E>
-constexpr int walk_operand(Visitor&, const E&);
-template <class Visitor, class E, class Op, class... Args>
-constexpr int walk_operation(Visitor& visitor, const E& e, std::type_identity<expr<Op, Args...>>) {
- constexpr int count = sizeof...(Args);
- return [&]<std::size_t... I>(std::index_sequence<I...>) {
-  int ids[count]{};
-  ((ids[I] = walk_operand(visitor, e.template get<I>())), ...);
-  const auto settle = [&]<std::size_t K, class Arg>(std::integral_constant<std::size_t, K>,
-              std::type_identity<Arg>) {
-   if constexpr (std::is_same_v<Arg, number>)
-    ids[K] = visitor.template number_of<Op>(e.template get<K>(), static_cast<int>(K), ids, count);
-  };
-  (settle(std::integral_constant<std::size_t, I>{}, std::type_identity<Args>{}), ...);
-  return visitor.template operation<Op>(ids, count);
- }
- (std::index_sequence_for<Args...>{});
-}
-template <class Op, class... Args>
-struct walked<expr<Op, Args...>> {
- static constexpr bool leaf = false;
- using formula = expr<Op, Args...>;
-};
-template <class Visitor, class E>
-constexpr int walk_operand(Visitor& visitor, const E& e) {
- if constexpr (requires { typename walked<E>::formula; })
-  return walk_operation(visitor, e, std::type_identity<typename walked<E>::formula>{});
- else if constexpr (walked<E>::leaf)
-  return visitor.leaf(e);
- else
-  return -1;
-}
-}
-template <class Visitor, class E>
-constexpr int walk_formula(Visitor& visitor, const E& e) {
- return detail::walk_operand(visitor, e);
-}
-
-// -- tapegraph/ops/elementwise/cast.hpp
-
-/// Another element type. To bool: x != 0. To integers: toward zero; what does not fit (NaN, too) is whatever the processor
-/// makes of it. Derivatives pass between floating types.
-template <class To>
-struct cast_op : map_op<1> {
- static constexpr std::string_view name = "cast";
- static constexpr bool vjp_rounds_once = true;
- static constexpr bool integers = true;
- static constexpr bool from_integers = true;
- static constexpr zero_adjoint zeros = zero_adjoint::passes;
- static constexpr dtype result_type(dtype) { return dtype_of<To>; }
- template <class V>
- TG_HD static constexpr To value(V x) {
-  if constexpr (std::is_same_v<To, bool>)
-   return x != V(0);
-  else
-   return static_cast<To>(x);
- }
- static constexpr auto vjp(auto dy, auto, auto) { return dy; }
-};
-
-/// `cast<float>(labels)`
-template <class To, operand A>
-TG_INLINE constexpr auto cast(const A& x) {
- if constexpr (arithmetic<A>)
-  return cast_op<To>::value(x);
- else
-  return apply<cast_op<To>>(x);
-}
-
-class graph_node : public indexable<graph_node> {
-public:
- constexpr graph_node() = default;
- constexpr graph_node(ir::trace* owner, int id) : owner_(owner), id_(id) {}
- template <expression E>
- constexpr graph_node(const E& e, std::source_location where = std::source_location::current());
- template <expression E>
- static constexpr graph_node sealed(const E& e);
- constexpr ir::trace& owner() const { return *owner_; }
- constexpr int id() const { return id_; }
- constexpr tapegraph::shape shape() const { return owner_->dims(id_); }
- constexpr int rank() const { return owner_->nodes[id_].rank; }
- constexpr dtype type() const { return owner_->nodes[id_].type; }
-private:
- ir::trace* owner_ = nullptr;
- int id_ = -1;
-};
-inline std::string to_string(const graph_node& x) { return name_of(x.type()) + to_string(x.shape()); }
-template <>
-inline constexpr bool has_text<graph_node> = true;
-constexpr void refuse(const graph_node& x, const char* what) {
- const operand_info about{x.type(), x.shape()};
- x.owner().fail(what, &about, 1);
-}
-struct graph;
-template <>
-struct handle_traits<graph_node> {
- using mode = graph;
-};
-namespace ir {
-using node = graph_node;
-constexpr trace* owner_of(const node& n) { return &n.owner(); }
-constexpr trace* owner_of(const number&) { return nullptr; }
-template <class Op, class... Args>
-constexpr trace* owner_of(const expr<Op, Args...>& e) {
- return [&]<std::size_t... I>(std::index_sequence<I...>) {
-  trace* owner = nullptr;
-  ((owner = owner != nullptr ? owner : owner_of(e.template get<I>())), ...);
-  return owner;
- }(std::index_sequence_for<Args...>{});
-}
-template <class Op>
-constexpr dtype operand_type(const trace& t, int k, const int* ids, int count) {
- if (k < Op::condition_operands) return dtype::boolean;
- dtype common = dtype::f32;
- for (int i = count - 1; i >= Op::condition_operands; --i)
-  if (ids[i] >= 0) common = t.nodes[ids[i]].type;
- return common;
-}
-struct node_writer {
- trace& t;
- constexpr int leaf(const node& n) { return n.id(); }
- template <class Op>
- constexpr int number_of(const number& n, int k, const int* ids, int count) {
-  return t.constant(n.value, operand_type<Op>(t, k, ids, count));
- }
- template <class Op>
- constexpr int operation(const int* ids, int count) {
-  static_assert(operation_binding<Op>::bound);
-  return t.map(descriptor_of<Op>, ids, count);
- }
-};
-template <class E>
-constexpr int put(trace& t, const E& e) {
- node_writer writer{t};
- return walk_formula(writer, e);
-}
-template <class E>
-constexpr int seal(trace& t, const E& e) {
- const int first = t.nodes.size();
- const int last = put(t, e);
- const int group = t.groups++;
- for (int i = first; i <= last; ++i) {
-  if (t.nodes[i].op->kind == operation_kind::leaf) continue;
-  t.nodes[i].group = group;
-  t.nodes[i].sealed = i == last;
- }
- return last;
-}
-namespace detail {
-template <class Op, int I, class... Args>
-constexpr int vjp_of_operand(trace& t, [[maybe_unused]] const std::int64_t* words, const Args&... args) {
- if constexpr (Op::kind == operation_kind::map) {
-  if constexpr (differentiable<Op, I, Args...>) return put(t, vjp_for<Op, I>(args...));
- } else if constexpr (Op::kind == operation_kind::reduce && !whole_reduction<Op>) {
-  return put(t, Op::vjp(args...));
- } else if constexpr (tapegraph::detail::has_indexed_vjp<Op, I, typename Op::attributes, Args...>) {
-  return put(t, Op::template vjp<I>(attributes_from_words<Op>(words), args...));
- }
- return -1;
-}
-template <class Op, int... I, class... Args>
-constexpr int vjp_node(std::integer_sequence<int, I...>, trace& t, [[maybe_unused]] const std::int64_t* words, int which,
-     const Args&... args) {
- int result = -1;
- ((which == I ? void(result = vjp_of_operand<Op, I>(t, words, args...)) : void()), ...);
- return result;
-}
-
-template <class Op>
-inline constexpr bool derivative_in_float = [] {
- if constexpr (Op::kind == operation_kind::map)
-  return !Op::vjp_rounds_once;
- else
-  return false;
-}();
-constexpr int widened(trace& t, int id) {
- if (!is_storage_type(t.nodes[id].type)) return id;
- static_assert(operation_binding<cast_op<float>>::bound);
- return t.map(descriptor_of<cast_op<float>>, &id, 1);
-}
-template <class Op>
-constexpr int vjp_of_operands(trace& t, const std::int64_t* words, int which, int adjoint, const int* inputs,
-       int output) {
- return [&]<std::size_t... I>(std::index_sequence<I...>) {
-  return vjp_node<Op>(std::make_integer_sequence<int, Op::arity>{}, t, words, which, node(&t, adjoint),
-       node(&t, inputs[I])..., node(&t, output));
- }
- (std::make_index_sequence<static_cast<std::size_t>(Op::arity)>{});
-}
-template <class Op>
-constexpr int vjp_in_float(trace& t, int which, int adjoint, const int* inputs) {
- int wide[Op::arity]{};
- for (int k = 0; k < Op::arity; ++k) wide[k] = widened(t, inputs[k]);
- const int above = widened(t, adjoint), value = t.map(descriptor_of<Op>, wide, Op::arity);
- if constexpr (requires { typename Op::of_storage_types; })
-  return vjp_of_operands<typename Op::of_storage_types>(t, nullptr, which, above, wide, value);
- else
-  return vjp_of_operands<Op>(t, nullptr, which, above, wide, value);
-}
-template <class Op>
-constexpr int trace_vjp(trace& t, const std::int64_t* words, int which, int adjoint, const int* inputs, int output) {
- if constexpr (requires { &Op::trace_flow; }) {
-  return Op::trace_flow(t, attributes_from_words<Op>(words), which, adjoint, inputs, output);
- } else if constexpr (Op::arity == any_arity) {
-  list<shape> shapes;
-  for (int k = 0; k < t.nodes[output].arguments; ++k) shapes.push_back(t.dims(inputs[k]));
-  return put(t, Op::vjp(attributes_from_words<Op>(words), node(&t, adjoint), shapes.begin(), shapes.size(), which));
- } else {
-  if constexpr (derivative_in_float<Op>)
-   if (is_storage_type(t.nodes[output].type)) return vjp_in_float<Op>(t, which, adjoint, inputs);
-  return vjp_of_operands<Op>(t, words, which, adjoint, inputs, output);
- }
-}
-}
-}
-template <expression E>
-constexpr graph_node::graph_node(const E& e, std::source_location where) : owner_(ir::owner_of(e)) {
- owner_->line = owner_->intern(where);
- id_ = ir::seal(*owner_, e);
-}
-template <expression E>
-constexpr graph_node graph_node::sealed(const E& e) {
- ir::trace* const owner = ir::owner_of(e);
- return {owner, ir::seal(*owner, e)};
-}
-struct graph {
- using node = graph_node;
- template <tensor_like E>
- static constexpr node seal(const E& e, std::source_location where) {
-  if constexpr (handle<E>)
-   return e;
-  else
-   return node(e, where);
- }
- template <class Op, class... Args>
- static constexpr node invoke(const typename Op::attributes& attributes, const shape* target,
-        std::source_location where, const Args&... args) {
-  static_assert(ir::operation_binding<Op>::bound);
-  ir::trace& t = first_owner(args...);
-  const node sealed[]{seal(args, where)...};
-  t.line = t.intern(where);
-  int ids[sizeof...(Args)]{};
-  for (std::size_t i = 0; i < sizeof...(Args); ++i) ids[i] = sealed[i].id();
-  if constexpr (attribute_words<Op> == 0) {
-   return {&t, t.invoke(ir::descriptor_of<Op>, nullptr, target, ids, sizeof...(Args))};
-  } else {
-   const auto words = attributes_to_words<Op>(attributes);
-   return {&t, t.invoke(ir::descriptor_of<Op>, words.value, target, ids, sizeof...(Args))};
-  }
- }
- template <class Op>
- static constexpr node invoke_list(const typename Op::attributes& attributes, std::source_location where,
-         const node* parts, int count) {
-  static_assert(ir::operation_binding<Op>::bound);
-  ir::trace& t = parts[0].owner();
-  t.line = t.intern(where);
-  list<int> ids;
-  for (int i = 0; i < count; ++i) ids.push_back(parts[i].id());
-  const auto words = attributes_to_words<Op>(attributes);
-  return {&t, t.invoke(ir::descriptor_of<Op>, words.value, nullptr, ids.begin(), count)};
- }
- template <class Op, tensor_like E>
- static constexpr node reduce(const typename Op::attributes& attributes, std::source_location where, const E& e) {
-  static_assert(ir::operation_binding<Op>::bound);
-  ir::trace& t = *ir::owner_of(e);
-  t.line = t.intern(where);
-  const int first = t.nodes.size();
-  const int argument = ir::put(t, e);
-  const auto words = attributes_to_words<Op>(attributes);
-  const int last = t.invoke(ir::descriptor_of<Op>, words.value, nullptr, &argument, 1);
-  for (int i = first; i < last; ++i) {
-   if (t.nodes[i].op->kind == operation_kind::leaf) continue;
-   t.nodes[i].group = t.nodes[last].group;
-   t.nodes[i].sealed = false;
-  }
-  return {&t, last};
- }
- template <class Op>
- static constexpr node draw(typename Op::attributes attributes, const shape& dims, std::source_location where,
-       const node& like) {
-  static_assert(ir::operation_binding<Op>::bound);
-  ir::trace& t = like.owner();
-  t.line = t.intern(where);
-  attributes.ordinal = t.ordinals++;
-  return {&t, t.invoke(ir::descriptor_of<Op>, attributes_to_words<Op>(attributes).value, &dims, nullptr, 0)};
- }
- template <template <class> class Op>
- static constexpr node draw_like(const typename Op<float>::attributes& attributes, const shape& dims,
-         std::source_location where, const node& like) {
-  if (like.type() == dtype::f64) return draw<Op<double>>(attributes, dims, where, like);
-  if (!is_floating(like.type())) like.owner().fail("random: numbers are floating, like their example");
-  return draw<Op<float>>(attributes, dims, where, like);
- }
- static constexpr node extent_number(const node& like, extent value) {
-  return {&like.owner(), like.owner().extent_value(value, like.type())};
- }
- static constexpr tapegraph::shape shape_of(const node& n) { return n.shape(); }
- static constexpr tapegraph::shape shape_of(const number&) { return {}; }
- template <class Op, class... Args>
- static constexpr tapegraph::shape shape_of(const expr<Op, Args...>& e) {
-  return [&]<std::size_t... I>(std::index_sequence<I...>) {
-   tapegraph::shape result = shape_of(e.template get<0>());
-   bool ok = true;
-   ((result = I == 0 ? result : broadcast(result, shape_of(e.template get<I>()), ok)), ...);
-   return result;
-  }(std::index_sequence_for<Args...>{});
- }
- template <class F, tensor_like... Args>
- static constexpr auto value_and_gradient(const F& f, const Args&... args);
-private:
- template <class First, class... Rest>
- static constexpr ir::trace& first_owner(const First& first, const Rest&... rest) {
-  if constexpr (sizeof...(Rest) == 0)
-   return *ir::owner_of(first);
-  else
-   return ir::owner_of(first) != nullptr ? *ir::owner_of(first) : first_owner(rest...);
- }
-};
-}
-namespace tapegraph::ir {
-struct checkpoint_op : identity_node {
- static constexpr std::string_view name = "checkpoint";
- static constexpr int arity = 1;
- struct attributes {
-  std::int64_t first = 0;
- };
- template <int I>
- static constexpr node vjp(const attributes&, node dy, node, node) {
-  return dy;
- }
-};
-struct recompute_op {
- static constexpr std::string_view name = "recompute";
- static constexpr operation_kind kind = operation_kind::view;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 1;
- struct attributes {
-  std::int64_t checkpoint = 0;
- };
- static constexpr void infer(const attributes&, inference& io) {
-  io.type = io.in[0].type;
-  io.result = io.in[0].dims;
- }
- template <int I>
- static constexpr node vjp(const attributes&, node dy, node, node) {
-  return dy;
- }
-};
-class recomputation {
-public:
- constexpr recomputation(trace& t, int count) : t_(t), copy_(count, -1) {}
- constexpr int copy_of(int id) const { return copy_[id] >= 0 ? copy_[id] : id; }
- constexpr int origin_of(int id) const { return id < origin_.size() && origin_[id] >= 0 ? origin_[id] : id; }
- constexpr void repeat(int checkpoint) {
-  const auto first = static_cast<int>(t_.words_of(checkpoint)[0]);
-  const int scope = t_.scope, line = t_.line;
-  const auto copied = [&](int id) {
-   const operation_kind kind = t_.nodes[id].op->kind;
-   return id >= first && id < checkpoint && kind != operation_kind::leaf && kind != operation_kind::effect;
-  };
-  list<int> outside, names;
-  const auto name_of = [&](int id) {
-   for (int k = 0; k < outside.size(); ++k)
-    if (outside[k] == id) return names[k];
-   return -1;
-  };
-  for (int i = first; i < checkpoint; ++i) {
-   for (int k = 0; copied(i) && k < t_.nodes[i].arguments; ++k) {
-    const int id = t_.argument(i, k);
-    if (copied(id) || name_of(id) >= 0) continue;
-    outside.push_back(id);
-    names.push_back(named(id, checkpoint));
-   }
-  }
-  list<int> made(checkpoint - first, -1);
-  int group = -1, last_group = -1;
-  for (int i = first; i < checkpoint; ++i) {
-   if (!copied(i)) continue;
-   const entry e = t_.nodes[i];
-   list<int> args(e.arguments);
-   for (int k = 0; k < e.arguments; ++k) {
-    const int id = t_.argument(i, k);
-    args[k] = copied(id) ? made[id - first] : name_of(id);
-   }
-   t_.scope = e.scope;
-   t_.line = e.line;
-   const int words = t_.is(i, descriptor_of<checkpoint_op>) ? t_.words.push_back(t_.nodes.size()) : e.words;
-   const int id = t_.append(*e.op, e.type, e.rank, e.dims, args.begin(), e.arguments, words);
-   if (e.group != last_group) {
-    last_group = e.group;
-    group = t_.nodes[id].group;
-   }
-   t_.nodes[id].group = group;
-   t_.nodes[id].sealed = e.sealed;
-   made[i - first] = id;
-   note(id, i);
-  }
-  for (int i = first; i < checkpoint; ++i)
-   if (made[i - first] >= 0) copy_[i] = made[i - first];
-  t_.scope = scope;
-  t_.line = line;
- }
-private:
- constexpr int named(int id, int checkpoint) {
-  if (t_.is(id, descriptor_of<constant_op>) || t_.is(id, descriptor_of<extent_op>)) return id;
-  static_assert(operation_binding<recompute_op>::bound);
-  const int from = copy_of(id), word = t_.words.push_back(checkpoint);
-  const entry e = t_.nodes[from];
-  const int name = t_.append(descriptor_of<recompute_op>, e.type, e.rank, e.dims, &from, 1, word);
-  note(name, id);
-  return name;
- }
- constexpr void note(int id, int origin) {
-  origin_.resize(id + 1, -1);
-  origin_[id] = origin;
- }
- trace& t_;
- list<int> copy_, origin_;
-};
-}
-// -- tapegraph/ops/movement/layout.hpp
-
-// -- tapegraph/ops/movement/view.hpp
-
-// -- tapegraph/ops/reduction/axes.hpp
-namespace tapegraph {
-struct axes {
- std::int8_t index[max_rank]{};
- std::int8_t count = 0;
- bool all = true;
- constexpr axes() = default;
- constexpr axes(int axis) : count(1), all(false) { index[0] = static_cast<std::int8_t>(axis); }
- constexpr axes(std::initializer_list<int> several) : all(false) {
-  for (int axis : several)
-   if (count < max_rank) index[count++] = static_cast<std::int8_t>(axis);
- }
- constexpr std::int64_t bits(int rank) const {
-  if (all) return (std::int64_t{1} << rank) - 1;
-  std::int64_t mask = 0;
-  for (int i = 0; i < count; ++i) {
-   const int axis = normalized_axis(index[i], rank);
-   mask |= std::int64_t{1} << (axis < 0 ? 62 : axis);
-  }
-  return mask;
- }
-};
-}
-
-/// reshape, flatten, ravel, expand_dims, squeeze: another shape over the same elements, without a copy.
-
-namespace tapegraph {
-
-struct reshape_op {
- static constexpr std::string_view name = "reshape";
- static constexpr std::string_view layer_name = "flatten";
- static constexpr operation_kind kind = operation_kind::view;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 1;
- /// What is wrong with the shape asked for, found where it was put together; then there is no target.
- enum problem : std::int64_t { none, axis_outside, two_open, open_beside_zero, open_unknown, negative, not_one };
- struct attributes {
-  std::int64_t problem = none;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  switch (a.problem) {
-  case axis_outside: io.fail("expand_dims, squeeze: an axis outside the rank, named twice, or a rank above 8"); return;
-  case two_open: io.fail("reshape: -1 stands for one extent only"); return;
-  case open_beside_zero: io.fail("reshape: beside an extent of 0, -1 can be anything"); return;
-  case open_unknown: io.fail("reshape: what -1 stands for cannot be told from symbolic extents"); return;
-  case negative: io.fail("reshape: an extent is negative"); return;
-  case not_one: io.fail("squeeze: the extent of the axis is not 1"); return;
-  default: break;
-  }
-  if (!io.require(io.target != nullptr, "reshape: no shape was given")) return;
-  io.result = *io.target;
-  for (int i = 0; i < io.result.rank(); ++i)
-   if (!io.require(is_symbolic(io.result[i].value) || io.result[i].value >= 0,
-       "reshape: the elements do not fill the extents that are given"))
-    return;
-  io.require(!io.result.overflow(), "reshape: rank above 8");
-  io.require(equal_or_required(io.in[0].dims.size(), io.result.size()), "reshape: number of elements differs");
- }
- template <int I>
- static constexpr auto vjp(const attributes&, auto dy, auto x, auto) {
-  const shape target = shape_of(x);
-  return invoke<reshape_op>({}, &target, std::source_location::current(), dy);
- }
-};
-
-namespace detail {
-template <handle H>
-constexpr auto reshaped(const H& x, const shape& target, std::int64_t problem, std::source_location where) {
- return invoke<reshape_op>({problem}, problem == reshape_op::none ? &target : nullptr, where, x);
-}
-constexpr shape no_axes(const shape& like) {
- shape s;
- s.attach(like.table());
- return s;
-}
-constexpr bool distinct_axes(const axes& a, int rank) {
- std::int64_t seen = 0;
- for (int i = 0; !a.all && i < a.count; ++i) {
-  const int axis = normalized_axis(a.index[i], rank);
-  if (axis < 0 || (seen >> axis & 1) != 0) return false;
-  seen |= std::int64_t{1} << axis;
- }
- return true;
-}
-}
-
-/// The same elements in another shape. One extent may be -1: it is what remains.
-template <tensor_like A>
-constexpr auto reshape(const A& x, shape target, std::source_location where = std::source_location::current()) {
- const auto sealed = eval(x, where);
- const shape from = shape_of(sealed);
- target.attach(from.table());
- int open = -1;
- std::int64_t problem = reshape_op::none;
- extent rest{1, from.table()};
- for (int i = 0; i < target.rank(); ++i) {
-  if (target[i].value == -1) {
-   if (open >= 0) problem = reshape_op::two_open;
-   open = i;
-  } else {
-   if (target[i].known() && target[i].value < 0) problem = reshape_op::negative;
-   rest = rest * target[i];
-  }
- }
- if (problem == reshape_op::none && open >= 0) {
-  const extent size = from.size();
-  if (rest.known() && rest.value == 0) {
-   problem = reshape_op::open_beside_zero;
-  } else if (rest.known()) {
-   target.set(open, size / rest.value);
-  } else {
-   const std::int64_t left = rest.table->divide_exactly(size.value, rest.value);
-   if (left == -1) problem = reshape_op::open_unknown;
-   target.set(open, {left, rest.table});
-  }
- }
- return detail::reshaped(sealed, target, problem, where);
-}
-
-/// [n, ...] to [n, everything else]
-template <tensor_like A>
-constexpr auto flatten(const A& x, std::source_location where = std::source_location::current()) {
- const auto sealed = eval(x, where);
- const shape from = shape_of(sealed);
- shape target = detail::no_axes(from);
- target.push_back(from.rank() > 0 ? from[0] : extent(1));
- target.push_back(from.size(from.rank() > 0 ? 1 : 0, from.rank()));
- return invoke<reshape_op>({}, &target, where, sealed);
-}
-
-/// Everything on one axis, in row-major order.
-template <tensor_like A>
-constexpr auto ravel(const A& x, std::source_location where = std::source_location::current()) {
- const auto sealed = eval(x, where);
- const shape from = shape_of(sealed);
- shape target = detail::no_axes(from);
- target.push_back(from.size());
- return invoke<reshape_op>({}, &target, where, sealed);
-}
-
-/// Inserts axes of extent 1 where the result has them (negative: counted from its end).
-template <tensor_like A>
-constexpr auto expand_dims(const A& x, axes at, std::source_location where = std::source_location::current()) {
- const auto sealed = eval(x, where);
- const shape from = shape_of(sealed);
- const int rank = from.rank() + at.count;
- const bool fits = !at.all && rank <= max_rank && detail::distinct_axes(at, rank);
- const std::int64_t inserted = fits ? at.bits(rank) : 0;
- shape target = detail::no_axes(from);
- for (int i = 0, next = 0; fits && i < rank; ++i) {
-  if ((inserted >> i & 1) != 0)
-   target.push_back(1);
-  else
-   target.push_back(from[next++]);
- }
- return detail::reshaped(sealed, target, fits ? reshape_op::none : reshape_op::axis_outside, where);
-}
-
-/// Drops axes, whose extents must be 1; without `which` every axis that is known to have extent 1 (a symbolic extent is not,
-/// so that the rank never depends on the data).
-template <tensor_like A>
-constexpr auto squeeze(const A& x, axes which = {}, std::source_location where = std::source_location::current()) {
- const auto sealed = eval(x, where);
- const shape from = shape_of(sealed);
- const bool fits = detail::distinct_axes(which, from.rank());
- std::int64_t problem = fits ? reshape_op::none : reshape_op::axis_outside;
- const std::int64_t dropped = fits ? which.bits(from.rank()) : 0;
- shape target = detail::no_axes(from);
- for (int i = 0; i < from.rank(); ++i) {
-  const bool one = from[i].value == 1;
-  if ((dropped >> i & 1) == 0 || (which.all && !one))
-   target.push_back(from[i]);
-  else if (!one && !equal_or_required(from[i], 1))
-   problem = reshape_op::not_one;
- }
- return detail::reshaped(sealed, target, problem, where);
-}
-}
-// -- tapegraph/ops/reduction/reduction.hpp
-
-// -- tapegraph/ops/cumulative/product_terms.hpp
-
 // -- tapegraph/ops/refusal.hpp
 namespace tapegraph::detail {
 template <class Texts, int Arity>
@@ -3341,6 +1679,8 @@ constexpr auto refuse(std::int64_t reason, std::source_location where, const Arg
  return invoke<refused_op<Texts, static_cast<int>(sizeof...(Args))>>({reason}, nullptr, where, args...);
 }
 }
+
+#include <tuple>
 
 /// Derivatives of prod and cumulative_product, of any of their orders up to four: exact beside zeros, and right where a product of
 /// some of the elements overflows or underflows while what is asked for does not (ops/cumulative/product_line.hpp).
@@ -3761,8 +2101,266 @@ template <operand A, operand B, operand C>
 TG_INLINE constexpr auto lerp(const A& x, const B& y, const C& t) {
  return apply<lerp_op>(x, y, t);
 }
+
+// -- tapegraph/ops/elementwise/cast.hpp
+
+/// Another element type. To bool: x != 0. To integers: toward zero; what does not fit (NaN, too) is whatever the processor
+/// makes of it. Derivatives pass between floating types.
+template <class To>
+struct cast_op : map_op<1> {
+ static constexpr std::string_view name = "cast";
+ static constexpr bool vjp_rounds_once = true;
+ static constexpr bool integers = true;
+ static constexpr bool from_integers = true;
+ static constexpr zero_adjoint zeros = zero_adjoint::passes;
+ static constexpr dtype result_type(dtype) { return dtype_of<To>; }
+ template <class V>
+ TG_HD static constexpr To value(V x) {
+  if constexpr (std::is_same_v<To, bool>)
+   return x != V(0);
+  else
+   return static_cast<To>(x);
+ }
+ static constexpr auto vjp(auto dy, auto, auto) { return dy; }
+};
+
+/// `cast<float>(labels)`
+template <class To, operand A>
+TG_INLINE constexpr auto cast(const A& x) {
+ if constexpr (arithmetic<A>)
+  return cast_op<To>::value(x);
+ else
+  return apply<cast_op<To>>(x);
+}
 }
 // -- tapegraph/ops/elementwise/in_float.hpp
+
+// -- tapegraph/core/half.hpp
+
+/// The 16-bit floating-point types. They store: numbers of them are computed with as float.
+///
+/// Conversions are integer arithmetic on the patterns, without branches, so that loops over them vectorise and every
+/// instruction set, the scalar code and the compiler's constant evaluation give the same bits.
+
+namespace tapegraph {
+
+namespace detail {
+template <class Bits>
+TG_HD constexpr Bits blend(Bits mask, Bits a, Bits b) {
+ return (a & mask) | (b & ~mask);
+}
+template <class Bits>
+TG_HD constexpr Bits mask_of(bool condition) {
+ return Bits(0) - static_cast<Bits>(condition);
+}
+TG_HD constexpr std::uint32_t above(std::uint32_t magnitude, std::uint32_t bound) {
+ return mask_of<std::uint32_t>(static_cast<std::int32_t>(magnitude) > static_cast<std::int32_t>(bound));
+}
+TG_HD constexpr std::uint16_t bfloat16_bits(float x) {
+ const auto u = __builtin_bit_cast(std::uint32_t, x);
+ const std::uint32_t rounded = (u + 0x7FFFu + (u >> 16 & 1u)) >> 16;
+ const std::uint32_t nan = above(u & 0x7FFFFFFFu, 0x7F800000u);
+ return static_cast<std::uint16_t>(blend(nan, u >> 16 | 0x40u, rounded));
+}
+TG_HD constexpr float float_of_bfloat16(std::uint16_t bits) {
+ return __builtin_bit_cast(float, static_cast<std::uint32_t>(bits) << 16);
+}
+TG_HD constexpr std::uint16_t half_bits(float x) {
+ const auto u = __builtin_bit_cast(std::uint32_t, x);
+ const std::uint32_t magnitude = u & 0x7FFFFFFFu;
+ const std::uint32_t normal = (magnitude - (112u << 23) + 0xFFFu + (magnitude >> 13 & 1u)) >> 13;
+ const std::uint32_t small = ~above(magnitude, 0x387FFFFFu);
+ const float shifted = __builtin_bit_cast(float, magnitude & small) + 0.5f;
+ const std::uint32_t denormal = __builtin_bit_cast(std::uint32_t, shifted) - 0x3F000000u;
+ const std::uint32_t infinite = above(magnitude, 0x477FEFFFu);
+ const std::uint32_t nan = above(magnitude, 0x7F800000u);
+ std::uint32_t result = blend(small, denormal, normal);
+ result = blend(infinite, 0x7C00u | (nan & (0x200u | (magnitude >> 13 & 0x3FFu))), result);
+ return static_cast<std::uint16_t>((u >> 16 & 0x8000u) | result);
+}
+TG_HD constexpr float float_of_half(std::uint16_t bits) {
+ const std::uint32_t magnitude = static_cast<std::uint32_t>(bits & 0x7FFFu) << 13;
+ const std::uint32_t wide = above(magnitude, 0x0F7FFFFFu);
+ const std::uint32_t normal = magnitude + (112u << 23) + (wide & (112u << 23));
+ const std::uint32_t small = ~above(magnitude, 0x007FFFFFu);
+ const float shifted = __builtin_bit_cast(float, (magnitude & small) + (113u << 23));
+ const auto denormal = __builtin_bit_cast(std::uint32_t, shifted - 0x1p-14f);
+ const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000u) << 16;
+ return __builtin_bit_cast(float, sign | blend(small, denormal, normal));
+}
+TG_HD constexpr float rounded_to_bfloat16(float x) {
+ const auto u = __builtin_bit_cast(std::uint32_t, x);
+ const std::uint32_t nan = above(u & 0x7FFFFFFFu, 0x7F800000u);
+ return __builtin_bit_cast(float, blend(nan, u | 0x400000u, u + 0x7FFFu + (u >> 16 & 1u)) & 0xFFFF0000u);
+}
+TG_HD constexpr float rounded_to_half(float x) {
+ const auto u = __builtin_bit_cast(std::uint32_t, x);
+ const std::uint32_t magnitude = u & 0x7FFFFFFFu, sign = u & 0x80000000u;
+ const std::uint32_t normal = (magnitude + 0xFFFu + (magnitude >> 13 & 1u)) & 0xFFFFE000u;
+ const std::uint32_t small = ~above(magnitude, 0x387FFFFFu);
+ const float shifted = __builtin_bit_cast(float, magnitude & small) + 0.5f;
+ const auto denormal = __builtin_bit_cast(std::uint32_t, shifted - 0.5f);
+ const std::uint32_t infinite = above(magnitude, 0x477FEFFFu), nan = above(magnitude, 0x7F800000u);
+ const std::uint32_t special = 0x7F800000u | (nan & (0x400000u | (magnitude & 0x7FE000u)));
+ return __builtin_bit_cast(float, sign | blend(infinite, special, blend(small, denormal, normal)));
+}
+TG_HD constexpr float rounded_to_odd(double x) {
+ constexpr double largest = std::numeric_limits<float>::max();
+ const auto u = __builtin_bit_cast(std::uint64_t, x);
+ const std::uint64_t magnitude = u & ~(std::uint64_t{1} << 63);
+ const std::uint64_t nan = mask_of<std::uint64_t>(magnitude > 0x7FF0000000000000u);
+ const std::uint64_t over = mask_of<std::uint64_t>(magnitude > __builtin_bit_cast(std::uint64_t, largest)) & ~nan;
+ const auto exact = __builtin_bit_cast(double, blend(over, __builtin_bit_cast(std::uint64_t, largest), magnitude & ~nan));
+ const auto nearest = static_cast<float>(exact);
+ const auto bits = __builtin_bit_cast(std::uint32_t, nearest);
+ const auto back = static_cast<double>(nearest);
+ const auto even = static_cast<std::uint32_t>(~bits & 1u);
+ const std::uint32_t odd = bits + (even & static_cast<std::uint32_t>(back < exact)) -
+       (even & static_cast<std::uint32_t>(back > exact));
+ const std::uint32_t quiet = 0x7FC00000u | static_cast<std::uint32_t>(magnitude >> 29 & 0x3FFFFFu);
+ const std::uint32_t sign = static_cast<std::uint32_t>(u >> 63) << 31;
+ return __builtin_bit_cast(float, sign | blend(static_cast<std::uint32_t>(nan), quiet, odd));
+}
+template <class Number>
+TG_HD constexpr float before_rounding(Number x) {
+ if constexpr (std::is_same_v<Number, float>) {
+  return x;
+ } else if constexpr (std::is_integral_v<Number> && sizeof(Number) <= 2) {
+  return static_cast<float>(x);
+ } else if constexpr (std::is_integral_v<Number> && sizeof(Number) == 8) {
+  const bool negative = x < Number(0);
+  const auto u = static_cast<std::uint64_t>(x), magnitude = negative ? 0 - u : u;
+  const std::uint64_t rest = static_cast<std::uint64_t>((magnitude & 0x7FFu) != 0) << 11;
+  const std::uint64_t kept = magnitude >> 53 != 0 ? (magnitude & ~std::uint64_t{0x7FF}) | rest : magnitude;
+  const auto value = static_cast<double>(kept);
+  return rounded_to_odd(negative ? -value : value);
+ } else {
+  return rounded_to_odd(static_cast<double>(x));
+ }
+}
+}
+
+/// The upper half of a float: its range with 8 significant bits. Conversions round once, to nearest even.
+struct bfloat16 {
+ std::uint16_t bits;
+
+ bfloat16() = default;
+ template <class Number>
+  requires std::is_arithmetic_v<Number>
+ TG_HD constexpr explicit bfloat16(Number x) : bits(detail::bfloat16_bits(detail::before_rounding(x))) {}
+ template <class Number>
+  requires std::is_arithmetic_v<Number>
+ TG_HD constexpr explicit operator Number() const {
+  return static_cast<Number>(detail::float_of_bfloat16(bits));
+ }
+ static constexpr bfloat16 from_bits(std::uint16_t pattern) {
+  bfloat16 x{};
+  x.bits = pattern;
+  return x;
+ }
+ friend constexpr bool operator==(bfloat16 a, bfloat16 b) { return float(a) == float(b); }
+};
+
+/// IEEE 754 binary16: 11 significant bits, up to 65504. Conversions round once, to nearest even.
+struct half {
+ std::uint16_t bits;
+
+ half() = default;
+ template <class Number>
+  requires std::is_arithmetic_v<Number>
+ TG_HD constexpr explicit half(Number x) : bits(detail::half_bits(detail::before_rounding(x))) {}
+ template <class Number>
+  requires std::is_arithmetic_v<Number>
+ TG_HD constexpr explicit operator Number() const {
+  return static_cast<Number>(detail::float_of_half(bits));
+ }
+ static constexpr half from_bits(std::uint16_t pattern) {
+  half x{};
+  x.bits = pattern;
+  return x;
+ }
+ friend constexpr bool operator==(half a, half b) { return float(a) == float(b); }
+};
+
+template <>
+struct dtype_traits<bfloat16> {
+ static constexpr dtype value = dtype::bf16;
+};
+template <>
+struct dtype_traits<half> {
+ static constexpr dtype value = dtype::f16;
+};
+
+/// Types that are only stored in: bfloat16 and half.
+template <class T>
+concept storage_type = std::is_same_v<T, bfloat16> || std::is_same_v<T, half>;
+
+template <storage_type T>
+TG_HD constexpr std::uint16_t storage_bits(float x) {
+ if constexpr (std::is_same_v<T, half>)
+  return detail::half_bits(x);
+ else
+  return detail::bfloat16_bits(x);
+}
+template <storage_type T>
+TG_HD constexpr float rounded_to(float x) {
+ if constexpr (std::is_same_v<T, half>)
+  return detail::rounded_to_half(x);
+ else
+  return detail::rounded_to_bfloat16(x);
+}
+template <storage_type T>
+TG_HD constexpr float float_of(std::uint16_t bits) {
+ if constexpr (std::is_same_v<T, half>)
+  return detail::float_of_half(bits);
+ else
+  return detail::float_of_bfloat16(bits);
+}
+
+constexpr bool is_storage_type(dtype type) { return type == dtype::bf16 || type == dtype::f16; }
+
+namespace detail {
+template <class T>
+struct arithmetic_type {
+ using type = T;
+};
+template <storage_type T>
+struct arithmetic_type<T> {
+ using type = float;
+};
+}
+
+/// What numbers of T are computed with: float for the 16-bit types, T itself otherwise.
+template <class T>
+using arithmetic_type_t = typename detail::arithmetic_type<T>::type;
+
+/// Whether tensors of T have derivatives.
+template <class T>
+inline constexpr bool is_floating_type = std::is_floating_point_v<T> || storage_type<T>;
+}
+
+template <>
+struct std::numeric_limits<tapegraph::bfloat16> : std::numeric_limits<float> {
+ static constexpr int digits = 8;
+ static constexpr tapegraph::bfloat16 min() { return tapegraph::bfloat16::from_bits(0x0080); }
+ static constexpr tapegraph::bfloat16 max() { return tapegraph::bfloat16::from_bits(0x7F7F); }
+ static constexpr tapegraph::bfloat16 lowest() { return tapegraph::bfloat16::from_bits(0xFF7F); }
+ static constexpr tapegraph::bfloat16 epsilon() { return tapegraph::bfloat16::from_bits(0x3C00); }
+ static constexpr tapegraph::bfloat16 infinity() { return tapegraph::bfloat16::from_bits(0x7F80); }
+ static constexpr tapegraph::bfloat16 quiet_NaN() { return tapegraph::bfloat16::from_bits(0x7FC0); }
+ static constexpr tapegraph::bfloat16 denorm_min() { return tapegraph::bfloat16::from_bits(0x0001); }
+};
+template <>
+struct std::numeric_limits<tapegraph::half> : std::numeric_limits<float> {
+ static constexpr int digits = 11;
+ static constexpr tapegraph::half min() { return tapegraph::half::from_bits(0x0400); }
+ static constexpr tapegraph::half max() { return tapegraph::half::from_bits(0x7BFF); }
+ static constexpr tapegraph::half lowest() { return tapegraph::half::from_bits(0xFBFF); }
+ static constexpr tapegraph::half epsilon() { return tapegraph::half::from_bits(0x1400); }
+ static constexpr tapegraph::half infinity() { return tapegraph::half::from_bits(0x7C00); }
+ static constexpr tapegraph::half quiet_NaN() { return tapegraph::half::from_bits(0x7E00); }
+ static constexpr tapegraph::half denorm_min() { return tapegraph::half::from_bits(0x0001); }
+};
 
 /// Functions made of several steps, such as softmax, on 16-bit elements: computed in float and rounded once at the end.
 /// Rounding every step would lose digits the result could have, and counts beyond 65504 do not exist in half.
@@ -5226,10 +3824,192 @@ TG_INLINE constexpr auto pow(const A& x) {
 template <int I>
 TG_INLINE constexpr auto pow_op::vjp(auto dy, auto x, auto exponent, auto y) {
  if constexpr (I == 0)
-  return dy * where(logical_or(exponent != 0, is_finite(apply<pow_op>(x, exponent - 1))),
+  return dy * where(logical_or(exponent != 0, is_finite(apply<pow_op>(x, exponent - 4))),
       exponent * apply<pow_op>(x, exponent - 1), 0);
  else
   return dy * where(logical_or(y == 0, x == 0), 0, y * apply<log_op>(x));
+}
+
+// -- tapegraph/ops/movement/view.hpp
+
+// -- tapegraph/ops/reduction/axes.hpp
+struct axes {
+ std::int8_t index[max_rank]{};
+ std::int8_t count = 0;
+ bool all = true;
+ constexpr axes() = default;
+ constexpr axes(int axis) : count(1), all(false) { index[0] = static_cast<std::int8_t>(axis); }
+ constexpr axes(std::initializer_list<int> several) : all(false) {
+  for (int axis : several)
+   if (count < max_rank) index[count++] = static_cast<std::int8_t>(axis);
+ }
+ constexpr std::int64_t bits(int rank) const {
+  if (all) return (std::int64_t{1} << rank) - 1;
+  std::int64_t mask = 0;
+  for (int i = 0; i < count; ++i) {
+   const int axis = normalized_axis(index[i], rank);
+   mask |= std::int64_t{1} << (axis < 0 ? 62 : axis);
+  }
+  return mask;
+ }
+};
+}
+
+#include <array>
+
+/// reshape, flatten, ravel, expand_dims, squeeze: another shape over the same elements, without a copy.
+
+namespace tapegraph {
+
+struct reshape_op {
+ static constexpr std::string_view name = "reshape";
+ static constexpr std::string_view layer_name = "flatten";
+ static constexpr operation_kind kind = operation_kind::view;
+ static constexpr linearity linear = linearity::joint;
+ static constexpr int arity = 1;
+ /// What is wrong with the shape asked for, found where it was put together; then there is no target.
+ enum problem : std::int64_t { none, axis_outside, two_open, open_beside_zero, open_unknown, negative, not_one };
+ struct attributes {
+  std::int64_t problem = none;
+ };
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  switch (a.problem) {
+  case axis_outside: io.fail("expand_dims, squeeze: an axis outside the rank, named twice, or a rank above 8"); return;
+  case two_open: io.fail("reshape: -1 stands for one extent only"); return;
+  case open_beside_zero: io.fail("reshape: beside an extent of 0, -1 can be anything"); return;
+  case open_unknown: io.fail("reshape: what -1 stands for cannot be told from symbolic extents"); return;
+  case negative: io.fail("reshape: an extent is negative"); return;
+  case not_one: io.fail("squeeze: the extent of the axis is not 1"); return;
+  default: break;
+  }
+  if (!io.require(io.target != nullptr, "reshape: no shape was given")) return;
+  io.result = *io.target;
+  for (int i = 0; i < io.result.rank(); ++i)
+   if (!io.require(is_symbolic(io.result[i].value) || io.result[i].value >= 0,
+       "reshape: the elements do not fill the extents that are given"))
+    return;
+  io.require(!io.result.overflow(), "reshape: rank above 8");
+  io.require(equal_or_required(io.in[0].dims.size(), io.result.size()), "reshape: number of elements differs");
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes&, auto dy, auto x, auto) {
+  const shape target = shape_of(x);
+  return invoke<reshape_op>({}, &target, std::source_location::current(), dy);
+ }
+};
+
+namespace detail {
+template <handle H>
+constexpr auto reshaped(const H& x, const shape& target, std::int64_t problem, std::source_location where) {
+ return invoke<reshape_op>({problem}, problem == reshape_op::none ? &target : nullptr, where, x);
+}
+constexpr shape no_axes(const shape& like) {
+ shape s;
+ s.attach(like.table());
+ return s;
+}
+constexpr bool distinct_axes(const axes& a, int rank) {
+ std::int64_t seen = 0;
+ for (int i = 0; !a.all && i < a.count; ++i) {
+  const int axis = normalized_axis(a.index[i], rank);
+  if (axis < 0 || (seen >> axis & 1) != 0) return false;
+  seen |= std::int64_t{1} << axis;
+ }
+ return true;
+}
+}
+
+/// The same elements in another shape. One extent may be -1: it is what remains.
+template <tensor_like A>
+constexpr auto reshape(const A& x, shape target, std::source_location where = std::source_location::current()) {
+ const auto sealed = eval(x, where);
+ const shape from = shape_of(sealed);
+ target.attach(from.table());
+ int open = -1;
+ std::int64_t problem = reshape_op::none;
+ extent rest{1, from.table()};
+ for (int i = 0; i < target.rank(); ++i) {
+  if (target[i].value == -1) {
+   if (open >= 0) problem = reshape_op::two_open;
+   open = i;
+  } else {
+   if (target[i].known() && target[i].value < 0) problem = reshape_op::negative;
+   rest = rest * target[i];
+  }
+ }
+ if (problem == reshape_op::none && open >= 0) {
+  const extent size = from.size();
+  if (rest.known() && rest.value == 0) {
+   problem = reshape_op::open_beside_zero;
+  } else if (rest.known()) {
+   target.set(open, size / rest.value);
+  } else {
+   const std::int64_t left = rest.table->divide_exactly(size.value, rest.value);
+   if (left == -1) problem = reshape_op::open_unknown;
+   target.set(open, {left, rest.table});
+  }
+ }
+ return detail::reshaped(sealed, target, problem, where);
+}
+
+/// [n, ...] to [n, everything else]
+template <tensor_like A>
+constexpr auto flatten(const A& x, std::source_location where = std::source_location::current()) {
+ const auto sealed = eval(x, where);
+ const shape from = shape_of(sealed);
+ shape target = detail::no_axes(from);
+ target.push_back(from.rank() > 0 ? from[0] : extent(1));
+ target.push_back(from.size(from.rank() > 0 ? 1 : 0, from.rank()));
+ return invoke<reshape_op>({}, &target, where, sealed);
+}
+
+/// Everything on one axis, in row-major order.
+template <tensor_like A>
+constexpr auto ravel(const A& x, std::source_location where = std::source_location::current()) {
+ const auto sealed = eval(x, where);
+ const shape from = shape_of(sealed);
+ shape target = detail::no_axes(from);
+ target.push_back(from.size());
+ return invoke<reshape_op>({}, &target, where, sealed);
+}
+
+/// Inserts axes of extent 1 where the result has them (negative: counted from its end).
+template <tensor_like A>
+constexpr auto expand_dims(const A& x, axes at, std::source_location where = std::source_location::current()) {
+ const auto sealed = eval(x, where);
+ const shape from = shape_of(sealed);
+ const int rank = from.rank() + at.count;
+ const bool fits = !at.all && rank <= max_rank && detail::distinct_axes(at, rank);
+ const std::int64_t inserted = fits ? at.bits(rank) : 0;
+ shape target = detail::no_axes(from);
+ for (int i = 0, next = 0; fits && i < rank; ++i) {
+  if ((inserted >> i & 1) != 0)
+   target.push_back(1);
+  else
+   target.push_back(from[next++]);
+ }
+ return detail::reshaped(sealed, target, fits ? reshape_op::none : reshape_op::axis_outside, where);
+}
+
+/// Drops axes, whose extents must be 1; without `which` every axis that is known to have extent 1 (a symbolic extent is not,
+/// so that the rank never depends on the data).
+template <tensor_like A>
+constexpr auto squeeze(const A& x, axes which = {}, std::source_location where = std::source_location::current()) {
+ const auto sealed = eval(x, where);
+ const shape from = shape_of(sealed);
+ const bool fits = detail::distinct_axes(which, from.rank());
+ std::int64_t problem = fits ? reshape_op::none : reshape_op::axis_outside;
+ const std::int64_t dropped = fits ? which.bits(from.rank()) : 0;
+ shape target = detail::no_axes(from);
+ for (int i = 0; i < from.rank(); ++i) {
+  const bool one = from[i].value == 1;
+  if ((dropped >> i & 1) == 0 || (which.all && !one))
+   target.push_back(from[i]);
+  else if (!one && !equal_or_required(from[i], 1))
+   problem = reshape_op::not_one;
+ }
+ return detail::reshaped(sealed, target, problem, where);
 }
 }
 
@@ -5376,6 +4156,7 @@ constexpr auto sum(const A& x, axes over = {}, reduce_options options = {},
     std::source_location where = std::source_location::current()) {
  return detail::reduce_over<sum_op>(x, over, options, where);
 }
+no_such_option_in<reduce_options> sum(any_argument, const axes&, ...) TG_MISTAKE;
 /// The product; 1 of no elements. Its derivatives are right beside zeros.
 template <tensor_like A>
 constexpr auto prod(const A& x, axes over = {}, reduce_options options = {},
@@ -5383,36 +4164,42 @@ constexpr auto prod(const A& x, axes over = {}, reduce_options options = {},
  return detail::in_float(
   x, where, [&](const auto& operand) { return detail::reduce_over<prod_op>(operand, over, options, where); });
 }
+no_such_option_in<reduce_options> prod(any_argument, const axes&, ...) TG_MISTAKE;
 /// The largest element; NaN if any is. Elements that attain it share the derivative evenly. Of no elements: an error.
 template <tensor_like A>
 constexpr auto max(const A& x, axes over = {}, reduce_options options = {},
     std::source_location where = std::source_location::current()) {
  return detail::reduce_over<max_op>(x, over, options, where);
 }
+no_such_option_in<reduce_options> max(any_argument, const axes&, ...) TG_MISTAKE;
 /// The smallest element; see max.
 template <tensor_like A>
 constexpr auto min(const A& x, axes over = {}, reduce_options options = {},
     std::source_location where = std::source_location::current()) {
  return detail::reduce_over<min_op>(x, over, options, where);
 }
+no_such_option_in<reduce_options> min(any_argument, const axes&, ...) TG_MISTAKE;
 /// Whether any element of a bool tensor is true; false of no elements.
 template <tensor_like A>
 constexpr auto any(const A& x, axes over = {}, reduce_options options = {},
     std::source_location where = std::source_location::current()) {
  return detail::reduce_over<any_op>(x, over, options, where);
 }
+no_such_option_in<reduce_options> any(any_argument, const axes&, ...) TG_MISTAKE;
 /// Whether all elements of a bool tensor are true; true of no elements.
 template <tensor_like A>
 constexpr auto all_of(const A& x, axes over = {}, reduce_options options = {},
      std::source_location where = std::source_location::current()) {
  return detail::reduce_over<all_op>(x, over, options, where);
 }
+no_such_option_in<reduce_options> all_of(any_argument, const axes&, ...) TG_MISTAKE;
 /// How many elements are not zero (NaN is not), as int64.
 template <tensor_like A>
 constexpr auto count_nonzero(const A& x, axes over = {}, reduce_options options = {},
        std::source_location where = std::source_location::current()) {
  return sum(cast<std::int64_t>(x != 0), over, options, where);
 }
+no_such_option_in<reduce_options> count_nonzero(any_argument, const axes&, ...) TG_MISTAKE;
 
 /// The sum by the number of elements; NaN of no elements. Integers have none: cast them first.
 template <tensor_like A>
@@ -5425,7 +4212,242 @@ constexpr auto mean(const A& x, axes over = {}, reduce_options options = {},
   return eval(total / extent_number(total, detail::reduced_size(operand, over)), where);
  });
 }
+no_such_option_in<reduce_options> mean(any_argument, const axes&, ...) TG_MISTAKE;
 }
+// -- tapegraph/ops/reduction/moments.hpp
+
+/// variance, moments; stddev is in norm.hpp.
+
+namespace tapegraph {
+
+struct variance_options {
+ bool keepdims = false;
+ /// Subtracted from the number of elements that the squares are divided by: 0 is the population's variance (NumPy,
+ /// TensorFlow, batch normalization), 1 the unbiased estimate (PyTorch). There must be more elements than that.
+ std::int64_t correction = 0;
+};
+
+/// What `moments` gives.
+template <class Handle>
+struct mean_and_variance {
+ Handle mean, variance;
+};
+
+namespace detail {
+template <handle A>
+constexpr auto squared_distance(const A& x, const A& centre, const axes& over, const variance_options& options,
+        std::source_location where) {
+ const auto total = reduce_over<sum_op>(square(x - centre), over, {options.keepdims}, where);
+ const extent count = reduced_size(x, over) - extent(options.correction);
+ return eval(total / extent_number(total, count), where);
+}
+template <handle A>
+constexpr auto root(const A& x, std::source_location where) {
+ return eval(tapegraph::where(x == 0, 0, sqrt(tapegraph::where(x == 0, 1, x))), where);
+}
+}
+
+/// The mean of squared distances from the mean.
+template <tensor_like A>
+constexpr auto variance(const A& x, axes over = {}, variance_options options = {},
+      std::source_location where = std::source_location::current()) {
+ return detail::in_float(x, where, [&](const auto& operand) {
+  const auto value = eval(operand, where);
+  return detail::squared_distance(value, mean(value, over, {.keepdims = true}, where), over, options, where);
+ });
+}
+no_such_option_in<variance_options> variance(any_argument, const axes&, ...) TG_MISTAKE;
+
+/// Mean and variance, the mean computed once: `const auto [m, v] = moments(x, {0, 1})`.
+template <tensor_like A>
+constexpr auto moments(const A& x, axes over = {}, variance_options options = {},
+     std::source_location where = std::source_location::current()) {
+ const auto given = eval(x, where);
+ const auto value = detail::as_float(given, where);
+ const auto centre = mean(value, over, {.keepdims = true}, where);
+ const auto spread = detail::squared_distance(value, centre, over, options, where);
+ const std::int64_t mask = over.bits(shape_of(value).rank());
+ const auto middle = detail::without_kept_axes(centre, mask, options.keepdims, where);
+ return mean_and_variance<std::remove_cvref_t<decltype(given)>>{detail::rounded_like(given, middle, where),
+                detail::rounded_like(given, spread, where)};
+}
+no_such_option_in<variance_options> moments(any_argument, const axes&, ...) TG_MISTAKE;
+
+// -- tapegraph/ops/reduction/norm.hpp
+
+// -- tapegraph/expr/transforms.hpp
+template <class Mode>
+struct mode_transforms;
+struct no_gradient_t {};
+inline constexpr no_gradient_t no_gradient{};
+namespace detail {
+template <class B, class Y, class... X>
+constexpr auto call_backward(const B& backward, const Y& dy, const Y& y, const X&... x) {
+ if constexpr (std::is_invocable_v<const B&, const Y&, const Y&, const X&...>)
+  return backward(dy, y, x...);
+ else
+  return backward(dy, x...);
+}
+template <class T>
+inline constexpr bool is_tuple = false;
+template <class... T>
+inline constexpr bool is_tuple<std::tuple<T...>> = true;
+template <std::size_t I, std::size_t Count, class Flows>
+constexpr decltype(auto) flow_at(const Flows& flows) {
+ if constexpr (is_tuple<Flows>) {
+  static_assert(std::tuple_size_v<Flows> == Count,
+     "custom_gradient: backward returns one derivative per argument of forward");
+  return std::get<I>(flows);
+ } else {
+  static_assert(Count == 1, "custom_gradient: backward returns a tuple, one derivative per argument of forward");
+  return (flows);
+ }
+}
+inline constexpr const char* wrong_flow = "custom_gradient: a derivative has another shape or type than its argument";
+}
+template <class F, class B>
+struct custom_gradient_of {
+ [[no_unique_address]] F forward{};
+ [[no_unique_address]] B backward{};
+ template <tensor_like... Args>
+ constexpr auto operator()(const Args&... args) const {
+  constexpr auto where = std::source_location::current();
+  return mode_transforms<mode_of_t<Args...>>::custom(forward, backward, where, eval(args, where)...);
+ }
+};
+template <class F, class B>
+constexpr auto custom_gradient(F forward, B backward) {
+ return custom_gradient_of<F, B>{forward, backward};
+}
+template <class F>
+struct checkpoint_of {
+ [[no_unique_address]] F f{};
+ template <tensor_like... Args>
+ constexpr auto operator()(const Args&... args) const {
+  constexpr auto where = std::source_location::current();
+  return mode_transforms<mode_of_t<Args...>>::checkpoint(f, where, eval(args, where)...);
+ }
+};
+template <class F>
+constexpr auto checkpoint(F f) {
+ return checkpoint_of<F>{f};
+}
+
+// -- tapegraph/ops/movement/fill.hpp
+
+// -- tapegraph/ops/movement/slice.hpp
+
+// -- tapegraph/expr/indexable.hpp
+struct range {
+ std::int64_t begin = 0;
+ std::int64_t end = std::numeric_limits<std::int64_t>::max();
+ std::int64_t step = 1;
+};
+struct newaxis_part {};
+inline constexpr newaxis_part newaxis{};
+struct ellipsis_part {};
+inline constexpr ellipsis_part ellipsis{};
+struct part {
+ enum class kind : std::uint8_t { all, index, range, new_axis, other_axes, malformed };
+ using location = std::source_location;
+ constexpr part() = default;
+ template <std::integral I>
+ constexpr part(I index, location line = location::current())
+  : bounds{static_cast<std::int64_t>(index)}, what(kind::index), where(line) {}
+ constexpr part(const range& r, location line = location::current()) : bounds(r), what(kind::range), where(line) {}
+ constexpr part(std::initializer_list<std::int64_t> r, location line = location::current())
+  : what(r.size() > 3 ? kind::malformed : kind::range), where(line) {
+  if (r.size() > 0) bounds.begin = r.begin()[0];
+  if (r.size() > 1) bounds.end = r.begin()[1];
+  if (r.size() > 2) bounds.step = r.begin()[2];
+ }
+ constexpr part(newaxis_part, location line = location::current()) : what(kind::new_axis), where(line) {}
+ constexpr part(ellipsis_part, location line = location::current()) : what(kind::other_axes), where(line) {}
+ tapegraph::range bounds{};
+ kind what = kind::all;
+ location where{};
+};
+namespace detail {
+template <class Self>
+class part_iterator {
+public:
+ using value_type = Self;
+ using difference_type = std::ptrdiff_t;
+ constexpr part_iterator() = default;
+ constexpr part_iterator(const Self* whole, std::int64_t at) : whole_(whole), at_(at) {}
+ constexpr Self operator*() const { return (*whole_)[at_]; }
+ constexpr part_iterator& operator++() {
+  ++at_;
+  return *this;
+ }
+ constexpr part_iterator operator++(int) {
+  const part_iterator before = *this;
+  ++at_;
+  return before;
+ }
+ constexpr bool operator==(const part_iterator& other) const { return at_ == other.at_; }
+private:
+ const Self* whole_ = nullptr;
+ std::int64_t at_ = 0;
+};
+}
+template <handle H>
+constexpr void refuse_index(const H&, std::int64_t, int) {}
+template <class Self>
+class indexable {
+public:
+ constexpr Self operator[](part p) const { return take_parts(self(), &p, 1, p.where); }
+ constexpr Self operator()(part a, part b = {}, part c = {}, part d = {}, part e = {}, part f = {}, part g = {},
+       part h = {}) const {
+  const part parts[]{a, b, c, d, e, f, g, h};
+  const Self result = take_parts(self(), parts, 8, a.where);
+  for (const part& p : parts)
+   if (p.what != part::kind::index && p.what != part::kind::all) return result;
+  refuse(result, "x(i, j) reads a number from a tensor; of a node take x[i][j]");
+  return result;
+ }
+ constexpr detail::part_iterator<Self> begin() const { return {&self(), 0}; }
+ constexpr detail::part_iterator<Self> end() const {
+  const tapegraph::shape s = shape_of(self());
+  if (s.rank() > 0 && s[0].known()) return {&self(), s[0].value};
+  refuse(self(), s.rank() == 0 ? "range-for: a scalar has no axis to walk along"
+         : "range-for: the extent of axis 0 must be a number");
+  return begin();
+ }
+ template <operand B>
+ constexpr Self& operator+=(const B& b) {
+  return become(self() + b);
+ }
+ template <operand B>
+ constexpr Self& operator-=(const B& b) {
+  return become(self() - b);
+ }
+ template <operand B>
+ constexpr Self& operator*=(const B& b) {
+  return become(self() * b);
+ }
+ template <operand B>
+ constexpr Self& operator/=(const B& b) {
+  return become(self() / b);
+ }
+private:
+ friend Self;
+ constexpr indexable() = default;
+ constexpr const Self& self() const { return static_cast<const Self&>(*this); }
+ template <class E>
+ constexpr Self& become(const E& formula) {
+  auto& self = static_cast<Self&>(*this);
+  const tapegraph::shape before = shape_of(self);
+  Self next = Self::sealed(formula);
+  const tapegraph::shape after = shape_of(next);
+  bool grown = after.rank() != before.rank();
+  for (int i = 0; !grown && i < after.rank(); ++i) grown = before[i].value == 1 && after[i].value != 1;
+  if (grown) refuse(next, "+=, -=, *=, /=: the right side has more elements than the left; write a = a + b");
+  return self = std::move(next);
+ }
+};
+}
+// -- tapegraph/ops/movement/layout.hpp
 
 /// transpose, swap_axes, move_axis, broadcast_to: axes in another order, and repeated.
 
@@ -5560,7 +4582,4009 @@ constexpr auto sum_to(const A& x, const shape& target, std::source_location wher
  return invoke<reshape_op>({}, &target, where, reduce<sum_op>({mask, 0}, where, x));
 }
 }
+
+/// slice, take, reverse, split, unstack: parts of a tensor by begin, end and step; embed, the way back.
+
+namespace tapegraph {
+
+/// Used as a slice's begin, to count from the end of an axis whose extent may be known only at run time. With a positive step,
+/// at_the_end + k is a slice that ends k elements before the end; with a negative step, one that begins k elements before the
+/// last.
+inline constexpr std::int64_t at_the_end = std::numeric_limits<std::int64_t>::min();
+constexpr bool counted_from_the_end(std::int64_t begin) { return begin < at_the_end + (std::int64_t{1} << 40); }
+
+struct slice_op {
+ static constexpr std::string_view name = "slice";
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_nothing;
+ static constexpr bool takes_storage_types = true;
+ static constexpr linearity linear = linearity::joint;
+ static constexpr int arity = 1;
+ struct attributes {
+  std::int64_t begin[max_rank]{};
+  std::int64_t step[max_rank]{};
+  double fill = 0; ///< of embed: what stands where nothing was placed
+ };
+ /// In begin: what is wrong with a range, found where it was put together.
+ enum problem : std::int64_t {
+  none = 0,
+  undecided = -1,
+  indivisible = -2,
+  wrong_sum = -3,
+  axis_outside = -4,
+  wrong_count = -5,
+  no_matrix = -6,
+  two_ellipses = -7,
+  malformed = -8
+ };
+
+ /// Where the first of `count` elements lies on an axis of `size`.
+ static constexpr std::int64_t first(std::int64_t begin, std::int64_t step, std::int64_t size, std::int64_t count) {
+  if (!counted_from_the_end(begin)) return begin;
+  const std::int64_t back = begin - at_the_end;
+  return step > 0 ? size - back - (step * (count - 1) + 1) : size - 1 - back;
+ }
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  io.result = *io.target;
+  if (steps_fit(a, io, "slice: more ranges than axes", "slice: a step is zero"))
+   lies_inside(a, io, io.in[0].dims, io.result, "slice", "slice: range outside the tensor");
+ }
+ /// Axes behind the operand's rank have step 1 unless something was said of them.
+ static constexpr bool steps_fit(const attributes& a, inference& io, const char* too_many, const char* none) {
+  for (int i = 0; i < max_rank; ++i) {
+   if (a.begin[i] < 0 && !counted_from_the_end(a.begin[i])) return io.fail(text_of(a.begin[i]));
+   if (!io.require(i < io.in[0].dims.rank() ? a.step[i] != 0 : a.step[i] == 1,
+       i < io.in[0].dims.rank() ? none : too_many))
+    return false;
+  }
+  return true;
+ }
+ static constexpr const char* text_of(std::int64_t problem) {
+  switch (problem) {
+  case undecided: return "slice: a range of a symbolic axis runs from one end and is bounded from the other";
+  case indivisible: return "split: the extent does not divide into equal parts";
+  case wrong_sum: return "split: the sizes do not add up to the extent";
+  case axis_outside: return "slice, take, split: axis outside the rank";
+  case no_matrix: return "diag, diag_part: the axes must exist and have extents that are numbers";
+  case wrong_count: return "unstack: the number of parts is not the extent";
+  case two_ellipses: return "slice: tg::ellipsis may stand for axes only once";
+  case malformed: return "slice: a range is a begin, an end and a step at most";
+  default: return "pad: amounts are negative";
+  }
+ }
+ /// Whether the elements of `smaller` lie inside `larger`; what depends on symbols becomes a requirement.
+ static constexpr void lies_inside(const attributes& a, inference& io, const shape& larger, const shape& smaller,
+         const char* operation, const char* outside) {
+  for (int i = 0; i < larger.rank(); ++i) {
+   const extent size = larger[i], count = smaller[i];
+   if (!count.known() || count.value == 0) continue;
+   const std::int64_t span = a.step[i] * (count.value - 1);
+   std::int64_t least = 0;
+   if (counted_from_the_end(a.begin[i]))
+    least = a.begin[i] - at_the_end + (span < 0 ? -span : span) + 1;
+   else if (a.begin[i] + span >= 0)
+    least = (span < 0 ? a.begin[i] : a.begin[i] + span) + 1;
+   else
+    io.fail(outside);
+   io.require(at_least_or_required(size, least, operation), outside);
+  }
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto dy, auto x, auto);
+};
+
+/// A tensor of the target's shape, filled with one number, in which the operand is placed at begin, in steps: the adjoint of
+/// slice, and constant padding.
+struct pad_op : slice_op {
+ static constexpr std::string_view name = "pad";
+ static constexpr linearity linear = linearity::none;
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  io.result = *io.target;
+  if (steps_fit(a, io, "pad: more amounts than axes", "pad: a step is zero"))
+   lies_inside(a, io, io.result, io.in[0].dims, "pad", "pad: amounts are negative");
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto dy, auto x, auto) {
+  const shape target = shape_of(x);
+  attributes back = a;
+  back.fill = 0;
+  return invoke<slice_op>(back, &target, std::source_location::current(), dy);
+ }
+};
+
+template <int I>
+constexpr auto slice_op::vjp(const attributes& a, auto dy, auto x, auto) {
+ const shape target = shape_of(x);
+ return invoke<pad_op>(a, &target, std::source_location::current(), dy);
+}
+
+/// `all` keeps an axis; as a function, tg::all(mask), it says whether all elements of a bool tensor are true.
+struct whole_axis : range {
+ template <tensor_like A>
+ constexpr auto operator()(const A& x, axes over = {}, reduce_options options = {},
+       std::source_location where = std::source_location::current()) const {
+  return all_of(x, over, options, where);
+ }
+};
+inline constexpr whole_axis all{};
+
+namespace detail {
+constexpr slice_op::attributes whole_slice() {
+ slice_op::attributes a;
+ for (std::int64_t& step : a.step) step = 1;
+ return a;
+}
+constexpr void slice_known_axis(const range& r, std::int64_t size, slice_op::attributes& a, shape& target, int axis) {
+ const auto clip = [](std::int64_t v, std::int64_t low, std::int64_t high) { return v < low ? low : v > high ? high : v; };
+ const std::int64_t low = r.step > 0 ? 0 : -1, high = r.step > 0 ? size : size - 1;
+ const std::int64_t begin = clip(r.begin < 0 ? r.begin + size : r.begin, low, high);
+ const bool open = r.end == all.end;
+ const std::int64_t end = open ? (r.step > 0 ? size : -1) : clip(r.end < 0 ? r.end + size : r.end, low, high);
+ const std::int64_t count = r.step == 0 ? 0
+       : r.step > 0 ? (end - begin + r.step - 1) / r.step
+           : (begin - end - r.step - 1) / -r.step;
+ a.begin[axis] = begin < 0 || count <= 0 ? 0 : begin;
+ a.step[axis] = r.step;
+ target.set(axis, count < 0 ? 0 : count);
+}
+constexpr void slice_symbolic_axis(const range& r, extent size, slice_op::attributes& a, shape& target, int axis) {
+ a.step[axis] = r.step;
+ if (r.step == 0) return;
+ const bool forwards = r.step > 0, open = r.end == all.end;
+ const std::int64_t stride = forwards ? r.step : -r.step;
+ const bool begins_at_end = r.begin < 0, ends_at_end = open ? forwards : r.end < 0;
+ const std::int64_t begin = begins_at_end ? -r.begin : r.begin;
+ const std::int64_t end = open ? (forwards ? 0 : -1) : ends_at_end ? -r.end : r.end;
+ extent count;
+ std::int64_t least = 0;
+ if (begins_at_end == ends_at_end) {
+  const std::int64_t length = forwards == begins_at_end ? begin - end : end - begin;
+  count = length <= 0 ? 0 : (length + stride - 1) / stride;
+  least = begins_at_end ? (forwards ? begin : end - 1) : (forwards ? end : begin + 1);
+  if (length <= 0) least = 0;
+ } else if (forwards == ends_at_end) {
+  least = forwards ? begin + end : begin + end;
+  count = (size - least + (stride - 1)) / stride;
+ } else {
+  a.begin[axis] = slice_op::undecided;
+  return;
+ }
+ at_least_or_required(size, least, "slice");
+ target.set(axis, count);
+ if (!begins_at_end)
+  a.begin[axis] = begin;
+ else if (forwards)
+  a.begin[axis] = at_the_end + (count.value == 0 ? 0 : begin - stride * (count.value - 1) - 1);
+ else
+  a.begin[axis] = at_the_end + begin - 1;
+}
+
+constexpr void slice_axis(const range& r, const shape& from, slice_op::attributes& a, shape& target, int axis) {
+ if (axis < from.rank() && from[axis].known())
+  slice_known_axis(r, from[axis].value, a, target, axis);
+ else if (axis < from.rank() && (r.begin != all.begin || r.end != all.end || r.step != all.step))
+  slice_symbolic_axis(r, from[axis], a, target, axis);
+ else if (axis >= from.rank() && axis < max_rank)
+  a.step[axis] = 0;
+}
+}
+
+/// x[ranges...]: bounds are clipped and negative ones count from the end, as in Python; a negative step needs a begin.
+/// Axes not named are kept whole. Bounds of a symbolic axis are not clipped: the extent is required to contain them, and a
+/// range that is named from both ends must run from the front to the back ({1, -1}) or, with a negative step, backwards.
+template <tensor_like A>
+constexpr auto slice(const A& x, std::initializer_list<range> ranges,
+     std::source_location where = std::source_location::current()) {
+ const shape from = shape_of(x);
+ shape target = from;
+ slice_op::attributes a = detail::whole_slice();
+ int axis = 0;
+ for (const range& r : ranges) detail::slice_axis(r, from, a, target, axis++);
+ return invoke<slice_op>(a, &target, where, x);
+}
+
+/// Element `i` of an axis (negative: from the end); the axis is dropped. x[2] is take(x, 2).
+template <tensor_like A>
+constexpr auto take(const A& x, std::int64_t i, int axis = 0, std::source_location where = std::source_location::current()) {
+ const auto whole = eval(x, where);
+ const shape from = shape_of(whole);
+ const int at = normalized_axis(axis, from.rank());
+ slice_op::attributes a = detail::whole_slice();
+ shape cut = from, target = detail::no_axes(from);
+ if (at < 0) {
+  a.begin[0] = slice_op::axis_outside;
+ } else {
+  a.begin[at] = i < 0 ? at_the_end - i - 1 : i;
+  cut.set(at, 1);
+ }
+ for (int k = 0; k < from.rank(); ++k)
+  if (k != at) target.push_back(from[k]);
+ const auto part = invoke<slice_op>(a, &cut, where, whole);
+ return invoke<reshape_op>({}, at < 0 ? &cut : &target, where, part);
+}
+
+/// The elements of some axes backwards; of all axes unless they are named.
+template <tensor_like A>
+constexpr auto reverse(const A& x, axes over = {}, std::source_location where = std::source_location::current()) {
+ const shape target = shape_of(x);
+ const bool fits = detail::distinct_axes(over, target.rank());
+ const std::int64_t mask = fits ? over.bits(target.rank()) : 0;
+ slice_op::attributes a = detail::whole_slice();
+ if (!fits) a.begin[0] = slice_op::axis_outside;
+ for (int i = 0; i < target.rank(); ++i) {
+  if ((mask >> i & 1) == 0) continue;
+  a.begin[i] = at_the_end;
+  a.step[i] = -1;
+ }
+ return invoke<slice_op>(a, &target, where, x);
+}
+/// The same by NumPy's and PyTorch's name.
+template <tensor_like A>
+constexpr auto flip(const A& x, axes over = {}, std::source_location where = std::source_location::current()) {
+ return reverse(x, over, where);
+}
+
+namespace detail {
+template <handle H>
+constexpr H part_of(const H& whole, int axis, extent before, extent count, std::source_location where) {
+ const shape from = shape_of(whole);
+ slice_op::attributes a = whole_slice();
+ shape target = from;
+ target.set(axis, count);
+ const extent behind = from[axis] - before - count;
+ if (before.known()) {
+  a.begin[axis] = before.value;
+ } else if (behind.known()) {
+  a.begin[axis] = at_the_end + behind.value;
+ } else {
+  shape rest = from;
+  rest.set(axis, count + behind);
+  a.begin[axis] = at_the_end;
+  const H tail = invoke<slice_op>(a, &rest, where, whole);
+  a.begin[axis] = 0;
+  return invoke<slice_op>(a, &target, where, tail);
+ }
+ return invoke<slice_op>(a, &target, where, whole);
+}
+template <handle H>
+constexpr H refused_part(const H& whole, std::int64_t problem, std::source_location where) {
+ const shape target = shape_of(whole);
+ slice_op::attributes a = whole_slice();
+ a.begin[0] = problem;
+ return invoke<slice_op>(a, &target, where, whole);
+}
+}
+
+/// N parts of equal extents along an axis, as std::array. A symbolic extent is required to divide.
+template <std::size_t N, tensor_like A>
+constexpr auto split(const A& x, int axis = 0, std::source_location where = std::source_location::current()) {
+ static_assert(N > 0, "split: into no parts");
+ const auto whole = eval(x, where);
+ const shape from = shape_of(whole);
+ const int at = normalized_axis(axis, from.rank());
+ constexpr auto parts = static_cast<std::int64_t>(N);
+ const extent size = at < 0 ? extent(0) : from[at] / parts;
+ const auto problem = at < 0 ? slice_op::axis_outside
+      : equal_or_required(size * parts, from[at]) ? slice_op::none
+                 : slice_op::indivisible;
+ const auto part = [&](std::size_t i) {
+  return problem != slice_op::none ? detail::refused_part(whole, problem, where)
+       : detail::part_of(whole, at, size * static_cast<std::int64_t>(i), size, where);
+ };
+ return [&]<std::size_t... I>(std::index_sequence<I...>) {
+  return std::array<decltype(eval(x)), N>{part(I)...};
+ }(std::make_index_sequence<N>{});
+}
+
+/// Parts of the given sizes along an axis, as std::array: split(x, {2, 3, 5}, 1). They add up to the extent.
+template <tensor_like A, std::size_t N>
+constexpr auto split(const A& x, const std::int64_t (&sizes)[N], int axis = 0,
+     std::source_location where = std::source_location::current()) {
+ const auto whole = eval(x, where);
+ const shape from = shape_of(whole);
+ const int at = normalized_axis(axis, from.rank());
+ std::int64_t sum = 0;
+ bool negative = false;
+ for (const std::int64_t size : sizes) sum += size, negative = negative || size < 0;
+ const auto problem = at < 0 ? slice_op::axis_outside
+      : !negative && equal_or_required(from[at], sum) ? slice_op::none
+                  : slice_op::wrong_sum;
+ const auto part = [&](std::size_t i) {
+  if (problem != slice_op::none) return detail::refused_part(whole, problem, where);
+  std::int64_t before = 0;
+  for (std::size_t k = 0; k < i; ++k) before += sizes[k];
+  return detail::part_of(whole, at, before, sizes[i], where);
+ };
+ return [&]<std::size_t... I>(std::index_sequence<I...>) {
+  return std::array<decltype(eval(x)), N>{part(I)...};
+ }(std::make_index_sequence<N>{});
+}
+
+/// The N elements of an axis of extent N, as std::array; the axis is dropped.
+template <std::size_t N, tensor_like A>
+constexpr auto unstack(const A& x, int axis = 0, std::source_location where = std::source_location::current()) {
+ const auto whole = eval(x, where);
+ const shape from = shape_of(whole);
+ const int at = normalized_axis(axis, from.rank());
+ const auto problem = at < 0 ? slice_op::axis_outside
+      : equal_or_required(from[at], static_cast<std::int64_t>(N)) ? slice_op::none
+                     : slice_op::wrong_count;
+ const auto part = [&](std::size_t i) {
+  return problem != slice_op::none ? detail::refused_part(whole, problem, where)
+       : take(whole, static_cast<std::int64_t>(i), at, where);
+ };
+ return [&]<std::size_t... I>(std::index_sequence<I...>) {
+  return std::array<decltype(eval(x)), N>{part(I)...};
+ }(std::make_index_sequence<N>{});
+}
+}
+
+/// Constants beside a handle, which says in which mode they are made: full_like, zeros_like, ones_like, fill, arange, linspace,
+/// eye; and masks by position: tril, triu, diag, diag_part, sequence_mask.
+
+namespace tapegraph {
+
+/// The second operand in the shape and type of the first, whose values do not matter.
+struct full_like_op : map_op<2> {
+ static constexpr std::string_view name = "full_like";
+ template <class V>
+ TG_HD static constexpr V value(V, V y) {
+  return y;
+ }
+ template <int I>
+  requires(I == 1)
+ static constexpr auto vjp(auto dy, auto, auto, auto) {
+  return dy;
+ }
+};
+
+/// A number in the shape and element type of x. A formula, like every elementwise operation; no derivative flows to x.
+template <tensor_like A>
+constexpr auto full_like(const A& x, double value) {
+ return apply<full_like_op>(x, value);
+}
+template <tensor_like A>
+constexpr auto zeros_like(const A& x) {
+ return apply<full_like_op>(x, 0.0);
+}
+template <tensor_like A>
+constexpr auto ones_like(const A& x) {
+ return apply<full_like_op>(x, 1.0);
+}
+
+/// begin + step i for the i-th element, counted through the whole shape; the operand says only in which mode it is made.
+template <class T>
+struct arange_op {
+ static constexpr std::string_view name = "arange";
+ using result_element = T;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_nothing;
+ static constexpr bool takes_storage_types = true;
+ static constexpr int arity = 1;
+ struct attributes {
+  double begin = 0, step = 0, last = 0;
+  std::int64_t ends = 0; ///< not zero: the last element is `last` itself
+ };
+ static constexpr void infer(const attributes&, inference& io) {
+  io.type = dtype_of<T>;
+  io.result = *io.target;
+  io.require_no_negative_extent("fill, arange: an extent is negative");
+ }
+};
+
+/// A tensor of one number. `like` is any handle of the model: fill<float>(x, {3, 4}, 0.5).
+template <class T, tensor_like L>
+constexpr auto fill(const L& like, shape dims, double value, std::source_location where = std::source_location::current()) {
+ dims.attach(shape_of(like).table());
+ return invoke<arange_op<T>>({value, 0, 0, 0}, &dims, where, like);
+}
+
+/// begin, begin + step, ...: `count` elements of type T.
+template <class T, tensor_like L>
+constexpr auto arange(const L& like, extent count, double begin = 0, double step = 1,
+     std::source_location where = std::source_location::current()) {
+ shape dims;
+ dims.attach(shape_of(like).table());
+ dims.push_back(count);
+ return invoke<arange_op<T>>({begin, step, 0, 0}, &dims, where, like);
+}
+
+/// `count` numbers at equal distances from begin to end, both included.
+template <class T, tensor_like L>
+constexpr auto linspace(const L& like, double begin, double end, std::int64_t count,
+      std::source_location where = std::source_location::current()) {
+ shape dims;
+ dims.attach(shape_of(like).table());
+ dims.push_back(count);
+ const double step = count > 1 ? (end - begin) / static_cast<double>(count - 1) : 0;
+ return invoke<arange_op<T>>({begin, step, end, count > 1}, &dims, where, like);
+}
+
+namespace detail {
+template <tensor_like L>
+constexpr auto diagonal_number(const L& like, extent rows, extent columns, std::source_location where) {
+ return arange<std::int32_t>(like, columns, 0, 1, where) -
+  expand_dims(arange<std::int32_t>(like, rows, 0, 1, where), -1, where);
+}
+constexpr extent last_extent(const shape& s, int from_end) {
+ return s.rank() >= from_end ? s[s.rank() - from_end] : extent(0);
+}
+}
+
+/// ones on diagonal number `offset` (above the main one when positive), zeros elsewhere: [rows, columns].
+template <class T, tensor_like L>
+constexpr auto eye(const L& like, extent rows, extent columns, std::int64_t offset = 0,
+    std::source_location where = std::source_location::current()) {
+ return eval(cast<T>(detail::diagonal_number(like, rows, columns, where) == offset), where);
+}
+template <class T, tensor_like L>
+constexpr auto eye(const L& like, extent rows, std::source_location where = std::source_location::current()) {
+ return eye<T>(like, rows, rows, 0, where);
+}
+
+/// The matrices of the last two axes with zeros above diagonal number `offset`. A formula.
+template <tensor_like A>
+constexpr auto tril(const A& x, std::int64_t offset = 0, std::source_location where = std::source_location::current()) {
+ const shape s = shape_of(x);
+ const auto kept =
+  eval(detail::diagonal_number(x, detail::last_extent(s, 2), detail::last_extent(s, 1), where) <= offset, where);
+ return tapegraph::where(kept, x, 0);
+}
+/// The matrices of the last two axes with zeros below diagonal number `offset`. A formula.
+template <tensor_like A>
+constexpr auto triu(const A& x, std::int64_t offset = 0, std::source_location where = std::source_location::current()) {
+ const shape s = shape_of(x);
+ const auto kept =
+  eval(detail::diagonal_number(x, detail::last_extent(s, 2), detail::last_extent(s, 1), where) >= offset, where);
+ return tapegraph::where(kept, x, 0);
+}
+
+/// Whether place k of a row comes before its length: lengths [...] of i32 or i64 to bool [..., longest].
+template <tensor_like A>
+constexpr auto sequence_mask(const A& lengths, extent longest, std::source_location where = std::source_location::current()) {
+ return eval(arange<std::int64_t>(lengths, longest, 0, 1, where) < cast<std::int64_t>(expand_dims(lengths, -1, where)),
+    where);
+}
+
+/// Diagonal number `offset` of the matrices on the last two axes, whose extents must be numbers: [..., n, m] to [..., k].
+template <tensor_like A>
+constexpr auto diag_part(const A& x, std::int64_t offset = 0, std::source_location where = std::source_location::current()) {
+ const auto whole = eval(x, where);
+ const shape from = shape_of(whole);
+ const int rank = from.rank();
+ if (rank < 2 || !from[rank - 1].known() || !from[rank - 2].known())
+  return detail::refused_part(whole, slice_op::no_matrix, where);
+ const std::int64_t n = from[rank - 2].value, m = from[rank - 1].value;
+ const std::int64_t down = n + (offset < 0 ? offset : 0), right = m - (offset > 0 ? offset : 0);
+ const std::int64_t shorter = down < right ? down : right, count = shorter < 0 ? 0 : shorter;
+ shape flat = detail::no_axes(from);
+ for (int i = 0; i + 2 < rank; ++i) flat.push_back(from[i]);
+ flat.push_back(n * m);
+ shape target = flat;
+ target.set(rank - 2, count);
+ slice_op::attributes a = detail::whole_slice();
+ a.begin[rank - 2] = count == 0 ? 0 : offset < 0 ? -offset * m : offset;
+ a.step[rank - 2] = m + 1;
+ return invoke<slice_op>(a, &target, where, invoke<reshape_op>({}, &flat, where, whole));
+}
+
+/// Zeros with x on diagonal number `offset`: [..., n], n a number, to [..., n + |offset|, n + |offset|].
+template <tensor_like A>
+constexpr auto diag(const A& x, std::int64_t offset = 0, std::source_location where = std::source_location::current()) {
+ const auto values = eval(x, where);
+ const shape from = shape_of(values);
+ const int rank = from.rank();
+ if (rank < 1 || rank == max_rank || !from[rank - 1].known())
+  return detail::refused_part(values, slice_op::no_matrix, where);
+ const std::int64_t n = from[rank - 1].value, side = n + (offset < 0 ? -offset : offset);
+ shape flat = from, target = from;
+ flat.set(rank - 1, side * side);
+ target.set(rank - 1, side);
+ target.push_back(side);
+ pad_op::attributes a = detail::whole_slice();
+ a.begin[rank - 1] = n == 0 ? 0 : offset < 0 ? -offset * side : offset;
+ a.step[rank - 1] = side + 1;
+ return invoke<reshape_op>({}, &target, where, invoke<pad_op>(a, &flat, where, values));
+}
+}
+// -- tapegraph/ops/reduction/scaled.hpp
+
+/// Sums of squares that neither overflow nor underflow: those of float and 16-bit elements in double, which has room for the squares
+/// of all of them; those of doubles after a multiplication by a power of two, which is exact.
+
+namespace tapegraph::detail {
+struct inverse_scale_op : map_op<1> {
+ static constexpr std::string_view name = "inverse_scale";
+ template <class V>
+ TG_HD static constexpr V value(V x) {
+  using traits = math::detail::traits<V>;
+  constexpr auto bias = traits::bias;
+  constexpr V most = math::detail::from_exponent<V>(2 * bias - 1);
+  const auto exponent =
+   math::detail::to_bits(math::detail::select(x > most, most, x)) & math::detail::to_bits(traits::infinity);
+  return math::detail::from_bits<V>((2 * bias << traits::mantissa) - exponent);
+ }
+};
+struct largest_op : reduce_op {
+ static constexpr std::string_view name = "largest";
+ static constexpr reduction combines = reduction::maximum;
+ static constexpr auto vjp(auto dy, auto, auto) { return 0 * dy; }
+};
+struct smallest_op : reduce_op {
+ static constexpr std::string_view name = "smallest";
+ static constexpr reduction combines = reduction::minimum;
+ static constexpr auto vjp(auto dy, auto, auto) { return 0 * dy; }
+};
+template <tensor_like A>
+constexpr auto largest_magnitude(const A& x, std::int64_t mask, std::source_location where) {
+ return reduce<largest_op>({mask, reduce_op::empty_allowed | 1}, where, abs(x));
+}
+template <tensor_like A>
+constexpr auto smallest_magnitude(const A& x, std::int64_t mask, std::source_location where) {
+ return reduce<smallest_op>({mask, reduce_op::empty_allowed | 1}, where, abs(x));
+}
+template <tensor_like A>
+constexpr auto inverse_scale(const A& x, std::int64_t mask, std::source_location where) {
+ return eval(apply<inverse_scale_op>(largest_magnitude(x, mask, where)), where);
+}
+template <tensor_like A, class F>
+ requires one_handle<mode_of_t<A>>
+constexpr auto in_double(const A& x, std::source_location where, const F& f) {
+ using node = typename mode_of_t<A>::node;
+ const dtype type = type_of(x);
+ if (type != dtype::f32 && !is_storage_type(type)) return node(f(x, std::false_type{}));
+ const node wide(f(cast<double>(x), std::true_type{}));
+ if (type == dtype::f32) return node(eval(cast<float>(wide), where));
+ return type == dtype::bf16 ? node(eval(cast<bfloat16>(wide), where)) : node(eval(cast<half>(wide), where));
+}
+template <tensor_like A, class F>
+ requires(!one_handle<mode_of_t<A>>)
+constexpr auto in_double(const A& x, std::source_location where, const F& f) {
+ constexpr dtype type = static_type<A>::value;
+ if constexpr (type == dtype::f32)
+  return eval(cast<float>(f(cast<double>(x), std::true_type{})), where);
+ else if constexpr (type == dtype::bf16)
+  return eval(cast<bfloat16>(f(cast<double>(x), std::true_type{})), where);
+ else if constexpr (type == dtype::f16)
+  return eval(cast<half>(f(cast<double>(x), std::true_type{})), where);
+ else
+  return f(x, std::false_type{});
+}
+}
+
+/// norm, stddev: lengths, which neither overflow nor underflow where they have a value in the element type.
+
+namespace tapegraph {
+
+namespace detail {
+struct euclidean_backward {
+ constexpr auto operator()(const auto& dy, const auto& y, const auto& x) const {
+  return eval(dy * where(y == 0, 0, x / where(y == 0, 1, y)));
+ }
+};
+struct power_norm_backward {
+ constexpr auto operator()(const auto& dy, const auto& y, const auto& x, const auto& p) const {
+  const auto ratio = eval(where(y == 0, 0, abs(x) / where(y == 0, 1, y)));
+  const auto steep = where(ratio == 0, 0, pow(where(ratio == 0, 1, ratio), p - 1));
+  return std::tuple{eval(dy * (steep * sign(x))), no_gradient};
+ }
+};
+template <handle A>
+constexpr auto euclidean_of_doubles(const A& x, std::int64_t mask, bool kept, std::source_location where) {
+ const auto value = [mask, kept, where](const auto& operand) {
+  constexpr double up = 0x1p600, down = 0x1p-600;
+  const auto total = [&](const auto& of) { return reduce_over<sum_op>(square(of), mask, kept, where); };
+  const auto plain = total(minimum(abs(operand), 0x1p480)), large = total(operand * down);
+  const auto small = total(minimum(abs(operand), 0x1p-450) * up);
+  return eval(tapegraph::where(plain >= 0x1p960, sqrt(large) * up,
+         tapegraph::where(plain < 0x1p-900, sqrt(small) * down, sqrt(plain))),
+     where);
+ };
+ return mode_transforms<mode_of_t<A>>::custom(value, euclidean_backward{}, where, x);
+}
+template <handle A>
+constexpr auto power_norm_of_doubles(const A& x, double p, std::int64_t mask, std::source_location where) {
+ const auto value = [p, mask, where](const auto& operand, const auto&) {
+  const auto best = p > 0 ? largest_magnitude(operand, mask, where) : smallest_magnitude(operand, mask, where);
+  const auto unscaled = [](const auto& m) {
+   return logical_or(m <= 0, m == std::numeric_limits<double>::infinity());
+  };
+  const auto scale = eval(tapegraph::where(unscaled(best), 1, best), where);
+  const auto total = reduce_over<sum_op>(pow(abs(operand / scale), p), mask, true, where);
+  return eval(pow(total, 1 / p) * scale, where);
+ };
+ return mode_transforms<mode_of_t<A>>::custom(value, power_norm_backward{}, where, x, fill<double>(x, {}, p, where));
+}
+template <tensor_like A>
+constexpr auto euclidean(const A& x, std::int64_t mask, bool keepdims, std::source_location where) {
+ return in_double(x, where, [&](const auto& operand, auto widened) {
+  if constexpr (widened) {
+   return root(reduce_over<sum_op>(square(operand), mask, keepdims, where), where);
+  } else {
+   const auto value = eval(operand, where);
+   const bool kept = keepdims || mask != axes{}.bits(shape_of(value).rank());
+   const auto length = euclidean_of_doubles(value, mask, kept, where);
+   return kept ? without_kept_axes(length, mask, keepdims, where) : length;
+  }
+ });
+}
+template <tensor_like A, class F>
+constexpr auto in_unit_length(const A& x, std::int64_t mask, double least, std::source_location where, const F& f) {
+ return in_double(x, where, [&](const auto& operand, auto widened) {
+  const auto length = [&](const auto& v) {
+   const auto squares = eval(reduce_over<sum_op>(square(v), mask, true, where), where);
+   return tapegraph::where(squares == 0, 0, sqrt(tapegraph::where(squares == 0, 1, squares)));
+  };
+  const auto divisor = [&](const auto& found, const auto& bound) {
+   const auto longer = maximum(found, bound);
+   return eval(tapegraph::where(longer == 0, 1, longer), where);
+  };
+  if constexpr (widened) {
+   return f(operand / divisor(length(operand), least));
+  } else {
+   const auto value = eval(operand, where);
+   const auto scale = eval(stop_gradient(inverse_scale(value, mask, where)), where);
+   const auto scaled = eval(value * scale, where);
+   return f(scaled / divisor(length(scaled), scale * least));
+  }
+ });
+}
+template <tensor_like A>
+constexpr auto unit_vectors(const A& x, std::int64_t mask, double least, std::source_location where) {
+ return in_unit_length(x, mask, least, where, [where](const auto& unit) { return eval(unit, where); });
+}
+}
+
+/// The p-norm (sum |x|^p)^(1/p) over axes: p = `order`, 2 unless said otherwise. Order 1 is the sum of magnitudes, infinity
+/// the largest, -infinity the smallest, 0 the number of elements that are not zero (its derivative is zero). Over two axes
+/// order 2 is the Frobenius norm; the matrix norms proper are others. Numbers are scaled before they are raised to a power: a norm
+/// overflows or underflows where it has no value in the element type, not before, and its derivatives do not either.
+///
+/// Derivatives: of order 2, x / norm; at zero, where there are many subgradients, 0 (PyTorch's; TensorFlow gives NaN). Ties
+/// of the infinite orders share evenly. Zero elements take no part in that of a positive p.
+template <tensor_like A>
+constexpr auto norm(const A& x, double order = 2, axes over = {}, reduce_options options = {},
+     std::source_location where = std::source_location::current()) {
+ constexpr double infinity = std::numeric_limits<double>::infinity();
+ const std::int64_t mask = over.bits(shape_of(x).rank());
+ const bool magnitudes = order == 0 || order == 1 || order == infinity || order == -infinity;
+ using result = decltype(detail::euclidean(x, mask, options.keepdims, where));
+ if (order == 2) return detail::euclidean(x, mask, options.keepdims, where);
+ if (!magnitudes)
+  return result(detail::in_double(x, where, [&](const auto& operand, auto) {
+   const auto of_doubles = detail::power_norm_of_doubles(eval(operand, where), order, mask, where);
+   return detail::without_kept_axes(of_doubles, mask, options.keepdims, where);
+  }));
+ return result(detail::in_float(x, where, [&](const auto& operand) {
+  const auto total = [&](const auto& of) { return sum(of, over, options, where); };
+  if (order == 1) return total(abs(operand));
+  if (order == 0) return total(1 - apply<detail::indicator_op>(eval(operand, where), 0));
+  return order > 0 ? max(abs(operand), over, options, where) : min(abs(operand), over, options, where);
+ }));
+}
+
+/// The square root of the variance, as norm(x - mean) / sqrt(n - correction). Its derivative is 0 where all elements are equal, as
+/// in PyTorch.
+template <tensor_like A>
+constexpr auto stddev(const A& x, axes over = {}, variance_options options = {},
+     std::source_location where = std::source_location::current()) {
+ return detail::in_float(x, where, [&](const auto& operand) {
+  const auto value = eval(operand, where);
+  const auto centre = mean(value, over, {.keepdims = true}, where);
+  const auto length = norm(value - centre, 2, over, {options.keepdims}, where);
+  const extent count = detail::reduced_size(value, over) - extent(options.correction);
+  return eval(length / sqrt(zeros_like(length) + extent_number(length, count)), where);
+ });
+}
+no_such_option_in<variance_options> stddev(any_argument, const axes&, ...) TG_MISTAKE;
+no_such_option_in<reduce_options> norm(any_argument, double, const axes&, ...) TG_MISTAKE;
+}
+// -- tapegraph/ops/reduction/softmax.hpp
+
+/// logsumexp, softmax, log_softmax.
+
+namespace tapegraph {
+
+/// log(sum(exp(x))), shifted by the maximum so that nothing overflows; an infinite maximum is not shifted by, so that
+/// only infinities give infinity and not NaN. -infinity of no elements, whose sum is 0 (NumPy, TensorFlow, PyTorch).
+template <tensor_like A>
+constexpr auto logsumexp(const A& x, axes over = {}, reduce_options options = {},
+      std::source_location where = std::source_location::current()) {
+ return detail::in_float(x, where, [&](const auto& operand) {
+  const auto value = eval(operand, where);
+  const std::int64_t mask = over.bits(shape_of(value).rank());
+  const auto largest = invoke<max_op>({mask, 1 | reduce_op::empty_allowed}, nullptr, where, value);
+  const auto infinite = abs(largest) == std::numeric_limits<double>::infinity();
+  const auto shift = eval(stop_gradient(tapegraph::where(infinite, 0, largest)), where);
+  const auto total = eval(log(sum(exp(value - shift), over, {.keepdims = true}, where)) + shift, where);
+  return detail::without_kept_axes(total, mask, options.keepdims, where);
+ });
+}
+no_such_option_in<reduce_options> logsumexp(any_argument, const axes&, ...) TG_MISTAKE;
+
+/// exp(x) / sum(exp(x)) along an axis; a row is read once where it fits the caches.
+struct softmax_op {
+ static constexpr std::string_view name = "softmax";
+ static constexpr std::string_view layer_name = "softmax*";
+ static constexpr batching batched = batching::axis;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_value;
+ static constexpr int arity = 1;
+ struct attributes {
+  std::int64_t axis = 0;
+ };
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  io.result = io.in[0].dims;
+  io.require(is_floating(io.type), "softmax, log_softmax: the elements are not floating; cast<float>(x) first");
+  io.require(a.axis >= 0 && a.axis < io.result.rank(), "softmax, log_softmax: axis outside the rank");
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto dy, auto, auto y);
+ static double flops(const kernel_call& c) { return 4 * static_cast<double>(c.out[0].elements()); }
+};
+
+struct log_softmax_op : softmax_op {
+ static constexpr std::string_view name = "log_softmax";
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto dy, auto, auto y);
+};
+
+/// y (dy - sum(dy y)), y the softmax.
+struct softmax_gradient_op : softmax_op {
+ static constexpr std::string_view name = "softmax_gradient";
+ static constexpr std::string_view layer_name = "";
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ static constexpr int arity = 2;
+ static constexpr void infer(const attributes& a, inference& io) {
+  softmax_op::infer(a, io);
+  io.require(io.in[0].dims == io.in[1].dims, "softmax_gradient: shapes differ");
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto u, auto dy, auto y, auto) {
+  const auto here = std::source_location::current();
+  if constexpr (I == 0) {
+   return invoke<softmax_gradient_op>(a, nullptr, here, u, y);
+  } else {
+   const auto total = [&](const auto& of) {
+    return detail::reduce_over<sum_op>(of, std::int64_t{1} << a.axis, true, here);
+   };
+   return eval(u * (dy - total(dy * y)) - dy * total(u * y), here);
+  }
+ }
+};
+
+/// dy - exp(y) sum(dy), y the logarithm of the softmax.
+struct log_softmax_gradient_op : softmax_gradient_op {
+ static constexpr std::string_view name = "log_softmax_gradient";
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto u, auto dy, auto y, auto) {
+  const auto here = std::source_location::current();
+  const auto total = [&](const auto& of) {
+   return detail::reduce_over<sum_op>(of, std::int64_t{1} << a.axis, true, here);
+  };
+  if constexpr (I == 0)
+   return eval(u - total(u * exp(y)), here);
+  else
+   return eval(-(u * exp(y) * total(dy)), here);
+ }
+};
+
+template <int I>
+constexpr auto softmax_op::vjp(const attributes& a, auto dy, auto, auto y) {
+ return invoke<softmax_gradient_op>(a, nullptr, std::source_location::current(), dy, y);
+}
+template <int I>
+constexpr auto log_softmax_op::vjp(const attributes& a, auto dy, auto, auto y) {
+ return invoke<log_softmax_gradient_op>(a, nullptr, std::source_location::current(), dy, y);
+}
+
+/// log(softmax(x)) along an axis, as (x - max) - log(sum(exp(x - max))): the difference comes first, so that what the largest
+/// elements lose to the others is not rounded away with their size. NaN where softmax is.
+template <tensor_like A>
+constexpr auto log_softmax(const A& x, int axis = -1, std::source_location where = std::source_location::current()) {
+ return detail::in_float(x, where, [&](const auto& operand) {
+  return invoke<log_softmax_op>({normalized_axis(axis, shape_of(operand).rank())}, nullptr, where, operand);
+ });
+}
+
+/// exp(x) / sum(exp(x)) along an axis; empty where the axis is. NaN where all elements are -infinity or one is +infinity, as in
+/// TensorFlow and PyTorch.
+template <tensor_like A>
+constexpr auto softmax(const A& x, int axis = -1, std::source_location where = std::source_location::current()) {
+ return detail::in_float(x, where, [&](const auto& operand) {
+  return invoke<softmax_op>({normalized_axis(axis, shape_of(operand).rank())}, nullptr, where, operand);
+ });
+}
+
+// -- tapegraph/ops/movement/padding.hpp
+
+// -- tapegraph/ops/movement/index_map.hpp
+enum class index_map : std::int64_t {
+ keep,
+ reflect,
+ symmetric,
+ edge,
+ wrap,
+ repeat
+};
+inline constexpr const char* nothing_to_repeat = "pad: an empty axis has nothing to repeat";
+template <class Integer>
+struct basic_index_run {
+ Integer first, count;
+ int direction;
+};
+using index_run = basic_index_run<std::int64_t>;
+template <class Integer>
+constexpr Integer floor_modulo(Integer a, Integer n) {
+ const Integer rest = a % n;
+ return rest < 0 ? rest + n : rest;
+}
+template <class Integer>
+constexpr basic_index_run<Integer> run_at(index_map map, Integer n, Integer amount, Integer position, Integer limit) {
+ basic_index_run<Integer> r{position, limit - position, 1};
+ const auto at_most = [&](Integer count) {
+  if (count < r.count) r.count = count;
+ };
+ switch (map) {
+ case index_map::keep: break;
+ case index_map::wrap:
+  r.first = floor_modulo<Integer>(position - amount, n);
+  at_most(n - r.first);
+  break;
+ case index_map::edge:
+  if (position < amount) {
+   r = {0, r.count, 0};
+   at_most(amount - position);
+  } else if (position < amount + n) {
+   r.first = position - amount;
+   at_most(amount + n - position);
+  } else {
+   r = {n - 1, r.count, 0};
+  }
+  break;
+ case index_map::repeat:
+  r = {position / amount, r.count, 0};
+  at_most(amount - position % amount);
+  break;
+ case index_map::reflect:
+ case index_map::symmetric: {
+  const bool twice = map == index_map::symmetric;
+  if (n == 1) {
+   r = {0, r.count, 0};
+   break;
+  }
+  const Integer period = twice ? 2 * n : 2 * n - 2, q = floor_modulo<Integer>(position - amount, period);
+  if (q < n) {
+   r.first = q;
+   at_most(n - q);
+  } else {
+   r.first = (twice ? period - 1 : period) - q;
+   r.direction = -1;
+   at_most(period - q);
+  }
+  break;
+ }
+ }
+ return r;
+}
+constexpr std::int64_t period_of(index_map map, std::int64_t n) {
+ if (map == index_map::wrap) return n;
+ if (map == index_map::symmetric) return 2 * n;
+ if (map == index_map::reflect) return n > 1 ? 2 * n - 2 : 1;
+ return 0;
+}
+struct index_positions {
+ std::int64_t first, second;
+ std::int64_t step, end;
+ constexpr bool done() const { return position() >= end; }
+ constexpr std::int64_t position() const { return first < second ? first : second; }
+ constexpr void next() { (first < second ? first : second) += step; }
+};
+constexpr index_positions positions_of(index_map map, std::int64_t n, std::int64_t amount, std::int64_t j,
+         std::int64_t limit) {
+ const auto stretch = [&](std::int64_t from, std::int64_t to) {
+  return index_positions{from, limit, 1, to < limit ? to : limit};
+ };
+ switch (map) {
+ case index_map::keep: break;
+ case index_map::wrap: return {floor_modulo(j + amount, n), limit, n, limit};
+ case index_map::repeat: return stretch(j * amount, (j + 1) * amount);
+ case index_map::edge: return stretch(j == 0 ? 0 : j + amount, j == n - 1 ? limit : j + amount + 1);
+ case index_map::reflect:
+ case index_map::symmetric: {
+  const bool twice = map == index_map::symmetric;
+  const std::int64_t period = period_of(map, n), mirrored = twice ? -1 - j : -j;
+  const bool both = twice || (j != 0 && j != n - 1);
+  return {floor_modulo(amount + j, period), both ? floor_modulo(amount + mirrored, period) : limit, period, limit};
+ }
+ }
+ return stretch(j, j + 1);
+}
+template <class F>
+constexpr void for_positions(index_map map, std::int64_t n, std::int64_t amount, std::int64_t j, std::int64_t limit,
+       const F& f) {
+ for (auto at = positions_of(map, n, amount, j, limit); !at.done(); at.next()) f(at.position());
+}
+}
+
+/// pad, tile, repeat, roll: results whose elements are chosen axis by axis by a rule, and the way back.
+
+namespace tapegraph {
+
+/// Every axis of the result by its own rule, in one pass; the extents are the target's.
+struct index_map_op {
+ static constexpr std::string_view name = "index_map";
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_nothing;
+ static constexpr bool takes_storage_types = true;
+ static constexpr linearity linear = linearity::joint;
+ static constexpr int arity = 1;
+ struct attributes {
+  std::int64_t map[max_rank]{}; ///< an index_map
+  std::int64_t amount[max_rank]{}; ///< elements in front; how often each is repeated
+ };
+ /// In map: what is wrong, found where the attributes were put together.
+ enum problem : std::int64_t { too_many = -1, axis_outside = -2, negative = -3, rank_too_high = -4 };
+
+ static constexpr bool well_formed(const attributes& a, inference& io) {
+  for (int i = 0; i < max_rank; ++i) {
+   switch (a.map[i]) {
+   case too_many: return io.fail("pad, tile: more amounts than axes");
+   case axis_outside: return io.fail("repeat, roll: axis outside the rank");
+   case negative: return io.fail("pad, tile, repeat: an amount is negative");
+   case rank_too_high: return io.fail("tile: rank above 8");
+   default: break;
+   }
+  }
+  return true;
+ }
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  io.result = *io.target;
+  if (!well_formed(a, io)) return;
+  for (int i = 0; i < io.result.rank(); ++i) {
+   const extent size = io.in[0].dims[i], wide = io.result[i];
+   const auto map = static_cast<index_map>(a.map[i]);
+   if (map == index_map::keep || size == wide || (wide.known() && wide.value == 0)) continue;
+   if (map == index_map::reflect || map == index_map::symmetric || map == index_map::edge)
+    io.require(at_least_or_required(size, 1, "pad"), nothing_to_repeat);
+  }
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto dy, auto x, auto);
+};
+
+/// The adjoint of remap: every element of the target's shape is the sum of what was made of it, in the order in which the
+/// result has them.
+struct index_map_adjoint_op : index_map_op {
+ static constexpr std::string_view name = "index_map_adjoint";
+ static constexpr bool takes_storage_types = false;
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  io.result = *io.target;
+  well_formed(a, io);
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto d, auto dy, auto) {
+  const shape target = shape_of(dy);
+  return invoke<index_map_op>(a, &target, std::source_location::current(), d);
+ }
+};
+
+template <int I>
+constexpr auto index_map_op::vjp(const attributes& a, auto dy, auto x, auto) {
+ const shape target = shape_of(x);
+ return invoke<index_map_adjoint_op>(a, &target, std::source_location::current(), dy);
+}
+
+/// What padding is made of: a number; the elements behind the border read backwards, without or with the border itself; the
+/// border; the other end of the axis. NumPy's names are constant, reflect, symmetric, edge, wrap.
+enum class pad_mode : std::uint8_t { constant, reflect, symmetric, edge, wrap };
+
+struct padding_amount {
+ std::int64_t before = 0, after = 0;
+};
+
+struct pad_options {
+ pad_mode mode = pad_mode::constant;
+ double value = 0; ///< of constant padding, in the operand's element type
+};
+
+/// `before` and `after` elements more on each axis; axes not named stay. Padding may be longer than the axis (as in NumPy: it
+/// is reflected again), but not negative.
+template <tensor_like A>
+constexpr auto pad(const A& x, std::initializer_list<padding_amount> amounts, pad_options options = {},
+    std::source_location where = std::source_location::current()) {
+ shape target = shape_of(x);
+ pad_op::attributes box = detail::whole_slice();
+ index_map_op::attributes a;
+ const auto map = options.mode == pad_mode::reflect ? index_map::reflect
+     : options.mode == pad_mode::symmetric ? index_map::symmetric
+     : options.mode == pad_mode::edge ? index_map::edge
+              : index_map::wrap;
+ std::int64_t problem = 0;
+ int axis = 0;
+ for (const padding_amount& amount : amounts) {
+  if (axis >= target.rank()) {
+   problem = index_map_op::too_many;
+   if (axis < max_rank) box.step[axis] = 0;
+   ++axis;
+   continue;
+  }
+  if (amount.before < 0 || amount.after < 0) {
+   problem = index_map_op::negative;
+   box.begin[axis] = -100;
+  } else {
+   box.begin[axis] = amount.before;
+   if (amount.before + amount.after > 0) a.map[axis] = static_cast<std::int64_t>(map);
+   a.amount[axis] = amount.before;
+   target.set(axis, target[axis] + amount.before + amount.after);
+  }
+  ++axis;
+ }
+ if (problem != 0) a.map[0] = problem;
+ box.fill = options.value;
+ const auto sealed = eval(x, where);
+ const auto constant = [&] { return invoke<pad_op>(box, &target, where, sealed); };
+ const auto mapped = [&] { return invoke<index_map_op>(a, &target, where, sealed); };
+ if (options.mode == pad_mode::constant) return constant();
+ return mapped();
+}
+no_such_option_in<pad_options> pad(any_argument, std::initializer_list<padding_amount>, ...) TG_MISTAKE;
+
+/// The tensor repeated as a whole along each axis (numpy.tile): counts are those of the last axes; missing ones are 1, further
+/// ones add axes in front.
+template <tensor_like A>
+constexpr auto tile(const A& x, std::initializer_list<std::int64_t> counts,
+     std::source_location where = std::source_location::current()) {
+ const auto sealed = eval(x, where);
+ const shape from = shape_of(sealed);
+ const int given = static_cast<int>(counts.size()), rank = given > from.rank() ? given : from.rank();
+ shape source = detail::no_axes(from), target = detail::no_axes(from);
+ index_map_op::attributes a;
+ if (rank > max_rank) a.map[0] = index_map_op::rank_too_high;
+ for (int i = 0; i < rank && rank <= max_rank; ++i) {
+  const int own = i - (rank - from.rank()), named = i - (rank - given);
+  const std::int64_t count = named < 0 ? 1 : counts.begin()[named];
+  source.push_back(own < 0 ? extent(1) : from[own]);
+  target.push_back(source[i] * (count < 0 ? 1 : count));
+  if (count != 1) a.map[i] = count < 0 ? index_map_op::negative : static_cast<std::int64_t>(index_map::wrap);
+ }
+ const auto whole = rank > from.rank() && rank <= max_rank ? invoke<reshape_op>({}, &source, where, sealed) : sealed;
+ return invoke<index_map_op>(a, &target, where, whole);
+}
+
+/// Each element of an axis `count` times (numpy.repeat along an axis).
+template <tensor_like A>
+constexpr auto repeat(const A& x, std::int64_t count, int axis = 0,
+     std::source_location where = std::source_location::current()) {
+ shape target = shape_of(x);
+ const int at = normalized_axis(axis, target.rank());
+ index_map_op::attributes a;
+ if (at < 0 || count < 0) {
+  a.map[0] = at < 0 ? index_map_op::axis_outside : index_map_op::negative;
+ } else {
+  a.map[at] = static_cast<std::int64_t>(index_map::repeat);
+  a.amount[at] = count;
+  target.set(at, target[at] * count);
+ }
+ return invoke<index_map_op>(a, &target, where, x);
+}
+
+/// Elements moved by `shift` places along an axis; what leaves at one end comes in at the other.
+template <tensor_like A>
+constexpr auto roll(const A& x, std::int64_t shift, int axis = 0,
+     std::source_location where = std::source_location::current()) {
+ const shape target = shape_of(x);
+ const int at = normalized_axis(axis, target.rank());
+ index_map_op::attributes a;
+ if (at < 0) {
+  a.map[0] = index_map_op::axis_outside;
+ } else {
+  a.map[at] = static_cast<std::int64_t>(index_map::wrap);
+  a.amount[at] = shift;
+ }
+ return invoke<index_map_op>(a, &target, where, x);
+}
+}
+// -- tapegraph/ops/movement/concat.hpp
+
+/// concat, stack: tensors behind one another, any number of them in one pass.
+
+namespace tapegraph {
+
+struct concat_op {
+ static constexpr std::string_view name = "concat";
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_nothing;
+ static constexpr bool takes_storage_types = true;
+ static constexpr linearity linear = linearity::joint;
+ static constexpr int arity = any_arity;
+ struct attributes {
+  std::int64_t axis = 0;
+ };
+ static constexpr void infer(const attributes& a, inference& io) {
+  const shape& x = io.in[0].dims;
+  io.type = io.in[0].type;
+  io.result = x;
+  const auto axis = static_cast<int>(a.axis);
+  if (!io.require(axis >= 0 && axis < x.rank(), "concat: axis outside the rank")) return;
+  extent length = x[axis];
+  for (int k = 1; k < io.count && io.error == nullptr; ++k) {
+   const shape& y = io.in[k].dims;
+   io.culprit = k;
+   if (!io.require(io.in[k].type == io.type, "concat: element types differ") ||
+    !io.require(x.rank() == y.rank(), "concat: ranks differ"))
+    return;
+   for (int i = 0; i < x.rank(); ++i)
+    if (i != axis) io.require(equal_or_required(x[i], y[i]), "concat: extents differ off the axis");
+   length = length + y[axis];
+  }
+  io.result.set(axis, length);
+ }
+ /// What flows to operand `which`: its part of dy.
+ template <handle H>
+ static constexpr H vjp(const attributes& a, const H& dy, const shape* shapes, int, int which) {
+  const auto axis = static_cast<int>(a.axis);
+  extent before{0, shapes[0].table()};
+  for (int k = 0; k < which; ++k) before = before + shapes[k][axis];
+  return detail::part_of(dy, axis, before, shapes[which][axis], std::source_location::current());
+ }
+};
+
+namespace detail {
+template <class R>
+concept tensor_range = requires(const R& parts) {
+ parts.size();
+ requires tensor_like<std::remove_cvref_t<decltype(*parts.data())>>;
+};
+template <tensor_range R>
+using handle_in = std::remove_cvref_t<decltype(eval(*std::declval<const R&>().data()))>;
+template <tensor_range R, class F>
+constexpr auto with_handles(const R& parts, const char* none, std::source_location where, const F& f) {
+ const int count = static_cast<int>(parts.size());
+ if (count == 0) throw shape_error(none);
+ if constexpr (handle<std::remove_cvref_t<decltype(*parts.data())>>) {
+  return f(parts.data(), count);
+ } else {
+  list<handle_in<R>> sealed;
+  for (int k = 0; k < count; ++k) sealed.push_back(eval(parts.data()[k], where));
+  return f(static_cast<const handle_in<R>*>(sealed.begin()), count);
+ }
+}
+template <handle H>
+constexpr H concatenated(const H* parts, int count, int axis, std::source_location where) {
+ return invoke_list<concat_op>({normalized_axis(axis, shape_of(parts[0]).rank())}, where, parts, count);
+}
+template <handle H>
+constexpr H stacked(const H* parts, int count, int axis, std::source_location where) {
+ list<H> raised;
+ for (int k = 0; k < count; ++k) raised.push_back(expand_dims(parts[k], axis, where));
+ return concatenated(static_cast<const H*>(raised.begin()), count, axis, where);
+}
+}
+
+/// Any number of handles of one type behind one another along an axis: concat({a, b, c}, 1). The operands may differ in
+/// extent along the axis only.
+template <handle H>
+constexpr H concat(std::initializer_list<H> parts, int axis = -1,
+    std::source_location where = std::source_location::current()) {
+ return detail::concatenated(parts.begin(), static_cast<int>(parts.size()), axis, where);
+}
+/// A std::vector, std::array or std::span of them, or of formulas: in eager mode their number and extents need not be known before.
+template <detail::tensor_range R>
+constexpr detail::handle_in<R> concat(const R& parts, int axis = -1,
+         std::source_location where = std::source_location::current()) {
+ return detail::with_handles(parts, "concat: the range has no tensors", where, [&](const auto* first, int count) {
+  return detail::concatenated(first, count, axis, where);
+ });
+}
+/// Two tensors or formulas.
+template <tensor_like A, tensor_like B>
+constexpr auto concat(const A& x, const B& y, int axis = -1,
+     std::source_location where = std::source_location::current()) {
+ const auto first = eval(x, where);
+ const auto second = eval(y, where);
+ if constexpr (std::is_same_v<mode_of_t<A>, mode_of_t<B>>) {
+  static_assert(std::is_same_v<decltype(first), decltype(second)>, "concat: element types differ");
+  return concat({first, second}, axis, where);
+ } else {
+  return concat(mode_of_t<A, B>::raised(where, first, second), axis, where);
+ }
+}
+
+/// Any number of handles of one shape along a new axis, which stands at `axis` of the result.
+template <handle H>
+constexpr H stack(std::initializer_list<H> parts, int axis = 0,
+    std::source_location where = std::source_location::current()) {
+ return detail::stacked(parts.begin(), static_cast<int>(parts.size()), axis, where);
+}
+/// A std::vector, std::array or std::span of them, or of formulas.
+template <detail::tensor_range R>
+constexpr detail::handle_in<R> stack(const R& parts, int axis = 0,
+         std::source_location where = std::source_location::current()) {
+ return detail::with_handles(parts, "stack: the range has no tensors", where, [&](const auto* first, int count) {
+  return detail::stacked(first, count, axis, where);
+ });
+}
+}
+// -- tapegraph/ops/cumulative/cumulative.hpp
+
+/// cumulative_sum, cumulative_product.
+
+namespace tapegraph {
+
+struct cumulative_sum_op {
+ static constexpr std::string_view name = "cumulative_sum";
+ static constexpr batching batched = batching::axis;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_nothing;
+ static constexpr linearity linear = linearity::joint;
+ static constexpr int arity = 1;
+ struct attributes {
+  std::int64_t axis = 0, reverse = 0, exclusive = 0;
+ };
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  io.result = io.in[0].dims;
+  io.require(a.axis >= 0 && a.axis < io.result.rank(),
+    "cumulative_sum, cumulative_product: axis outside the rank");
+  io.require(io.type != dtype::boolean,
+    "cumulative_sum, cumulative_product: the elements are bool; cast<...> first");
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto dy, auto, auto) {
+  return invoke<cumulative_sum_op>({a.axis, !a.reverse, a.exclusive}, nullptr, std::source_location::current(),
+          dy);
+ }
+ static double flops(const kernel_call& c) { return static_cast<double>(c.out[0].elements()); }
+};
+
+struct cumulative_product_op : cumulative_sum_op {
+ static constexpr std::string_view name = "cumulative_product";
+ static constexpr linearity linear = linearity::none;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto dy, auto x, auto) {
+  const detail::product_attributes products{std::int64_t{1} << a.axis, 0, a.reverse, a.exclusive};
+  return invoke<detail::product_gradient_op<0>>(products, nullptr, std::source_location::current(), dy, x);
+ }
+};
+
+struct cumulative_options {
+ bool reverse = false, exclusive = false;
+};
+
+/// Sums of the elements up to each along an axis; `exclusive` leaves the element itself out, `reverse` runs from the end.
+template <tensor_like A>
+constexpr auto cumulative_sum(const A& x, int axis = -1, cumulative_options options = {},
+       std::source_location where = std::source_location::current()) {
+ return invoke<cumulative_sum_op>({normalized_axis(axis, shape_of(x).rank()), options.reverse, options.exclusive},
+         nullptr, where, x);
+}
+no_such_option_in<cumulative_options> cumulative_sum(any_argument, any_argument, ...) TG_MISTAKE;
+/// Products of the elements up to each along an axis. Derivatives, up to the fourth, divide by nothing: they are exact beside zeros.
+template <tensor_like A>
+constexpr auto cumulative_product(const A& x, int axis = -1, cumulative_options options = {},
+        std::source_location where = std::source_location::current()) {
+ return detail::in_float(x, where, [&](const auto& operand) {
+  return invoke<cumulative_product_op>(
+   {normalized_axis(axis, shape_of(operand).rank()), options.reverse, options.exclusive}, nullptr, where,
+   operand);
+ });
+}
+no_such_option_in<cumulative_options> cumulative_product(any_argument, any_argument, ...) TG_MISTAKE;
+}
+// -- tapegraph/ops/gather/gather.hpp
+
+/// gather, scatter_add, gather_nd, scatter_nd, take_along, put_along, one_hot: elements chosen by int32 or int64 indices. An
+/// index outside its axis (a negative one, too) is a range_error that names the operation, the index, its position and the
+/// extent; nothing has been read or written then. Where indices meet, what they bring is added in their order.
+
+namespace tapegraph {
+
+namespace detail {
+constexpr bool index_type(dtype type) { return type == dtype::i32 || type == dtype::i64; }
+constexpr bool same_shape_or_required(const shape& a, const shape& b) {
+ bool same = a.rank() == b.rank();
+ for (int i = 0; same && i < a.rank(); ++i) same = equal_or_required(a[i], b[i]);
+ return same;
+}
+}
+
+/// Slices of a table along an axis: table [batch..., before..., n, behind...], indices [batch..., picks...] to
+/// [batch..., before..., picks..., behind...].
+namespace detail {
+inline double bytes_of_choice(const kernel_call& c) {
+ const std::size_t chosen = c.out[0].bytes(), table = c.in[0].bytes();
+ return static_cast<double>((table < chosen ? table : chosen) + c.in[1].bytes() + chosen);
+}
+}
+
+struct gather_op {
+ static constexpr std::string_view name = "gather";
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ static constexpr bool takes_storage_types = true;
+ static constexpr linearity linear = linearity::joint;
+ static constexpr int arity = 2;
+ struct attributes {
+  std::int64_t axis = 0, batch = 0;
+ };
+ /// The shape of what is gathered. False when the operands do not fit.
+ static constexpr bool gathered(const attributes& a, const shape& table, const operand_info& indices, inference& io,
+        shape& result) {
+  const shape& picks = indices.dims;
+  if (!io.require(table.rank() >= 1, "gather, scatter_add: the table needs an axis") ||
+   !io.require(detail::index_type(indices.type), "gather, scatter_add: indices must be i32 or i64") ||
+   !io.require(a.axis >= 0 && a.axis < table.rank(), "gather, scatter_add: axis outside the rank") ||
+   !io.require(a.batch >= 0 && a.batch <= a.axis && a.batch <= picks.rank(),
+      "gather: batch axes must come before the axis, in the table and in the indices"))
+   return false;
+  const auto axis = static_cast<int>(a.axis), batch = static_cast<int>(a.batch);
+  result = shape();
+  result.attach(table.table());
+  for (int i = 0; i < axis; ++i) result.push_back(table[i]);
+  for (int i = 0; i < batch; ++i)
+   io.require(equal_or_required(table[i], picks[i]), "gather: extents of batch axes differ");
+  for (int i = batch; i < picks.rank(); ++i) result.push_back(picks[i]);
+  for (int i = axis + 1; i < table.rank(); ++i) result.push_back(table[i]);
+  return io.require(!result.overflow(), "gather: rank above 8");
+ }
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  gathered(a, io.in[0].dims, io.in[1], io, io.result);
+ }
+ template <int I>
+  requires(I == 0)
+ static constexpr auto vjp(const attributes& a, auto dy, auto table, auto indices, auto);
+ static constexpr cost_function bytes = &detail::bytes_of_choice;
+};
+
+/// (slices, indices) to zeros of the target's shape with each slice added where its index points.
+struct scatter_add_op : gather_op {
+ static constexpr bool takes_storage_types = false;
+ static constexpr std::string_view name = "scatter_add";
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  io.result = *io.target;
+  shape expected;
+  if (gathered(a, io.result, io.in[1], io, expected))
+   io.require(detail::same_shape_or_required(io.in[0].dims, expected),
+     "scatter_add: the values have not the shape that gather would give");
+ }
+ template <int I>
+  requires(I == 0)
+ static constexpr auto vjp(const attributes& a, auto d, auto, auto indices, auto) {
+  return invoke<gather_op>(a, nullptr, std::source_location::current(), d, indices);
+ }
+ static constexpr cost_function bytes = nullptr;
+};
+
+template <int I>
+ requires(I == 0)
+constexpr auto gather_op::vjp(const attributes& a, auto dy, auto table, auto indices, auto) {
+ const shape target = shape_of(table);
+ return invoke<scatter_add_op>(a, &target, std::source_location::current(), dy, indices);
+}
+
+/// Slices of a table by tuples: table [n1, ..., nk, rest...], indices [picks..., k] to [picks..., rest...].
+struct gather_nd_op {
+ static constexpr std::string_view name = "gather_nd";
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ static constexpr linearity linear = linearity::joint;
+ static constexpr int arity = 2;
+ using attributes = no_attributes;
+ static constexpr bool gathered(const shape& table, const operand_info& indices, inference& io, shape& result) {
+  const shape& picks = indices.dims;
+  const extent width = picks.rank() > 0 ? picks[picks.rank() - 1] : extent(0);
+  if (!io.require(detail::index_type(indices.type), "gather_nd, scatter_nd: indices must be i32 or i64") ||
+   !io.require(width.known() && width.value >= 1 && width.value <= table.rank(),
+      "gather_nd, scatter_nd: the last extent of the indices must be a number from 1 to the table's rank"))
+   return false;
+  result = shape();
+  result.attach(table.table() != nullptr ? table.table() : picks.table());
+  for (int i = 0; i + 1 < picks.rank(); ++i) result.push_back(picks[i]);
+  for (int i = static_cast<int>(width.value); i < table.rank(); ++i) result.push_back(table[i]);
+  return io.require(!result.overflow(), "gather_nd: rank above 8");
+ }
+ static constexpr void infer(const attributes&, inference& io) {
+  io.type = io.in[0].type;
+  gathered(io.in[0].dims, io.in[1], io, io.result);
+ }
+ template <int I>
+  requires(I == 0)
+ static constexpr auto vjp(const attributes& a, auto dy, auto table, auto indices, auto);
+ static constexpr cost_function bytes = &detail::bytes_of_choice;
+};
+
+/// (slices, indices) to zeros of the target's shape with each slice added where its tuple points.
+struct scatter_nd_op : gather_nd_op {
+ static constexpr std::string_view name = "scatter_nd";
+ static constexpr void infer(const attributes&, inference& io) {
+  io.type = io.in[0].type;
+  io.result = *io.target;
+  shape expected;
+  if (gathered(io.result, io.in[1], io, expected))
+   io.require(detail::same_shape_or_required(io.in[0].dims, expected),
+     "scatter_nd: the values have not the shape that gather_nd would give");
+ }
+ template <int I>
+  requires(I == 0)
+ static constexpr auto vjp(const attributes& a, auto d, auto, auto indices, auto) {
+  return invoke<gather_nd_op>(a, nullptr, std::source_location::current(), d, indices);
+ }
+ static constexpr cost_function bytes = nullptr;
+};
+
+template <int I>
+ requires(I == 0)
+constexpr auto gather_nd_op::vjp(const attributes& a, auto dy, auto table, auto indices, auto) {
+ const shape target = shape_of(table);
+ return invoke<scatter_nd_op>(a, &target, std::source_location::current(), dy, indices);
+}
+
+/// Elements along an axis: x [..., n, ...], indices [..., m, ...] to [..., m, ...].
+struct take_along_op {
+ static constexpr std::string_view name = "take_along";
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ static constexpr bool takes_storage_types = true;
+ static constexpr linearity linear = linearity::joint;
+ static constexpr int arity = 2;
+ struct attributes {
+  std::int64_t axis = 0;
+ };
+ static constexpr bool fits(const attributes& a, const shape& x, const operand_info& indices, inference& io) {
+  if (!io.require(x.rank() >= 1 && x.rank() == indices.dims.rank(), "take_along, put_along: ranks differ") ||
+   !io.require(a.axis >= 0 && a.axis < x.rank(), "take_along, put_along: axis outside the rank") ||
+   !io.require(detail::index_type(indices.type), "take_along, put_along: indices must be i32 or i64"))
+   return false;
+  for (int i = 0; i < x.rank(); ++i)
+   if (i != a.axis)
+    io.require(equal_or_required(x[i], indices.dims[i]), "take_along, put_along: extents differ off the axis");
+  return io.error == nullptr;
+ }
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  io.result = io.in[1].dims;
+  fits(a, io.in[0].dims, io.in[1], io);
+ }
+ template <int I>
+  requires(I == 0)
+ static constexpr auto vjp(const attributes& a, auto dy, auto x, auto indices, auto);
+ static constexpr cost_function bytes = &detail::bytes_of_choice;
+};
+
+/// The adjoint of take_along: adds each element where its index points; the target is x's shape.
+struct put_along_op : take_along_op {
+ static constexpr bool takes_storage_types = false;
+ static constexpr std::string_view name = "put_along";
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = io.in[0].type;
+  io.result = *io.target;
+  if (fits(a, io.result, io.in[1], io))
+   io.require(detail::same_shape_or_required(io.in[0].dims, io.in[1].dims),
+     "put_along: values and indices differ in shape");
+ }
+ template <int I>
+  requires(I == 0)
+ static constexpr auto vjp(const attributes& a, auto d, auto, auto indices, auto) {
+  return invoke<take_along_op>(a, nullptr, std::source_location::current(), d, indices);
+ }
+ static constexpr cost_function bytes = nullptr;
+};
+
+template <int I>
+ requires(I == 0)
+constexpr auto take_along_op::vjp(const attributes& a, auto dy, auto x, auto indices, auto) {
+ const shape target = shape_of(x);
+ return invoke<put_along_op>(a, &target, std::source_location::current(), dy, indices);
+}
+
+/// indices [...] to [..., depth, ...]: `on` where the index points, `off` elsewhere.
+template <class T>
+struct one_hot_op {
+ static constexpr std::string_view name = "one_hot";
+ static constexpr batching batched = batching::axis;
+ using result_element = T;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ static constexpr int arity = 1;
+ struct attributes {
+  std::int64_t depth = 0, axis = 0;
+  double on = 1, off = 0;
+ };
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = dtype_of<T>;
+  const shape& from = io.in[0].dims;
+  if (!io.require(detail::index_type(io.in[0].type), "one_hot: indices must be i32 or i64") ||
+   !io.require(a.depth > 0, "one_hot: depth must be positive") ||
+   !io.require(a.axis >= 0 && a.axis <= from.rank(), "one_hot: axis outside the rank") ||
+   !io.require(from.rank() < max_rank, "one_hot: rank above 8"))
+   return;
+  io.result.attach(from.table());
+  for (int i = 0; i <= from.rank(); ++i) {
+   if (i == a.axis) io.result.push_back(a.depth);
+   if (i < from.rank()) io.result.push_back(from[i]);
+  }
+ }
+};
+
+/// Given to gather as its axis: the first axis behind the batch axes.
+inline constexpr int behind_batch = std::numeric_limits<int>::min();
+
+namespace detail {
+constexpr gather_op::attributes gather_attributes(int axis, int batch, int rank) {
+ return {axis == behind_batch ? batch : normalized_axis(axis, rank), batch};
+}
+}
+
+/// Slices of `table` along an axis, in the order of the indices (tf.gather). The first `batch_axes` axes of both operands run
+/// together: indices choose within their own batch.
+template <tensor_like A, tensor_like B>
+constexpr auto gather(const A& table, const B& indices, int axis = behind_batch, int batch_axes = 0,
+     std::source_location where = std::source_location::current()) {
+ return invoke<gather_op>(detail::gather_attributes(axis, batch_axes, shape_of(table).rank()), nullptr, where, table,
+       indices);
+}
+/// Adds slices into zeros of the target's shape, each where its index points: the adjoint of gather.
+template <tensor_like A, tensor_like B>
+constexpr auto scatter_add(const A& values, const B& indices, shape target, int axis = behind_batch, int batch_axes = 0,
+      std::source_location where = std::source_location::current()) {
+ target.attach(shape_of(values).table());
+ return invoke<scatter_add_op>(detail::gather_attributes(axis, batch_axes, target.rank()), &target, where, values,
+        indices);
+}
+/// table[i1, ..., ik] for every tuple on the last axis of the indices (tf.gather_nd).
+template <tensor_like A, tensor_like B>
+constexpr auto gather_nd(const A& table, const B& indices, std::source_location where = std::source_location::current()) {
+ return invoke<gather_nd_op>({}, nullptr, where, table, indices);
+}
+/// Zeros of the target's shape with each value added where its tuple points (tf.scatter_nd): the adjoint of gather_nd.
+template <tensor_like A, tensor_like B>
+constexpr auto scatter_nd(const A& values, const B& indices, shape target,
+      std::source_location where = std::source_location::current()) {
+ target.attach(shape_of(values).table());
+ return invoke<scatter_nd_op>({}, &target, where, values, indices);
+}
+/// The elements that the indices name along an axis (numpy.take_along_axis, torch.gather); other extents are equal.
+template <tensor_like A, tensor_like B>
+constexpr auto take_along(const A& x, const B& indices, int axis = -1,
+      std::source_location where = std::source_location::current()) {
+ return invoke<take_along_op>({normalized_axis(axis, shape_of(x).rank())}, nullptr, where, x, indices);
+}
+/// Zeros of the target's shape with each value added where its index points along an axis (torch.scatter_add on zeros).
+template <tensor_like A, tensor_like B>
+constexpr auto put_along(const A& values, const B& indices, shape target, int axis = -1,
+      std::source_location where = std::source_location::current()) {
+ target.attach(shape_of(values).table());
+ return invoke<put_along_op>({normalized_axis(axis, target.rank())}, &target, where, values, indices);
+}
+
+struct one_hot_options {
+ double on = 1, off = 0;
+ int axis = -1; ///< of the result
+};
+/// T(on) where the index points along a new axis of `depth`, T(off) elsewhere.
+template <class T, tensor_like A>
+constexpr auto one_hot(const A& indices, std::int64_t depth, one_hot_options options = {},
+     std::source_location where = std::source_location::current()) {
+ return invoke<one_hot_op<T>>({depth, normalized_axis(options.axis, shape_of(indices).rank() + 1), options.on, options.off},
+        nullptr, where, indices);
+}
+no_such_option_in<one_hot_options> one_hot(any_argument, any_argument, ...) TG_MISTAKE;
+}
+// -- tapegraph/ops/ordering/ordering.hpp
+
+/// argsort, sort, top_k, argmax, argmin. NaN counts as larger than everything in argmax and argmin alike (NumPy), and comes
+/// last in every order.
+
+namespace tapegraph {
+
+/// Order of the last axis as int32 indices; stable, NaN last. The first `count` of them only, unless that is -1.
+struct argsort_op {
+ static constexpr std::string_view name = "argsort";
+ static constexpr batching batched = batching::rows;
+ using result_element = std::int32_t;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ static constexpr int arity = 1;
+ struct attributes {
+  std::int64_t descending = 0;
+  std::int64_t count = -1;
+ };
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = dtype::i32;
+  io.result = io.in[0].dims;
+  if (!io.require(io.result.rank() > 0, "sort, argsort, top_k: axis outside the rank") ||
+   !io.require(io.in[0].type != dtype::boolean, "sort, argsort, top_k: the elements are bool; cast<...> first") ||
+   a.count == -1)
+   return;
+  const extent length = io.result[io.result.rank() - 1];
+  io.require(a.count >= 0 && (!length.known() || a.count <= length.value), "top_k: k is outside [0, extent of the axis]");
+  io.result.set(io.result.rank() - 1, a.count);
+ }
+};
+
+struct sort_options {
+ bool descending = false;
+};
+
+namespace detail {
+template <tensor_like A>
+constexpr auto with_axis_last(const A& x, int axis, std::source_location where) {
+ transpose_op::attributes a;
+ a.rank = shape_of(x).rank();
+ const int last = static_cast<int>(a.rank) - 1, at = normalized_axis(axis, static_cast<int>(a.rank));
+ for (int i = 0; i <= last; ++i) a.permutation[i] = i == at ? last : i == last ? at : i;
+ return invoke<transpose_op>(a, nullptr, where, x);
+}
+template <tensor_like A>
+constexpr bool is_last_axis(const A& x, int axis) {
+ return axis == -1 || axis == shape_of(x).rank() - 1;
+}
+}
+
+/// The positions, int32, that put an axis in order; equal elements keep theirs.
+template <tensor_like A>
+constexpr auto argsort(const A& x, int axis = -1, sort_options options = {},
+     std::source_location where = std::source_location::current()) {
+ const auto order = [&](const auto& of) { return invoke<argsort_op>({options.descending, -1}, nullptr, where, of); };
+ if (detail::is_last_axis(x, axis)) return order(x);
+ return detail::with_axis_last(order(detail::with_axis_last(x, axis, where)), axis, where);
+}
+template <tensor_like A>
+constexpr auto argsort(const A& x, sort_options options, std::source_location where = std::source_location::current()) {
+ return argsort(x, -1, options, where);
+}
+no_such_option_in<sort_options> argsort(any_argument, ...) TG_MISTAKE;
+no_such_option_in<sort_options> argsort(any_argument, any_argument, ...) TG_MISTAKE;
+/// An axis in order. Derivatives follow the elements.
+template <tensor_like A>
+constexpr auto sort(const A& x, int axis = -1, sort_options options = {},
+     std::source_location where = std::source_location::current()) {
+ const auto sorted = [&](const auto& of) {
+  return take_along(of, invoke<argsort_op>({options.descending, -1}, nullptr, where, of), -1, where);
+ };
+ if (detail::is_last_axis(x, axis)) return sorted(eval(x, where));
+ return detail::with_axis_last(sorted(detail::with_axis_last(x, axis, where)), axis, where);
+}
+template <tensor_like A>
+constexpr auto sort(const A& x, sort_options options, std::source_location where = std::source_location::current()) {
+ return sort(x, -1, options, where);
+}
+no_such_option_in<sort_options> sort(any_argument, ...) TG_MISTAKE;
+no_such_option_in<sort_options> sort(any_argument, any_argument, ...) TG_MISTAKE;
+
+/// What `top_k` gives: elements, and their int32 positions along the axis.
+template <class Values, class Indices>
+struct values_and_indices {
+ Values values;
+ Indices indices;
+};
+
+struct top_k_options {
+ bool largest = true; ///< the k smallest otherwise
+};
+
+/// The k largest elements along an axis, largest first, the first among equals first: `const auto [v, i] = top_k(x, 3)`.
+/// NaN is taken last. Derivatives follow the elements.
+template <tensor_like A>
+constexpr auto top_k(const A& x, std::int64_t k, int axis = -1, top_k_options options = {},
+     std::source_location where = std::source_location::current()) {
+ const std::int64_t count = k < 0 ? -2 : k;
+ const auto first = [&](const auto& of) { return invoke<argsort_op>({options.largest, count}, nullptr, where, of); };
+ const auto result = [](const auto& values, const auto& indices) {
+  return values_and_indices<std::remove_cvref_t<decltype(values)>, std::remove_cvref_t<decltype(indices)>>{values,
+                           indices};
+ };
+ if (detail::is_last_axis(x, axis)) {
+  const auto value = eval(x, where);
+  const auto indices = first(value);
+  return result(take_along(value, indices, -1, where), indices);
+ }
+ const auto value = detail::with_axis_last(x, axis, where);
+ const auto indices = first(value);
+ return result(detail::with_axis_last(take_along(value, indices, -1, where), axis, where),
+    detail::with_axis_last(indices, axis, where));
+}
+no_such_option_in<top_k_options> top_k(any_argument, any_argument, any_argument, ...) TG_MISTAKE;
+
+/// Index of the first largest (smallest) element along an axis, int32.
+struct arg_reduce_op {
+ static constexpr std::string_view name = "arg_reduce";
+ static constexpr batching batched = batching::axis;
+ using result_element = std::int32_t;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ static constexpr int arity = 1;
+ struct attributes {
+  std::int64_t axis = 0, maximum = 1, keepdims = 0;
+ };
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = dtype::i32;
+  const shape& x = io.in[0].dims;
+  if (!io.require(a.axis >= 0 && a.axis < x.rank(), "argmax, argmin: axis outside the rank") ||
+   !io.require(io.in[0].type != dtype::boolean, "argmax, argmin: the elements are bool; cast<...> first"))
+   return;
+  for (int i = 0; i < x.rank(); ++i) {
+   if (i != a.axis)
+    io.result.push_back(x[i]);
+   else if (a.keepdims != 0)
+    io.result.push_back(1);
+  }
+ }
+};
+
+namespace detail {
+template <tensor_like A>
+constexpr auto arg_reduce(const A& x, int axis, bool maximum, bool keepdims, std::source_location where) {
+ return invoke<arg_reduce_op>({normalized_axis(axis, shape_of(x).rank()), maximum, keepdims}, nullptr, where, x);
+}
+template <tensor_like A>
+constexpr auto arg_reduce_all(const A& x, bool maximum, std::source_location where) {
+ return arg_reduce(reshape(x, {-1}, where), 0, maximum, false, where);
+}
+}
+
+/// Position of the first largest element along an axis, int32; the first NaN, if there is one.
+template <tensor_like A>
+constexpr auto argmax(const A& x, int axis, reduce_options options = {},
+     std::source_location where = std::source_location::current()) {
+ return detail::arg_reduce(x, axis, true, options.keepdims, where);
+}
+/// Position of the first largest of all elements, counted row by row.
+template <tensor_like A>
+constexpr auto argmax(const A& x, std::source_location where = std::source_location::current()) {
+ return detail::arg_reduce_all(x, true, where);
+}
+no_such_option_in<reduce_options> argmax(any_argument, any_argument, ...) TG_MISTAKE;
+/// Position of the first smallest element along an axis, int32; the first NaN, if there is one.
+template <tensor_like A>
+constexpr auto argmin(const A& x, int axis, reduce_options options = {},
+     std::source_location where = std::source_location::current()) {
+ return detail::arg_reduce(x, axis, false, options.keepdims, where);
+}
+template <tensor_like A>
+constexpr auto argmin(const A& x, std::source_location where = std::source_location::current()) {
+ return detail::arg_reduce_all(x, false, where);
+}
+no_such_option_in<reduce_options> argmin(any_argument, any_argument, ...) TG_MISTAKE;
+}
+// -- tapegraph/ops/product/matmul.hpp
+
+// -- tapegraph/core/math_mode.hpp
+
+#include <atomic>
+#include <optional>
+
+namespace tapegraph {
+
+/// How a GPU multiplies the float operands of convolutions and matrix products, and of recurrent layers that take a launch a step. Sums are float in each. The CPU, and
+/// devices without such units (compute capability below 8.0), always compute as fp32 says; double is not concerned.
+enum class math_mode : std::uint8_t {
+ fp32, ///< every product in float: the default, because both modes and all devices are compared
+ tf32, ///< on tensor cores, operands rounded to 10 bits: relative error of a factor 2^-11
+ tf32x3 ///< on tensor cores, each operand in two parts: nearly fp32's accuracy
+};
+
+constexpr std::string_view name_of(math_mode mode) {
+ constexpr std::string_view names[]{"fp32", "tf32", "tf32x3"};
+ return names[static_cast<int>(mode)];
+}
+
+namespace detail {
+inline std::atomic<math_mode>& math_mode_setting() {
+ static std::atomic<math_mode> mode{math_mode::fp32};
+ return mode;
+}
+inline std::optional<math_mode>& scoped_math_mode() {
+ static thread_local std::optional<math_mode> mode;
+ return mode;
+}
+}
+
+/// What this thread's kernels are given: its innermost math_mode_scope's, or the process's.
+inline math_mode current_math_mode() {
+ const auto& scoped = detail::scoped_math_mode();
+ return scoped ? *scoped : detail::math_mode_setting().load(std::memory_order_relaxed);
+}
+
+/// For the whole process, from the next kernel on, where neither a math_mode_scope nor compile_options::math_mode says otherwise.
+inline void set_math_mode(math_mode mode) { detail::math_mode_setting().store(mode, std::memory_order_relaxed); }
+
+/// While it lives, this thread's kernels compute in a mode, whatever the process's is. Programs that are made meanwhile keep it.
+/// Without a mode it changes nothing.
+class math_mode_scope {
+public:
+ explicit math_mode_scope(std::optional<math_mode> mode) : before_(detail::scoped_math_mode()) {
+  if (mode) detail::scoped_math_mode() = mode;
+ }
+ math_mode_scope(const math_mode_scope&) = delete;
+ math_mode_scope& operator=(const math_mode_scope&) = delete;
+ ~math_mode_scope() { detail::scoped_math_mode() = before_; }
+
+private:
+ std::optional<math_mode> before_;
+};
+
+namespace detail {
+template <handle H>
+constexpr H rows_of(const H& x) {
+ const shape from = shape_of(x);
+ shape flat;
+ flat.attach(from.table());
+ flat.push_back(from.size(0, from.rank() - 1));
+ flat.push_back(from[from.rank() - 1]);
+ return invoke<reshape_op>({}, &flat, std::source_location::current(), x);
+}
+template <handle H>
+constexpr H with_axis(const H& x, int at, std::source_location where) {
+ const shape from = shape_of(x);
+ shape target;
+ target.attach(from.table());
+ for (int i = 0; i <= from.rank(); ++i) {
+  if (i == at) target.push_back(1);
+  if (i < from.rank()) target.push_back(from[i]);
+ }
+ return invoke<reshape_op>({}, &target, where, x);
+}
+template <handle H>
+constexpr H without_axis(const H& x, int at, std::source_location where) {
+ const shape from = shape_of(x);
+ shape target;
+ target.attach(from.table());
+ for (int i = 0; i < from.rank(); ++i)
+  if (i != at) target.push_back(from[i]);
+ return invoke<reshape_op>({}, &target, where, x);
+}
+}
+
+/// Matrix product over the last two axes, [..., m, k] by [..., k, n], with NumPy broadcasting of the axes before them.
+/// Operands may be read transposed without a copy.
+struct matmul_op {
+ static constexpr std::string_view name = "matmul";
+ static constexpr bool takes_storage_types = true;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ static constexpr linearity linear = linearity::each;
+ static constexpr int arity = 2;
+ struct attributes {
+  std::int64_t transpose_a = 0, transpose_b = 0;
+ };
+ /// What a GPU's library multiplies floats in, where that is not float: it has no 3xTF32.
+ static std::string_view method(const kernel_call& c) {
+  const bool rounded =
+   c.out[0].memory != 0 && c.out[0].type == dtype::f32 && current_math_mode() == math_mode::tf32;
+  return rounded ? name_of(math_mode::tf32) : std::string_view();
+ }
+ static constexpr void infer(const attributes& t, inference& io) {
+  const shape &a = io.in[0].dims, &b = io.in[1].dims;
+  io.type = io.in[0].type;
+  if (!io.require(io.in[0].type == io.in[1].type, "matmul: element types differ") ||
+   !io.require(is_floating(io.type),
+      "matmul: elements must be floating-point; cast<float>(x) converts them") ||
+   !io.require(a.rank() >= 2 && b.rank() >= 2, "matmul: an operand is a scalar"))
+   return;
+  const int ra = a.rank(), rb = b.rank();
+  const extent m = a[t.transpose_a ? ra - 1 : ra - 2], ka = a[t.transpose_a ? ra - 2 : ra - 1];
+  const extent kb = b[t.transpose_b ? rb - 1 : rb - 2], n = b[t.transpose_b ? rb - 2 : rb - 1];
+  if (!io.require(equal_or_required(ka, kb), "matmul: inner extents differ")) return;
+  bool ok = true;
+  io.result = broadcast(shape(ra - 2, a.data(), a.table()), shape(rb - 2, b.data(), b.table()), ok);
+  io.require(ok, "matmul: batch extents do not broadcast");
+  io.result.push_back(m);
+  io.result.push_back(n);
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes& t, auto dc, auto a, auto b, auto) {
+  const auto product = [](auto x, auto y, std::int64_t tx, std::int64_t ty, const shape& target) {
+   const auto full = invoke<matmul_op>({tx, ty}, nullptr, std::source_location::current(), x, y);
+   return sum_to(full, target);
+  };
+  if constexpr (I == 0)
+   return t.transpose_a ? product(b, dc, t.transpose_b, 1, shape_of(a))
+        : product(dc, b, 0, !t.transpose_b, shape_of(a));
+  else if (!t.transpose_a && shape_of(a).rank() > 2 && shape_of(b).rank() == 2) {
+   const auto rows_of_a = detail::rows_of(a);
+   const auto rows_of_dc = detail::rows_of(dc);
+   return t.transpose_b ? product(rows_of_dc, rows_of_a, 1, 0, shape_of(b))
+        : product(rows_of_a, rows_of_dc, 1, 0, shape_of(b));
+  } else
+   return t.transpose_b ? product(dc, a, 1, t.transpose_a, shape_of(b))
+        : product(a, dc, !t.transpose_a, 0, shape_of(b));
+ }
+ /// 2 m n k, for every matrix of a batch.
+ static double flops(const kernel_call& c) {
+  const buffer_view& a = c.in[0];
+  const std::int64_t inner = a.extents[c.attributes[0] != 0 ? a.rank - 2 : a.rank - 1];
+  return 2 * static_cast<double>(c.out[0].elements()) * static_cast<double>(inner);
+ }
+};
+
+/// Matrix product plus a bias for every row, then relu if Relu: what a pass makes of the three. Never differentiated.
+template <bool Relu>
+struct matmul_bias_op {
+ static constexpr std::string_view name = Relu ? "matmul_bias_relu" : "matmul_bias";
+ static constexpr bool takes_storage_types = true;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ static constexpr int arity = 3;
+ using attributes = matmul_op::attributes;
+ static constexpr void infer(const attributes& t, inference& io) { matmul_op::infer(t, io); }
+ static double flops(const kernel_call& c) { return matmul_op::flops(c); }
+ static std::string_view method(const kernel_call& c) { return matmul_op::method(c); }
+};
+
+struct matmul_options {
+ bool transpose_a = false, transpose_b = false;
+};
+
+/// NumPy's matmul. Operands of rank 1 are a row on the left and a column on the right, and the axis they gain is dropped
+/// again; `transpose_a` and `transpose_b` do not concern them. Elements are float or double.
+template <tensor_like A, tensor_like B>
+constexpr auto matmul(const A& a, const B& b, matmul_options options = {},
+     std::source_location where = std::source_location::current()) {
+ auto x = eval(a, where);
+ auto y = eval(b, where);
+ const int rank_x = shape_of(x).rank(), rank_y = shape_of(y).rank();
+ if (rank_x == 1) x = detail::with_axis(x, 0, where);
+ if (rank_y == 1) y = detail::with_axis(y, 1, where);
+ auto z = invoke<matmul_op>({options.transpose_a && rank_x != 1, options.transpose_b && rank_y != 1}, nullptr, where,
+       x, y);
+ if (rank_y == 1) z = detail::without_axis(z, shape_of(z).rank() - 1, where);
+ if (rank_x == 1) z = detail::without_axis(z, shape_of(z).rank() - (rank_y == 1 ? 1 : 2), where);
+ return z;
+}
+no_such_option_in<matmul_options> matmul(any_argument, any_argument, ...) TG_MISTAKE;
+
+// -- tapegraph/ops/pooling/pooling.hpp
+
+// -- tapegraph/ops/convolution/convolution.hpp
+
+// -- tapegraph/core/convolution_algorithm.hpp
+
+/// How the CPU computes a convolution of float and its gradients; double is always direct.
+enum class convolution_algorithm : unsigned char {
+ automatic, ///< of a layer: what the process has chosen; of the process, its default: what the shape says (docs/performance.md)
+ direct, ///< sums of products
+ winograd, ///< tiles of 4 by 4 outputs by fewer products (Toom and Cook), with errors 4 to 10 times as large
+ fourier ///< tiles along one dimension by real Fourier transforms
+};
+}
+
+/// conv1d [batch, width, channels] and conv2d [batch, height, width, channels]; kernels [(height,) width, in, out].
+
+namespace tapegraph {
+
+struct convolution_geometry;
+
+enum class padding_mode : std::int64_t { valid, same, explicit_amounts, causal };
+
+/// Window geometry shared by convolution and pooling. Axis 0 is height, 1 width (conv1d uses width only).
+struct window_attributes {
+ std::int64_t stride[2]{1, 1};
+ std::int64_t dilation[2]{1, 1};
+ std::int64_t before[2]{}, after[2]{};
+ std::int64_t mode = 0; ///< a padding_mode
+ std::int64_t groups = 1;
+ std::int64_t count_padding = 0; ///< averages divide by the whole window, padding included
+ std::int64_t window[2]{}; ///< pooling only
+ std::int64_t algorithm = 0; ///< a convolution_algorithm; convolutions only
+
+ /// Output extent along spatial axis i (0 height, 1 width) for a kernel of `size` taps.
+ /// TensorFlow's definitions: valid ceil((in - effective + 1) / stride), same and causal ceil(in / stride).
+ constexpr extent output(int i, extent in, std::int64_t size) const {
+  const std::int64_t effective = (size - 1) * dilation[i] + 1;
+  if (is(padding_mode::same) || is(padding_mode::causal)) return (in + (stride[i] - 1)) / stride[i];
+  return (in + (before[i] + after[i] - effective)) / stride[i] + 1;
+ }
+ /// Whether a window of `size` taps has a place: the output extent is positive, or as empty as the input. Of a symbolic
+ /// extent this is checked when it is bound, in the operation's name.
+ constexpr bool fits(int i, extent in, std::int64_t size, const char* operation) const {
+  const extent out = output(i, in, size);
+  if (out.known()) return out.value > 0 || (out.value == 0 && in.value == 0);
+  const bool always = output(i, extent(1), size).value > 0;
+  return always || at_least_or_required(out, 1, operation);
+ }
+ constexpr bool sensible() const {
+  return groups > 0 && stride[0] > 0 && stride[1] > 0 && dilation[0] > 0 && dilation[1] > 0;
+ }
+ constexpr bool negative_padding() const { return before[0] < 0 || before[1] < 0 || after[0] < 0 || after[1] < 0; }
+ constexpr bool is(padding_mode which) const { return mode == static_cast<std::int64_t>(which); }
+ /// Zeros in front of spatial axis i. "same" puts the odd one behind, as TensorFlow does.
+ constexpr std::int64_t leading(int i, std::int64_t in, std::int64_t out, std::int64_t size) const {
+  if (is(padding_mode::causal)) return (size - 1) * dilation[i];
+  if (!is(padding_mode::same)) return before[i];
+  const std::int64_t total = (out - 1) * stride[i] + (size - 1) * dilation[i] + 1 - in;
+  return total > 0 ? total / 2 : 0;
+ }
+};
+
+namespace detail {
+struct convolution_operation {
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ using attributes = window_attributes;
+ static double flops_of(const buffer_view& image, const buffer_view& filter) {
+  const std::int64_t last = filter.extents[filter.rank - 1];
+  return last == 0 ? 0
+      : 2 * static_cast<double>(image.elements()) * static_cast<double>(filter.elements() / last);
+ }
+ template <class Op>
+ static std::string_view method_of(const convolution_geometry& g, const buffer_view& to);
+};
+template <class Op>
+inline std::string_view (*method_on_device)(const convolution_geometry& g, const buffer_view& to) = nullptr;
+}
+
+struct convolution_op : detail::convolution_operation {
+ static constexpr std::string_view name = "convolution";
+ static constexpr linearity linear = linearity::each;
+ static constexpr int arity = 2;
+ static constexpr void infer(const attributes& a, inference& io) {
+  const shape &x = io.in[0].dims, &w = io.in[1].dims;
+  const int spatial = x.rank() - 2;
+  io.type = io.in[0].type;
+  if (!io.require(io.in[0].type == io.in[1].type, "convolution: element types differ") ||
+   !io.require(spatial == 1 || spatial == 2, "convolution: input must be NWC or NHWC") ||
+   !io.require(w.rank() == x.rank(), "convolution: kernel rank must equal input rank") ||
+   !io.require(w.known(), "convolution: kernel extents must be numbers") ||
+   !io.require(w[0].value > 0 && (spatial == 1 || w[1].value > 0), "convolution: the kernel has no taps") ||
+   !io.require(a.sensible(), "convolution: strides, dilations and groups are positive") ||
+   !io.require(!a.negative_padding(), "convolution: padding is negative") ||
+   !io.require(spatial == 1 || !a.is(padding_mode::causal), "conv2d: causal padding is for conv1d"))
+   return;
+  const extent channels = x[spatial + 1];
+  const std::int64_t out = w[spatial + 1].value;
+  if (!io.require(equal_or_required(channels, w[spatial] * a.groups), "convolution: channels differ") ||
+   !io.require(out % a.groups == 0, "convolution: groups do not divide the filters"))
+   return;
+  io.result.push_back(x[0]);
+  for (int i = 0; i < spatial; ++i) {
+   const int axis = i + 2 - spatial;
+   if (!io.require(a.fits(axis, x[i + 1], w[i].value, "convolution"),
+       "convolution: kernel larger than padded input"))
+    return;
+   io.result.push_back(a.output(axis, x[i + 1], w[i].value));
+  }
+  io.result.push_back(out);
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto dy, auto x, auto w, auto);
+ static double flops(const kernel_call& c) { return flops_of(c.out[0], c.in[1]); }
+ static std::string_view method(const kernel_call& c);
+};
+
+/// dL/dx from (dy, w); the target is x's shape. Linear in both operands, so its own derivatives are convolutions.
+struct convolution_input_gradient_op : detail::convolution_operation {
+ static constexpr std::string_view name = "convolution_input_gradient";
+ static constexpr linearity linear = linearity::each;
+ static constexpr int arity = 2;
+ static constexpr void infer(const attributes& a, inference& io) {
+  const shape &y = io.in[0].dims, &w = io.in[1].dims;
+  io.type = io.in[0].type;
+  io.result = *io.target;
+  io.require(io.in[0].type == io.in[1].type, "conv_transpose: element types differ");
+  io.require(a.sensible(), "conv_transpose: strides, dilations and groups are positive");
+  io.require(!a.negative_padding(), "conv_transpose: padding is negative");
+  if (y.rank() != w.rank() || w.rank() < 3) return;
+  const std::int64_t filters = w[w.rank() - 1].value;
+  io.require(equal_or_required(y[y.rank() - 1], filters), "conv_transpose: channels differ");
+  io.require(a.groups <= 0 || filters % a.groups == 0, "conv_transpose: groups do not divide the channels");
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto d, auto dy, auto w, auto);
+ static double flops(const kernel_call& c) { return flops_of(c.in[0], c.in[1]); }
+ static std::string_view method(const kernel_call& c);
+};
+
+/// dL/dw from (x, dy); the target is w's shape.
+struct convolution_filter_gradient_op : detail::convolution_operation {
+ static constexpr std::string_view name = "convolution_filter_gradient";
+ static constexpr linearity linear = linearity::each;
+ static constexpr int arity = 2;
+ static constexpr void infer(const attributes&, inference& io) {
+  io.type = io.in[0].type;
+  io.result = *io.target;
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto d, auto x, auto dy, auto);
+ static double flops(const kernel_call& c) { return flops_of(c.in[1], c.out[0]); }
+ static std::string_view method(const kernel_call& c);
+};
+
+/// Convolution plus bias, then relu if Relu: what a pass makes of the three. Never differentiated.
+template <bool Relu>
+struct convolution_bias_op : detail::convolution_operation {
+ static constexpr std::string_view name = Relu ? "convolution_bias_relu" : "convolution_bias";
+ static constexpr bool takes_storage_types = true;
+ static constexpr int arity = 3;
+ static constexpr void infer(const attributes& a, inference& io) { convolution_op::infer(a, io); }
+ static double flops(const kernel_call& c) { return flops_of(c.out[0], c.in[1]); }
+ static std::string_view method(const kernel_call& c);
+};
+
+namespace detail {
+template <class Op, class Handle>
+constexpr Handle convolve(const window_attributes& a, const Handle& like, const auto& first, const auto& second) {
+ const shape target = shape_of(like);
+ return invoke<Op>(a, &target, std::source_location::current(), first, second);
+}
+}
+
+template <int I>
+constexpr auto convolution_op::vjp(const attributes& a, auto dy, auto x, auto w, auto) {
+ if constexpr (I == 0)
+  return detail::convolve<convolution_input_gradient_op>(a, x, dy, w);
+ else
+  return detail::convolve<convolution_filter_gradient_op>(a, w, x, dy);
+}
+template <int I>
+constexpr auto convolution_input_gradient_op::vjp(const attributes& a, auto d, auto dy, auto w, auto) {
+ if constexpr (I == 0)
+  return invoke<convolution_op>(a, nullptr, std::source_location::current(), d, w);
+ else
+  return detail::convolve<convolution_filter_gradient_op>(a, w, d, dy);
+}
+template <int I>
+constexpr auto convolution_filter_gradient_op::vjp(const attributes& a, auto d, auto x, auto dy, auto) {
+ if constexpr (I == 0)
+  return detail::convolve<convolution_input_gradient_op>(a, x, dy, d);
+ else
+  return invoke<convolution_op>(a, nullptr, std::source_location::current(), x, d);
+}
+
+/// How a window is padded: `valid`, `same` as TensorFlow defines it, amounts per side, or, in conv1d, `causal`.
+struct padding {
+ padding_mode mode = padding_mode::valid;
+ std::int64_t top = 0, bottom = 0, left = 0, right = 0;
+
+ static constexpr padding valid() { return {}; }
+ static constexpr padding same() { return {padding_mode::same, 0, 0, 0, 0}; }
+ static constexpr padding amounts(std::int64_t top, std::int64_t bottom, std::int64_t left, std::int64_t right) {
+  return {padding_mode::explicit_amounts, top, bottom, left, right};
+ }
+ /// (kernel - 1) * dilation zeros in front and none behind: output t sees inputs up to t * stride (van den Oord et al. 2016;
+ /// Keras's "causal").
+ static constexpr padding causal() { return {padding_mode::causal, 0, 0, 0, 0}; }
+};
+
+/// An extent of height and one of width; a single number is both.
+struct height_width {
+ std::int64_t extents[2];
+
+ constexpr height_width(std::int64_t both) : extents{both, both} {}
+ constexpr height_width(std::int64_t height, std::int64_t width) : extents{height, width} {}
+ constexpr std::int64_t& operator[](int i) { return extents[i]; }
+ constexpr std::int64_t operator[](int i) const { return extents[i]; }
+};
+
+struct conv2d_options {
+ height_width stride = 1;
+ tapegraph::padding padding{};
+ height_width dilation = 1;
+ std::int64_t groups = 1;
+ convolution_algorithm algorithm = convolution_algorithm::automatic; ///< on the CPU; direct where it cannot be
+};
+struct conv1d_options {
+ std::int64_t stride = 1;
+ tapegraph::padding padding{};
+ std::int64_t dilation = 1;
+ std::int64_t groups = 1;
+ convolution_algorithm algorithm = convolution_algorithm::automatic; ///< on the CPU; direct where it cannot be
+};
+
+namespace detail {
+constexpr void set_padding(window_attributes& a, const padding& p) {
+ a.mode = static_cast<std::int64_t>(p.mode);
+ a.before[0] = p.top, a.after[0] = p.bottom, a.before[1] = p.left, a.after[1] = p.right;
+}
+}
+
+/// Cross-correlation of x [batch, height, width, in] with w [kernel height, kernel width, in / groups, out].
+template <tensor_like X, tensor_like W>
+constexpr auto conv2d(const X& x, const W& w, const conv2d_options& options = {},
+     std::source_location where = std::source_location::current()) {
+ window_attributes a;
+ for (int i = 0; i < 2; ++i) a.stride[i] = options.stride[i], a.dilation[i] = options.dilation[i];
+ a.groups = options.groups;
+ detail::set_padding(a, options.padding);
+ a.algorithm = static_cast<std::int64_t>(options.algorithm);
+ return invoke<convolution_op>(a, nullptr, where, x, w);
+}
+no_such_option_in<conv2d_options> conv2d(any_argument, any_argument, ...) TG_MISTAKE;
+
+/// Cross-correlation of x [batch, width, in] with w [kernel, in / groups, out].
+template <tensor_like X, tensor_like W>
+constexpr auto conv1d(const X& x, const W& w, const conv1d_options& options = {},
+     std::source_location where = std::source_location::current()) {
+ window_attributes a;
+ a.stride[1] = options.stride, a.dilation[1] = options.dilation;
+ a.groups = options.groups;
+ detail::set_padding(a, options.padding);
+ a.algorithm = static_cast<std::int64_t>(options.algorithm);
+ return invoke<convolution_op>(a, nullptr, where, x, w);
+}
+no_such_option_in<conv1d_options> conv1d(any_argument, any_argument, ...) TG_MISTAKE;
+}
+
+/// max and average pooling over [batch, width, channels] and [batch, height, width, channels].
+
+namespace tapegraph {
+
+namespace detail {
+constexpr void infer_pool(const window_attributes& a, inference& io) {
+ const shape& x = io.in[0].dims;
+ const int spatial = x.rank() - 2;
+ io.type = io.in[0].type;
+ if (!io.require(spatial == 1 || spatial == 2, "pooling: input must be NWC or NHWC") ||
+  !io.require(a.window[0] > 0 && a.window[1] > 0 && a.sensible(),
+     "pooling: windows, strides and dilations are positive") ||
+  !io.require(!a.negative_padding(), "pooling: padding is negative") ||
+  !io.require(!a.is(padding_mode::causal), "pooling: causal padding is for conv1d"))
+  return;
+ io.result.push_back(x[0]);
+ for (int i = 2 - spatial; i < 2; ++i) {
+  const std::int64_t span = (a.window[i] - 1) * a.dilation[i] + 1;
+  const extent from = x[i + spatial - 1];
+  if (!io.require(a.before[i] < span && a.after[i] < span, "pooling: padding as large as the window") ||
+   !io.require(a.fits(i, from, a.window[i], "pooling"), "pooling: window larger than padded input"))
+   return;
+  io.result.push_back(a.output(i, from, a.window[i]));
+ }
+ io.result.push_back(x[spatial + 1]);
+}
+struct pool_operation {
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ using attributes = window_attributes;
+ static double flops(const kernel_call& c) {
+  std::int64_t pooled = c.out[0].elements();
+  for (int k = 0; k < c.inputs; ++k) pooled = std::min(pooled, c.in[k].elements());
+  const auto a = attributes_from_words<pool_operation>(c.attributes);
+  return static_cast<double>(pooled * a.window[0] * a.window[1]);
+ }
+};
+}
+
+struct max_pool_op : detail::pool_operation {
+ static constexpr std::string_view name = "max_pool";
+ static constexpr std::string_view layer_name = "max_pooling*";
+ static constexpr batching batched = batching::images;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands | saved_value;
+ static constexpr int arity = 1;
+ static constexpr void infer(const attributes& a, inference& io) { detail::infer_pool(a, io); }
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto dy, auto x, auto y);
+};
+
+/// (dy, x, y) to dx: each window's derivative goes to its first maximum.
+struct max_pool_gradient_op : detail::pool_operation {
+ static constexpr std::string_view name = "max_pool_gradient";
+ static constexpr int arity = 3;
+ static constexpr void infer(const attributes&, inference& io) {
+  io.type = io.in[0].type;
+  io.result = io.in[1].dims;
+ }
+ template <int I>
+  requires(I == 0)
+ static constexpr auto vjp(const attributes& a, auto d, auto dy, auto x, auto y, auto);
+};
+
+/// (d, x, y) to the value of d at each window's first maximum: the adjoint of max_pool_gradient.
+struct max_pool_select_op : detail::pool_operation {
+ static constexpr std::string_view name = "max_pool_select";
+ static constexpr int arity = 3;
+ static constexpr void infer(const attributes&, inference& io) {
+  io.type = io.in[0].type;
+  io.result = io.in[2].dims;
+ }
+ template <int I>
+  requires(I == 0)
+ static constexpr auto vjp(const attributes& a, auto d, auto, auto x, auto y, auto) {
+  return invoke<max_pool_gradient_op>(a, nullptr, std::source_location::current(), d, x, y);
+ }
+};
+
+template <int I>
+constexpr auto max_pool_op::vjp(const attributes& a, auto dy, auto x, auto y) {
+ return invoke<max_pool_gradient_op>(a, nullptr, std::source_location::current(), dy, x, y);
+}
+template <int I>
+ requires(I == 0)
+constexpr auto max_pool_gradient_op::vjp(const attributes& a, auto d, auto, auto x, auto y, auto) {
+ return invoke<max_pool_select_op>(a, nullptr, std::source_location::current(), d, x, y);
+}
+
+/// Mean over each window's elements inside the image.
+struct average_pool_op : detail::pool_operation {
+ static constexpr std::string_view name = "average_pool";
+ static constexpr std::string_view layer_name = "average_pooling*";
+ static constexpr batching batched = batching::images;
+ static constexpr linearity linear = linearity::joint;
+ static constexpr int arity = 1;
+ static constexpr void infer(const attributes& a, inference& io) { detail::infer_pool(a, io); }
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto dy, auto x, auto);
+};
+
+struct average_pool_gradient_op : detail::pool_operation {
+ static constexpr std::string_view name = "average_pool_gradient";
+ static constexpr linearity linear = linearity::joint;
+ static constexpr int arity = 1;
+ static constexpr void infer(const attributes&, inference& io) {
+  io.type = io.in[0].type;
+  io.result = *io.target;
+ }
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto d, auto, auto) {
+  return invoke<average_pool_op>(a, nullptr, std::source_location::current(), d);
+ }
+};
+
+template <int I>
+constexpr auto average_pool_op::vjp(const attributes& a, auto dy, auto x, auto) {
+ const shape target = shape_of(x);
+ return invoke<average_pool_gradient_op>(a, &target, std::source_location::current(), dy);
+}
+
+/// max_pool of 2 by 2 pixels with stride 2, unpadded, of convolution_bias_op: what a pass makes of them where nothing else reads
+/// the convolution, which then is not written out. The attributes are the convolution's. Never differentiated.
+template <bool Relu>
+struct convolution_bias_pool_op : detail::convolution_operation {
+ static constexpr std::string_view name = Relu ? "convolution_bias_relu_pool" : "convolution_bias_pool";
+ static constexpr int arity = 3;
+ static constexpr void infer(const attributes& a, inference& io) {
+  convolution_op::infer(a, io);
+  if (!io.require(io.result.rank() == 4, "pooling: input must be NHWC")) return;
+  operand_info convolved{io.type, io.result};
+  window_attributes halves;
+  halves.stride[0] = halves.stride[1] = halves.window[0] = halves.window[1] = 2;
+  inference pooled;
+  pooled.in = &convolved, pooled.count = 1;
+  pooled.result.attach(convolved.dims.table());
+  detail::infer_pool(halves, pooled);
+  io.result = pooled.result;
+  if (pooled.error != nullptr) io.fail(pooled.error);
+ }
+ static std::string_view method(const kernel_call& c);
+ static double flops(const kernel_call& c) { return 4 * flops_of(c.out[0], c.in[1]); }
+};
+
+/// `stride` 0 means the window's own size.
+struct pool2d_options {
+ height_width pool_size = 2;
+ height_width stride = 0;
+ tapegraph::padding padding{};
+ height_width dilation = 1;
+ bool count_include_pad = false; ///< averages: padding counts as zeros, as in PyTorch
+};
+struct pool1d_options {
+ std::int64_t pool_size = 2;
+ std::int64_t stride = 0;
+ tapegraph::padding padding{}; ///< left and right
+ std::int64_t dilation = 1;
+ bool count_include_pad = false;
+};
+
+namespace detail {
+constexpr window_attributes pool_attributes(const pool2d_options& options) {
+ window_attributes a;
+ for (int i = 0; i < 2; ++i) {
+  a.window[i] = options.pool_size[i];
+  a.stride[i] = options.stride[i] != 0 ? options.stride[i] : options.pool_size[i];
+  a.dilation[i] = options.dilation[i];
+ }
+ a.count_padding = options.count_include_pad;
+ set_padding(a, options.padding);
+ return a;
+}
+constexpr window_attributes pool_attributes(const pool1d_options& options) {
+ return pool_attributes(pool2d_options{{1, options.pool_size},
+          {1, options.stride},
+          options.padding,
+          {1, options.dilation},
+          options.count_include_pad});
+}
+struct pooling_texts {
+ static constexpr const char* text(std::int64_t rank) {
+  return rank == 4 ? "pooling: input must be NHWC" : "pooling: input must be NWC";
+ }
+};
+template <class Op, tensor_like X>
+constexpr auto pool(const X& x, const typename Op::attributes& a, int rank, std::source_location where) {
+ const auto input = eval(x, where);
+ if (shape_of(input).rank() != rank) return refuse<pooling_texts>(rank, where, input);
+ return invoke<Op>(a, nullptr, where, input);
+}
+}
+
+/// The largest of each window of x [batch, height, width, channels]; NaN if one is in it. The derivative goes to the first
+/// maximum in row-major order.
+template <tensor_like X>
+constexpr auto max_pooling2d(const X& x, const pool2d_options& options = {},
+       std::source_location where = std::source_location::current()) {
+ return detail::pool<max_pool_op>(x, detail::pool_attributes(options), 4, where);
+}
+no_such_option_in<pool2d_options> max_pooling2d(any_argument, ...) TG_MISTAKE;
+/// The mean of each window.
+template <tensor_like X>
+constexpr auto average_pooling2d(const X& x, const pool2d_options& options = {},
+        std::source_location where = std::source_location::current()) {
+ return detail::pool<average_pool_op>(x, detail::pool_attributes(options), 4, where);
+}
+no_such_option_in<pool2d_options> average_pooling2d(any_argument, ...) TG_MISTAKE;
+/// The same for x [batch, width, channels].
+template <tensor_like X>
+constexpr auto max_pooling1d(const X& x, const pool1d_options& options = {},
+       std::source_location where = std::source_location::current()) {
+ return detail::pool<max_pool_op>(x, detail::pool_attributes(options), 3, where);
+}
+no_such_option_in<pool1d_options> max_pooling1d(any_argument, ...) TG_MISTAKE;
+template <tensor_like X>
+constexpr auto average_pooling1d(const X& x, const pool1d_options& options = {},
+        std::source_location where = std::source_location::current()) {
+ return detail::pool<average_pool_op>(x, detail::pool_attributes(options), 3, where);
+}
+no_such_option_in<pool1d_options> average_pooling1d(any_argument, ...) TG_MISTAKE;
+
+/// Over all of an image, to [batch, channels] or with keepdims [batch, 1, 1, channels]. They are the reductions `mean` and
+/// `max` over the spatial axes: equal maxima each receive the derivative.
+template <tensor_like X>
+constexpr auto global_average_pooling2d(const X& x, reduce_options options = {},
+          std::source_location where = std::source_location::current()) {
+ const auto input = eval(x, where);
+ if (shape_of(input).rank() != 4) return detail::refuse<detail::pooling_texts>(4, where, input);
+ return mean(input, {1, 2}, options, where);
+}
+no_such_option_in<reduce_options> global_average_pooling2d(any_argument, ...) TG_MISTAKE;
+template <tensor_like X>
+constexpr auto global_max_pooling2d(const X& x, reduce_options options = {},
+         std::source_location where = std::source_location::current()) {
+ const auto input = eval(x, where);
+ if (shape_of(input).rank() != 4) return detail::refuse<detail::pooling_texts>(4, where, input);
+ return max(input, {1, 2}, options, where);
+}
+no_such_option_in<reduce_options> global_max_pooling2d(any_argument, ...) TG_MISTAKE;
+/// The same for x [batch, width, channels].
+template <tensor_like X>
+constexpr auto global_average_pooling1d(const X& x, reduce_options options = {},
+          std::source_location where = std::source_location::current()) {
+ const auto input = eval(x, where);
+ if (shape_of(input).rank() != 3) return detail::refuse<detail::pooling_texts>(3, where, input);
+ return mean(input, 1, options, where);
+}
+no_such_option_in<reduce_options> global_average_pooling1d(any_argument, ...) TG_MISTAKE;
+template <tensor_like X>
+constexpr auto global_max_pooling1d(const X& x, reduce_options options = {},
+         std::source_location where = std::source_location::current()) {
+ const auto input = eval(x, where);
+ if (shape_of(input).rank() != 3) return detail::refuse<detail::pooling_texts>(3, where, input);
+ return max(input, 1, options, where);
+}
+no_such_option_in<reduce_options> global_max_pooling1d(any_argument, ...) TG_MISTAKE;
+}
+// -- tapegraph/ops/pooling/lp_pooling.hpp
+
+/// Pooling by a power mean's sum, of which maximum and sum are the extremes: y = (sum of |x|^p over a window)^(1/p).
+
+namespace tapegraph {
+
+struct lp_pool_op : detail::pool_operation {
+ static constexpr std::string_view name = "lp_pool";
+ static constexpr std::string_view layer_name = "lp_pooling*";
+ static constexpr std::uint32_t saved_for_vjp = saved_operands | saved_value;
+ static constexpr batching batched = batching::images;
+ static constexpr int arity = 1;
+ struct attributes {
+  window_attributes window;
+  double norm = 2;
+ };
+ static constexpr void infer(const attributes& a, inference& io) {
+  if (io.require(a.norm >= 1 && a.norm < 1e9, "lp_pooling: the norm is a number from 1 on"))
+   detail::infer_pool(a.window, io);
+ }
+ /// dy y^(1 - p) |x|^(p - 1) sign(x), where y is not 0: there the slope is taken to be 0, as it is at a norm's origin. For even p
+ /// that is x^(p - 1), which is smooth at x = 0; for others |x|^(p - 1) has no derivative of every order there, and 0 is taken. x and
+ /// y are scaled by the largest y, or powers of tiny and of huge ones would leave the range.
+ template <int I>
+ static constexpr auto vjp(const attributes& a, auto dy, auto x, auto y) {
+  const auto here = std::source_location::current();
+  const shape target = shape_of(x);
+  window_attributes sums = a.window;
+  sums.count_padding = 1;
+  const auto taps = static_cast<double>(a.window.window[0] * a.window.window[1]);
+  const double n = a.norm - 1;
+  const auto power = [n](const auto& base) { return n == 1 ? eval(base * 1) : eval(pow(base, n)); };
+  const auto scale = eval(stop_gradient(detail::inverse_scale(y, axes{}.bits(shape_of(y).rank()), here)));
+  const auto steep = power(eval(where(y == 0, 1, y * scale)));
+  const auto each = eval(where(y == 0, 0, dy * taps / steep));
+  const auto spread = invoke<average_pool_gradient_op>(sums, &target, here, each);
+  const double half = a.norm / 2;
+  if (half == static_cast<double>(static_cast<std::int64_t>(half)))
+   return eval(spread * power(eval(x * scale)));
+  return eval(spread * where(x == 0, 0, sign(x) * pow(abs(x) * scale, n)));
+ }
+};
+
+/// (sum of |x|^norm over each window of x [batch, height, width, channels])^(1 / norm); padding counts as zeros. `norm` is at
+/// least 1: 1 sums magnitudes, 2 is their Euclidean length, and large ones approach the maximum. Numbers are scaled by the largest of
+/// their window before they are raised to the power.
+template <tensor_like X>
+constexpr auto lp_pooling2d(const X& x, double norm, const pool2d_options& options = {},
+       std::source_location where = std::source_location::current()) {
+ return detail::in_float(x, where, [&](const auto& images) {
+  return detail::pool<lp_pool_op>(images, {detail::pool_attributes(options), norm}, 4, where);
+ });
+}
+no_such_option_in<pool2d_options> lp_pooling2d(any_argument, any_argument, ...) TG_MISTAKE;
+/// The same for x [batch, width, channels].
+template <tensor_like X>
+constexpr auto lp_pooling1d(const X& x, double norm, const pool1d_options& options = {},
+       std::source_location where = std::source_location::current()) {
+ return detail::in_float(x, where, [&](const auto& lines) {
+  return detail::pool<lp_pool_op>(lines, {detail::pool_attributes(options), norm}, 3, where);
+ });
+}
+no_such_option_in<pool1d_options> lp_pooling1d(any_argument, any_argument, ...) TG_MISTAKE;
+}
+// -- tapegraph/ops/convolution/convolution_transpose.hpp
+
+/// Transposed, depthwise and separable convolution with Keras's kernel shapes.
+
+namespace tapegraph {
+
+/// Keras leaves the output as long as it can be; `default_output` stands for that.
+inline constexpr std::int64_t default_output = -1;
+
+struct conv2d_transpose_options {
+ height_width stride = 1;
+ tapegraph::padding padding{};
+ height_width output_padding = default_output;
+ height_width dilation = 1;
+ std::int64_t groups = 1;
+ convolution_algorithm algorithm = convolution_algorithm::automatic; ///< as convolutions have it
+};
+struct conv1d_transpose_options {
+ std::int64_t stride = 1;
+ tapegraph::padding padding{};
+ std::int64_t output_padding = default_output;
+ std::int64_t dilation = 1;
+ std::int64_t groups = 1;
+ convolution_algorithm algorithm = convolution_algorithm::automatic; ///< as convolutions have it
+};
+
+namespace detail {
+struct convolution_texts {
+ enum reason : std::int64_t {
+  rank1,
+  rank2,
+  causal,
+  output_padding,
+  nothing,
+  no_pixels,
+  depthwise_rank,
+  depthwise_channels
+ };
+ static constexpr const char* text(std::int64_t what) {
+  switch (what) {
+  case rank1:
+   return "conv1d_transpose: input must be [batch, width, in], the kernel [width, out, in] of known extents";
+  case rank2:
+   return "conv2d_transpose: input must be [batch, height, width, in], the kernel [height, width, out, in] of "
+    "known "
+    "extents";
+  case causal: return "conv_transpose: causal padding is for conv1d";
+  case output_padding: return "conv_transpose: output_padding does not fit stride and padding";
+  case nothing: return "conv_transpose: padding leaves no output";
+  case no_pixels: return "conv_transpose: an axis of the image is empty, which only same padding allows";
+  case depthwise_rank:
+   return "depthwise_conv: the kernel must have the input's rank, [(height,) width, in, multiplier], of known "
+    "extents";
+  default: return "depthwise_conv: channels differ";
+  }
+ }
+};
+constexpr extent transposed_length(const window_attributes& a, int i, extent in, std::int64_t taps,
+        std::int64_t output_padding, bool& fits) {
+ const std::int64_t stride = a.stride[i], span = (taps - 1) * a.dilation[i] + 1;
+ const bool same = a.is(padding_mode::same);
+ const bool valid = a.is(padding_mode::valid);
+ if (output_padding == default_output) {
+  if (same) return in * stride;
+  if (valid) return in * stride + (span > stride ? span - stride : 0);
+  output_padding = 0;
+ }
+ const std::int64_t rest = same ? span % 2 + output_padding : span + output_padding - a.before[i] - a.after[i];
+ fits = fits && output_padding >= 0 && (same ? rest >= 1 && rest <= stride : output_padding < stride);
+ return (in - 1) * stride + rest;
+}
+template <tensor_like X, tensor_like W>
+constexpr auto transposed_convolution(const X& x, const W& w, const window_attributes& a, int spatial,
+         const height_width& output_padding, std::source_location where) {
+ const auto input = eval(x, where);
+ const auto kernel = eval(w, where);
+ const shape from = shape_of(input), taps = shape_of(kernel);
+ if (from.rank() != spatial + 2 || taps.rank() != spatial + 2 || !taps.known())
+  return refuse<convolution_texts>(spatial == 1 ? convolution_texts::rank1 : convolution_texts::rank2, where,
+          input, kernel);
+ if (a.is(padding_mode::causal)) return refuse<convolution_texts>(convolution_texts::causal, where, input, kernel);
+ shape target;
+ target.attach(from.table());
+ target.push_back(from[0]);
+ bool fits = true, some = true, pixels = true;
+ for (int i = 0; i < spatial; ++i) {
+  const int axis = i + 2 - spatial;
+  const extent size = transposed_length(a, axis, from[i + 1], taps[i].value, output_padding[axis], fits);
+  some = some && (!size.known() || size.value >= 0) && taps[i].value > 0;
+  pixels = pixels && (!from[i + 1].known() || from[i + 1].value > 0 || a.is(padding_mode::same));
+  target.push_back(size);
+ }
+ target.push_back(taps[spatial] * a.groups);
+ if (!fits) return refuse<convolution_texts>(convolution_texts::output_padding, where, input, kernel);
+ if (!pixels) return refuse<convolution_texts>(convolution_texts::no_pixels, where, input, kernel);
+ if (!some) return refuse<convolution_texts>(convolution_texts::nothing, where, input, kernel);
+ return invoke<convolution_input_gradient_op>(a, &target, where, input, kernel);
+}
+template <class Convolution, tensor_like X, tensor_like W, class Options>
+constexpr auto depthwise(const Convolution& convolve, const X& x, const W& w, Options options,
+      std::source_location where) {
+ const auto input = eval(x, where);
+ const auto kernel = eval(w, where);
+ const shape from = shape_of(input), taps = shape_of(kernel);
+ const int last = taps.rank() - 1;
+ if (from.rank() != taps.rank() || last < 2 || !taps.known())
+  return refuse<convolution_texts>(convolution_texts::depthwise_rank, where, input, kernel);
+ if (!equal_or_required(from[last], taps[last - 1]))
+  return refuse<convolution_texts>(convolution_texts::depthwise_channels, where, input, kernel);
+ shape grouped = taps;
+ grouped.set(last - 1, 1);
+ grouped.set(last, taps[last - 1] * taps[last]);
+ options.groups = taps[last - 1].value;
+ return convolve(input, invoke<reshape_op>({}, &grouped, where, kernel), options);
+}
+}
+
+/// Keras's Conv2DTranspose: the adjoint of conv2d. x [batch, height, width, in], w [kernel height, kernel width, out, in]
+/// (out of one group). The output is as long as Keras makes it: in * stride + max(span - stride, 0) for valid padding,
+/// in * stride for same.
+template <tensor_like X, tensor_like W>
+constexpr auto conv2d_transpose(const X& x, const W& w, const conv2d_transpose_options& options = {},
+        std::source_location where = std::source_location::current()) {
+ window_attributes a;
+ for (int i = 0; i < 2; ++i) a.stride[i] = options.stride[i], a.dilation[i] = options.dilation[i];
+ a.groups = options.groups;
+ detail::set_padding(a, options.padding);
+ a.algorithm = static_cast<std::int64_t>(options.algorithm);
+ return detail::transposed_convolution(x, w, a, 2, options.output_padding, where);
+}
+no_such_option_in<conv2d_transpose_options> conv2d_transpose(any_argument, any_argument, ...) TG_MISTAKE;
+
+/// Keras's Conv1DTranspose. x [batch, width, in], w [kernel, out, in].
+template <tensor_like X, tensor_like W>
+constexpr auto conv1d_transpose(const X& x, const W& w, const conv1d_transpose_options& options = {},
+        std::source_location where = std::source_location::current()) {
+ window_attributes a;
+ a.stride[1] = options.stride, a.dilation[1] = options.dilation;
+ a.groups = options.groups;
+ detail::set_padding(a, options.padding);
+ a.algorithm = static_cast<std::int64_t>(options.algorithm);
+ return detail::transposed_convolution(x, w, a, 1, {default_output, options.output_padding}, where);
+}
+no_such_option_in<conv1d_transpose_options> conv1d_transpose(any_argument, any_argument, ...) TG_MISTAKE;
+
+/// Each channel by filters of its own. x [batch, height, width, in], w [kernel height, kernel width, in, multiplier]; channel
+/// c gives channels c * multiplier ... of the result. `options.groups` is not looked at.
+template <tensor_like X, tensor_like W>
+constexpr auto depthwise_conv2d(const X& x, const W& w, const conv2d_options& options = {},
+        std::source_location where = std::source_location::current()) {
+ return detail::depthwise(
+  [&](const auto& image, const auto& kernel, const auto& o) { return conv2d(image, kernel, o, where); }, x, w,
+  options, where);
+}
+no_such_option_in<conv2d_options> depthwise_conv2d(any_argument, any_argument, ...) TG_MISTAKE;
+/// x [batch, width, in], w [kernel, in, multiplier].
+template <tensor_like X, tensor_like W>
+constexpr auto depthwise_conv1d(const X& x, const W& w, const conv1d_options& options = {},
+        std::source_location where = std::source_location::current()) {
+ return detail::depthwise(
+  [&](const auto& image, const auto& kernel, const auto& o) { return conv1d(image, kernel, o, where); }, x, w,
+  options, where);
+}
+no_such_option_in<conv1d_options> depthwise_conv1d(any_argument, any_argument, ...) TG_MISTAKE;
+
+/// A depthwise convolution and one of single taps across channels: `pointwise` is [1, 1, in * multiplier, out].
+template <tensor_like X, tensor_like W, tensor_like P>
+constexpr auto separable_conv2d(const X& x, const W& w, const P& pointwise, const conv2d_options& options = {},
+        std::source_location where = std::source_location::current()) {
+ return conv2d(depthwise_conv2d(x, w, options, where), pointwise, {}, where);
+}
+no_such_option_in<conv2d_options> separable_conv2d(any_argument, any_argument, any_argument, ...) TG_MISTAKE;
+/// `pointwise` is [1, in * multiplier, out].
+template <tensor_like X, tensor_like W, tensor_like P>
+constexpr auto separable_conv1d(const X& x, const W& w, const P& pointwise, const conv1d_options& options = {},
+        std::source_location where = std::source_location::current()) {
+ return conv1d(depthwise_conv1d(x, w, options, where), pointwise, {}, where);
+}
+no_such_option_in<conv1d_options> separable_conv1d(any_argument, any_argument, any_argument, ...) TG_MISTAKE;
+}
+// -- tapegraph/nn/scope.hpp
+
+// -- tapegraph/core/kept_text.hpp
+
+#include <mutex>
+#include <unordered_set>
+
+namespace tapegraph {
+
+namespace detail {
+std::string_view text_that_stays(std::string_view text);
+TG_DEFINITION std::string_view text_that_stays(std::string_view text) {
+ static std::mutex mutex;
+ static std::unordered_set<std::string> texts;
+ const std::lock_guard lock(mutex);
+ return *texts.emplace(text).first;
+}
+}
+
+/// A name that a trace may keep: while the compiler traces, names are literals; at run time they may be made as the program goes.
+constexpr std::string_view kept_text(std::string_view text) {
+ return std::is_constant_evaluated() ? text : detail::text_that_stays(text);
+}
+
+// -- tapegraph/ir/gradient.hpp
+// -- tapegraph/expr/differentiate.hpp
+// -- tapegraph/expr/dual.hpp
+template <class T, int N>
+struct dual {
+ T value{};
+ T factor{1};
+ T direction[N]{};
+ bool depends[N]{};
+ unsigned origin = 0;
+ unsigned* origins = nullptr;
+ constexpr dual() = default;
+ TG_INLINE constexpr dual(T number) : value(number) {}
+ template <arithmetic Number>
+  requires(!std::is_same_v<Number, T>)
+ TG_INLINE constexpr dual(Number number) : value(static_cast<T>(number)) {}
+ TG_INLINE static constexpr dual variable(T number, int index, unsigned* origins) {
+  dual d(number);
+  d.direction[index] = T(1);
+  d.depends[index] = true;
+  d.origin = static_cast<unsigned>(index) + 1;
+  d.origins = origins;
+  return d;
+ }
+ TG_INLINE static constexpr dual along(T number, T tangent)
+  requires(N == 1)
+ {
+  dual d(number);
+  d.factor = tangent;
+  d.direction[0] = T(1);
+  d.depends[0] = true;
+  d.origin = 1;
+  return d;
+ }
+ TG_INLINE constexpr T derivative(int index) const {
+  if (!depends[index]) return T(0);
+  return factor * direction[index];
+ }
+ TG_INLINE constexpr dual& operator+=(const dual& y) { return *this = *this + y; }
+ TG_INLINE constexpr dual& operator-=(const dual& y) { return *this = *this - y; }
+ TG_INLINE constexpr dual& operator*=(const dual& y) { return *this = *this * y; }
+ TG_INLINE constexpr dual& operator/=(const dual& y) { return *this = *this / y; }
+ TG_INLINE friend constexpr bool operator<(const dual& x, const dual& y) { return x.value < y.value; }
+ TG_INLINE friend constexpr bool operator>(const dual& x, const dual& y) { return x.value > y.value; }
+ TG_INLINE friend constexpr bool operator<=(const dual& x, const dual& y) { return x.value <= y.value; }
+ TG_INLINE friend constexpr bool operator>=(const dual& x, const dual& y) { return x.value >= y.value; }
+ TG_INLINE friend constexpr bool operator==(const dual& x, const dual& y) { return x.value == y.value; }
+ TG_INLINE friend constexpr bool operator!=(const dual& x, const dual& y) { return x.value != y.value; }
+};
+template <class T, int N>
+inline constexpr bool is_differential_scalar<dual<T, N>> = true;
+namespace detail {
+template <class... Args>
+struct dual_among;
+template <class T, int N, class... Rest>
+struct dual_among<dual<T, N>, Rest...> {
+ using type = dual<T, N>;
+};
+template <class First, class... Rest>
+ requires(!is_differential_scalar<First>)
+struct dual_among<First, Rest...> : dual_among<Rest...> {};
+template <class Dual, class Arg>
+TG_INLINE constexpr decltype(auto) lifted(const Arg& x) {
+ if constexpr (std::is_same_v<Dual, Arg>)
+  return (x);
+ else
+  return Dual(x);
+}
+template <std::size_t K, class T, int N>
+TG_INLINE constexpr void add_derivative(dual<T, N>& y, const T& y_factor, const dual<T, N>& x, const T& x_factor) {
+ if (!x.depends[K]) {
+  if (y.depends[K]) y.direction[K] = y_factor * y.direction[K];
+ } else if (!y.depends[K]) {
+  y.direction[K] = x_factor * x.direction[K];
+  y.depends[K] = true;
+ } else {
+  y.direction[K] = y_factor * y.direction[K] + x_factor * x.direction[K];
+ }
+}
+template <class T, int N, std::size_t... K>
+TG_INLINE constexpr void join(dual<T, N>& y, const dual<T, N>& x, const T& slope, std::index_sequence<K...>) {
+ const T factor = x.factor * slope;
+ if (y.origin == 0) {
+  y.factor = factor;
+  ((y.direction[K] = x.direction[K], y.depends[K] = x.depends[K]), ...);
+  y.origin = x.origin;
+  y.origins = x.origins;
+ } else if (y.origin == x.origin) {
+  y.factor = y.factor + factor;
+ } else {
+  (add_derivative<K>(y, y.factor, x, factor), ...);
+  y.factor = T(1);
+  y.origin = ++*y.origins;
+ }
+}
+template <class Op, int I, class T, int N, class... Values>
+TG_INLINE constexpr void chain(dual<T, N>& y, const dual<T, N>& x, const Values&... values) {
+ if constexpr (differentiable<Op, I, T, Values..., T>) {
+  if (x.origin == 0) return;
+  join(y, x, T(vjp_for<Op, I>(T(1), values..., y.value)),
+   std::make_index_sequence<static_cast<std::size_t>(N)>{});
+ }
+}
+template <class Op, class Dual, std::size_t... I, class... Duals>
+TG_INLINE constexpr Dual apply_lifted(std::index_sequence<I...>, const Duals&... x) {
+ Dual y(apply<Op>(x.value...));
+ (chain<Op, static_cast<int>(I)>(y, x, x.value...), ...);
+ return y;
+}
+template <class Op, class T, int N, std::size_t... K>
+TG_INLINE constexpr dual<T, N> apply_choice(std::index_sequence<K...>, bool condition, const dual<T, N>& a,
+           const dual<T, N>& b) {
+ dual<T, N> y(apply<Op>(condition, a.value, b.value));
+ if (a.origin == 0 && b.origin == 0) return y;
+ y.origin = 1;
+ if constexpr (N > 1) {
+  y.origins = a.origins;
+  if (a.origin == 0) y.origins = b.origins;
+  y.origin = ++*y.origins;
+ }
+ ((y.depends[K] = a.depends[K] || b.depends[K]), ...);
+ if constexpr (N == 1) {
+  y.direction[0] = T(1);
+  y.factor = apply<Op>(condition, a.derivative(0), b.derivative(0));
+ } else {
+  ((y.direction[K] = apply<Op>(condition, a.derivative(K), b.derivative(K))), ...);
+ }
+ return y;
+}
+template <arithmetic T>
+TG_INLINE constexpr bool truth(T x) {
+ return x != T(0);
+}
+template <class T, int N>
+TG_INLINE constexpr bool truth(const dual<T, N>& x) {
+ return truth(x.value);
+}
+template <class Op, class Dual, class... Args>
+TG_INLINE constexpr Dual apply_dual(const Args&... x) {
+ return apply_lifted<Op, Dual>(std::index_sequence_for<Args...>{}, lifted<Dual>(x)...);
+}
+template <class Op, class Dual, class Condition, class A, class B>
+ requires(Op::condition_operands == 1)
+TG_INLINE constexpr Dual apply_dual(const Condition& condition, const A& x, const B& y) {
+ constexpr auto all = std::make_index_sequence<sizeof(Dual::depends) / sizeof(bool)>{};
+ return apply_choice<Op>(all, truth(condition), lifted<Dual>(x), lifted<Dual>(y));
+}
+}
+template <class Op, scalar... Args>
+ requires(is_differential_scalar<Args> || ...)
+TG_INLINE constexpr auto apply_scalar(const Args&... args) {
+ return detail::apply_dual<Op, typename detail::dual_among<Args...>::type>(args...);
+}
+
+template <class Value, class Gradient>
+struct value_with_gradient {
+ Value value;
+ Gradient gradient;
+ constexpr auto parts() const { return std::tuple<Value, Gradient>{value, gradient}; }
+};
+namespace detail {
+template <class Tuple>
+TG_INLINE constexpr auto unwrapped(Tuple&& values) {
+ if constexpr (std::tuple_size_v<std::remove_cvref_t<Tuple>> == 1)
+  return std::get<0>(std::forward<Tuple>(values));
+ else
+  return std::forward<Tuple>(values);
+}
+template <class F, class... Args>
+__attribute__((flatten)) constexpr auto differentiate_scalars(const F& f, const Args&... args) {
+ using T = std::common_type_t<std::conditional_t<arithmetic<Args>, std::common_type_t<Args, float>, Args>...>;
+ constexpr int count = sizeof...(Args);
+ using variable = dual<T, count>;
+ return [&]<std::size_t... I>(std::index_sequence<I...>) {
+  unsigned origins = count;
+  const variable y(f(variable::variable(static_cast<T>(args), static_cast<int>(I), &origins)...));
+  const std::array<T, sizeof...(I)> gradient{y.derivative(static_cast<int>(I))...};
+  return value_with_gradient<T, decltype(unwrapped(gradient))>{y.value, unwrapped(gradient)};
+ }(std::index_sequence_for<Args...>{});
+}
+}
+template <class F>
+struct value_and_gradient_of {
+ [[no_unique_address]] F f{};
+ constexpr auto operator()(const auto&... args) const {
+  if constexpr ((scalar<std::remove_cvref_t<decltype(args)>> && ...))
+   return detail::differentiate_scalars(f, args...);
+  else
+   return mode_of_t<std::remove_cvref_t<decltype(args)>...>::value_and_gradient(f, args...);
+ }
+};
+template <class F>
+struct gradient_of {
+ [[no_unique_address]] F f{};
+ constexpr auto operator()(const auto&... args) const { return value_and_gradient_of<F>{f}(args...).gradient; }
+};
+template <class F>
+constexpr auto value_and_gradient(F f) {
+ return value_and_gradient_of<F>{f};
+}
+template <class F>
+constexpr auto gradient(F f) {
+ return gradient_of<F>{f};
+}
+}
+// -- tapegraph/ir/guarded_arms.hpp
+// -- tapegraph/ir/trace.hpp
+// -- tapegraph/ir/operation.hpp
 namespace tapegraph::ir {
+class trace;
+inline constexpr int most_operands = 8;
+struct operation {
+ std::string_view name;
+ operation_kind kind;
+ int arity;
+ int conditions;
+ int words;
+ dtype (*result_type)(dtype common);
+ void (*infer)(const std::int64_t* words, inference& io);
+ int (*vjp)(trace& t, const std::int64_t* words, int which, int adjoint, const int* inputs, int output);
+ bool (*evaluate)(dtype common, const void* const* in, void* out, std::int64_t count);
+ linearity linear;
+ zero_adjoint zeros;
+ bool finite_slopes;
+ double regular_at;
+ bool identity;
+ bool whole;
+ bool from_integers;
+ std::uint32_t unread;
+ bool in_place;
+ bool per_node_kernel;
+ cost_function flops;
+ std::string_view layer; ///< what summaries call it between layers, "*" for 1d or 2d; empty: nothing
+ std::string_view (*method)(
+  const kernel_call&);
+ cost_function bytes;
+ std::uint64_t spelling;
+ void (*registration)();
+ constexpr bool in_formula() const {
+  return kind == operation_kind::map || (kind == operation_kind::reduce && !whole);
+ }
+};
+template <class Op>
+struct kernel_registration;
+namespace detail {
+template <class>
+inline constexpr char somewhere = 0;
+inline constexpr bool addresses_are_known = __builtin_constant_p(&somewhere<int> == &somewhere<long>);
+template <class Op>
+constexpr std::uint64_t spelling_of() {
+ std::uint64_t hash = 0;
+ if constexpr (!addresses_are_known) {
+  hash = 0xcbf29ce484222325;
+  for (const char c : std::string_view(__PRETTY_FUNCTION__))
+   hash = (hash ^ static_cast<std::uint8_t>(c)) * 0x100000001b3;
+ }
+ return hash;
+}
+}
+constexpr bool same_operation(const operation* a, const operation* b) {
+ if constexpr (detail::addresses_are_known)
+  return a == b;
+ else
+  return a->spelling == b->spelling && a == b;
+}
+template <const operation* Record>
+struct operation_key {
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wnon-template-friend"
+#endif
+#if defined(__CUDACC__)
+#pragma nv_diagnostic push
+#pragma nv_diag_suppress 1301
+#endif
+ friend constexpr auto operation_behind(operation_key<Record>);
+#if defined(__CUDACC__)
+#pragma nv_diagnostic pop
+#endif
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
+};
+namespace detail {
+template <class Op>
+constexpr dtype result_type(dtype common) {
+ if constexpr (Op::kind == operation_kind::map)
+  return Op::result_type(common);
+ else
+  return common;
+}
+template <class Op>
+constexpr void infer(const std::int64_t* words, inference& io) {
+ if constexpr (requires { Op::infer(typename Op::attributes{}, io); })
+  Op::infer(attributes_from_words<Op>(words), io);
+}
+template <class Op>
+constexpr int conditions() {
+ if constexpr (Op::kind == operation_kind::map)
+  return Op::condition_operands;
+ else
+  return 0;
+}
+template <class Op>
+constexpr bool from_integers() {
+ if constexpr (Op::kind == operation_kind::map)
+  return Op::from_integers;
+ else
+  return false;
+}
+template <class Op>
+constexpr zero_adjoint zeros() {
+ if constexpr (Op::kind == operation_kind::map)
+  return Op::zeros;
+ else
+  return zero_adjoint::may_be_lost;
+}
+template <class Op>
+constexpr bool finite_slopes() {
+ if constexpr (Op::kind == operation_kind::map)
+  return Op::finite_slopes;
+ else
+  return false;
+}
+template <class Op>
+constexpr double regular_at() {
+ if constexpr (Op::kind == operation_kind::map)
+  return Op::regular_at;
+ else
+  return 0;
+}
+template <class Op>
+constexpr bool in_place() {
+ if constexpr (requires { Op::in_place; })
+  return Op::in_place;
+ else
+  return false;
+}
+template <class Op>
+constexpr bool has_per_node_kernel() {
+ return requires { Op::per_node_kernel; };
+}
+template <class Op, class T, std::size_t... I>
+void evaluate_as(const void* const* in, void* out, std::int64_t count, std::index_sequence<I...>) {
+ using result =
+  decltype(Op::value(std::declval<std::conditional_t<(int(I) < Op::condition_operands), bool, T>>()...));
+ for (std::int64_t i = 0; i < count; ++i)
+  static_cast<result*>(out)[i] =
+   Op::value(static_cast<const std::conditional_t<(int(I) < Op::condition_operands), bool, T>*>(in[I])[i]...);
+}
+template <class Op>
+bool evaluate(dtype common, const void* const* in, void* out, std::int64_t count) {
+ constexpr auto operands = std::make_index_sequence<static_cast<std::size_t>(Op::arity)>{};
+ switch (common) {
+ case dtype::f64: return evaluate_as<Op, double>(in, out, count, operands), true;
+ case dtype::f32: return evaluate_as<Op, float>(in, out, count, operands), true;
+ default: break;
+ }
+ if constexpr (Op::from_integers) {
+  switch (common) {
+  case dtype::i32: return evaluate_as<Op, std::int32_t>(in, out, count, operands), true;
+  case dtype::i64: return evaluate_as<Op, std::int64_t>(in, out, count, operands), true;
+  case dtype::u8: return evaluate_as<Op, std::uint8_t>(in, out, count, operands), true;
+  case dtype::boolean: return evaluate_as<Op, bool>(in, out, count, operands), true;
+  default: break;
+  }
+ }
+ return false;
+}
+template <class Op>
+constexpr std::string_view layer_name() {
+ if constexpr (requires { Op::layer_name; })
+  return Op::layer_name;
+ else
+  return {};
+}
+template <class Op>
+constexpr cost_function flops_of_call() {
+ if constexpr (requires { Op::flops; })
+  return Op::flops;
+ else
+  return nullptr;
+}
+template <class Op>
+constexpr auto method_of_call() -> std::string_view (*)(const kernel_call&) {
+ if constexpr (requires { Op::method; })
+  return Op::method;
+ else
+  return nullptr;
+}
+template <class Op>
+constexpr cost_function bytes_of_call() {
+ if constexpr (requires { Op::bytes; })
+  return Op::bytes;
+ else
+  return nullptr;
+}
+template <class Op>
+constexpr auto evaluate_pointer() -> bool (*)(dtype, const void* const*, void*, std::int64_t) {
+ if constexpr (Op::kind == operation_kind::map)
+  return &evaluate<Op>;
+ else
+  return nullptr;
+}
+template <class Op>
+constexpr auto registration_of() -> void (*)() {
+ if constexpr (requires { sizeof(kernel_registration<Op>); })
+  return &kernel_registration<Op>::run;
+ else
+  return nullptr;
+}
+template <class Op>
+constexpr int trace_vjp(trace& t, const std::int64_t* words, int which, int adjoint, const int* inputs, int output);
+template <class Op>
+constexpr auto vjp_pointer() -> int (*)(trace&, const std::int64_t*, int, int, const int*, int) {
+ if constexpr (Op::arity == 0)
+  return nullptr;
+ else
+  return &trace_vjp<Op>;
+}
+}
+struct identity_node {
+ static constexpr operation_kind kind = operation_kind::view;
+ static constexpr void infer(const auto&, inference& io) {
+  io.type = io.in[0].type;
+  io.result = io.in[0].dims;
+ }
+};
+template <class Op>
+inline constexpr operation descriptor_of{
+ .name = Op::name,
+ .kind = Op::kind,
+ .arity = Op::arity,
+ .conditions = detail::conditions<Op>(),
+ .words = attribute_words<Op>,
+ .result_type = &detail::result_type<Op>,
+ .infer = &detail::infer<Op>,
+ .vjp = detail::vjp_pointer<Op>(),
+ .evaluate = detail::evaluate_pointer<Op>(),
+ .linear = linearity_of<Op>,
+ .zeros = detail::zeros<Op>(),
+ .finite_slopes = detail::finite_slopes<Op>(),
+ .regular_at = detail::regular_at<Op>(),
+ .identity = std::is_base_of_v<identity_node, Op>,
+ .whole = whole_reduction<Op>,
+ .from_integers = detail::from_integers<Op>(),
+ .unread = unread_operands_of<Op>,
+ .in_place = detail::in_place<Op>(),
+ .per_node_kernel = detail::has_per_node_kernel<Op>(),
+ .flops = detail::flops_of_call<Op>(),
+ .layer = detail::layer_name<Op>(),
+ .method = detail::method_of_call<Op>(),
+ .bytes = detail::bytes_of_call<Op>(),
+ .spelling = detail::spelling_of<Op>(),
+ .registration = detail::registration_of<Op>(),
+};
+template <class Op>
+struct operation_binding {
+ static constexpr bool bound = true;
+ friend constexpr auto operation_behind(operation_key<&descriptor_of<Op>>) { return std::type_identity<Op>{}; }
+};
+template <const operation* Record>
+using operation_type = typename decltype(operation_behind(operation_key<Record>{}))::type;
+struct leaf_operation {
+ static constexpr operation_kind kind = operation_kind::leaf;
+ static constexpr int arity = 0;
+ using attributes = no_attributes;
+};
+struct input_op : leaf_operation {
+ static constexpr std::string_view name = "input";
+};
+struct variable_op : leaf_operation {
+ static constexpr std::string_view name = "variable";
+};
+struct constant_op : leaf_operation {
+ static constexpr std::string_view name = "constant";
+};
+struct extent_op : leaf_operation {
+ static constexpr std::string_view name = "extent";
+};
+
+struct entry {
+ const operation* op = nullptr;
+ int first_argument = 0, arguments = 0;
+ int dims = 0, rank = 0;
+ int words = 0;
+ int group = 0;
+ int scope = 0, line = 0;
+ dtype type{};
+ bool sealed = false;
+ std::uint8_t place = 0;
+ std::uint8_t task = 0;
+ constexpr bool is(const operation& other) const { return same_operation(op, &other); }
+};
+struct scope_entry {
+ int parent = 0;
+ int index = 0; // scope / 3; -1 for a name; behind a name, as in "layer_3"
+ std::string_view name;
+ int last_variable = 0, last_child = 0, previous_sibling = 0;
+};
+struct source_line {
+ const char* file = nullptr;
+ int line = 0;
+};
+struct variable_entry {
+ int scope = 0;
+ std::string_view name;
+ int node = 0;
+ int initializer = 0;
+ double a = 0, b = 0;
+ bool trainable = false;
+ int previous = 0;
+ int frozen_input = 0;
+ int optimizers = 0;
+ int state_of = 0;
+ std::string_view collection{};
+ std::string_view task{}; // of a cluster, which holds it: "/job:ps/task:0"
+};
+struct weight_rule {
+ int variable = 0, kind = 0;
+ double a = 0, b = 0, c = 0;
+ std::int64_t along = 0;
+};
+struct input_entry {
+ std::string_view name;
+ int node = 0;
+ bool scalar_parameter = false;
+ bool has_default = false;
+ double fallback = 0;
+ int from_part = 0;
+};
+enum class output_role : int { result, value, update };
+struct output_entry {
+ std::string_view name;
+ int node = 0;
+ output_role role{};
+ int number = 0;
+};
+struct assignment_entry {
+ int variable = 0, node = 0;
+};
+struct row_use_entry {
+ int variable = 0, node = 0;
+};
+struct gradient_entry {
+ int variable = 0, node = 0, indices = -1;
+ int optimizer = 0;
+ int state = 0;
+ bool differentiate = false;
+ int loss = 0;
+};
+struct minimization_entry {
+ int node = 0, optimizer = 0, line = 0;
+ std::string_view variables;
+};
+struct unique_entry {
+ int parent = 0;
+ std::string_view name;
+ int count = 0;
+};
+struct named_entry {
+ int scope = 0;
+ std::string_view name;
+ int node = 0;
+};
+struct result_entry {
+ int scope = 0;
+ std::string_view name;
+ int node = 0;
+ int first = 0;
+};
+struct pass_entry {
+ std::string_view name;
+ int nodes = 0;
+};
+struct layer_entry {
+ std::string_view type;
+ int scope = 0, first_node = 0, node = 0, first_variable = 0, last_variable = 0;
+};
+struct failure {
+ const char* what = nullptr;
+ int scope = 0, line = 0;
+ int operands = 0;
+ operand_info first, second;
+ std::string_view operation;
+};
+struct custom_flows {
+ int value = 0, adjoint = 0;
+ int nodes[most_operands]{};
+};
+struct list_flows {
+ int value = -1, adjoint = -1;
+ std::uint64_t wanted = 0;
+ list<int> nodes;
+};
+class trace {
+public:
+ list<entry> nodes;
+ list<int> arguments;
+ list<std::int64_t> pool;
+ list<std::int64_t> words;
+ list<scope_entry> scopes;
+ list<source_line> lines;
+ list<variable_entry> variables;
+ list<weight_rule> regularizers, constraints;
+ list<std::string_view> tasks; // of a cluster, that compute parts: "/job:worker/task:1"
+ list<input_entry> inputs;
+ list<output_entry> outputs;
+ list<assignment_entry> assignments;
+ list<row_use_entry> row_uses;
+ list<gradient_entry> gradients;
+ list<minimization_entry> minimizations;
+ list<int> added_losses;
+ list<pass_entry> history;
+ list<layer_entry> layers;
+ list<named_entry> named;
+ list<result_entry> results;
+ list<unique_entry> unique_scopes;
+ extent_table extents;
+ failure error{};
+ custom_flows flows{-1, -1, {}};
+ list_flows many_flows{};
+ std::uint64_t wanted = ~std::uint64_t{0};
+ int groups = 0;
+ int ordinals = 0;
+ bool training = true;
+ bool in_shards = false;
+ bool differentiated = false;
+ int trainings = 0;
+ std::uint64_t wanted_trainings = 0;
+ int scope = 0;
+ int line = 0;
+ int place = 0;
+ int computing_task = 0;
+ std::string_view task{};
+ constexpr trace() {
+  scopes.push_back({-1, -1, {}, 0, 0, 0});
+  lines.push_back({"", 0});
+ }
+ constexpr int argument(int node, int i) const { return arguments[nodes[node].first_argument + i]; }
+ constexpr const std::int64_t* words_of(int node) const { return words.begin() + nodes[node].words; }
+ constexpr bool is(int node, const operation& op) const { return same_operation(nodes[node].op, &op); }
+ constexpr bool same_shape(int a, int b) const {
+  const entry &x = nodes[a], &y = nodes[b];
+  if (x.rank != y.rank) return false;
+  for (int i = 0; x.dims != y.dims && i < x.rank; ++i)
+   if (pool[x.dims + i] != pool[y.dims + i]) return false;
+  return true;
+ }
+ constexpr shape dims(int node) { return shape(nodes[node].rank, pool.begin() + nodes[node].dims, &extents); }
+ constexpr operand_info info(int node) { return {nodes[node].type, dims(node)}; }
+ constexpr int intern(std::source_location where) {
+  const int number = static_cast<int>(where.line());
+  for (int i = lines.size() - 1; i > 0 && i > lines.size() - 8; --i)
+   if (lines[i].line == number && __builtin_strcmp(lines[i].file, where.file_name()) == 0) return i;
+  return lines.push_back({where.file_name(), number});
+ }
+ constexpr void compute_where(int node) {
+  place = nodes[node].place;
+  computing_task = nodes[node].task;
+ }
+ constexpr void compute_anywhere() { place = computing_task = 0; }
+ constexpr int number_of_task(std::string_view name) {
+  for (int i = 0; i < tasks.size(); ++i)
+   if (tasks[i] == name) return i + 1;
+  return tasks.push_back(name) + 1;
+ }
+ constexpr int store(const shape& s) {
+  const int first = pool.size();
+  for (int i = 0; i < s.rank(); ++i) pool.push_back(s[i].value);
+  return first;
+ }
+ constexpr int append(const operation& op, dtype type, int rank, int dims, const int* args, int count, int word) {
+  const int first = arguments.size();
+  for (int i = 0; i < count; ++i) arguments.push_back(args[i]);
+  return nodes.push_back({&op, first, count, dims, rank, word, groups++, scope, line, type, true,
+        static_cast<std::uint8_t>(place), static_cast<std::uint8_t>(computing_task)});
+ }
+ constexpr int constant(double value, dtype type) {
+  return append(descriptor_of<constant_op>, type, 0, 0, nullptr, 0,
+     words.push_back(std::bit_cast<std::int64_t>(value)));
+ }
+ constexpr int extent_value(extent value, dtype type) {
+  return append(descriptor_of<extent_op>, type, 0, 0, nullptr, 0, words.push_back(value.value));
+ }
+ constexpr int input(std::string_view name, dtype type, const shape& s, bool scalar_parameter = false) {
+  const int node =
+   append(descriptor_of<input_op>, type, s.rank(), store(s), nullptr, 0, words.push_back(inputs.size()));
+  inputs.push_back({name, node, scalar_parameter});
+  return node;
+ }
+ constexpr void fail(const char* what, const operand_info* in = nullptr, int count = 0) {
+  if (error.what != nullptr) return;
+  error.what = what;
+  error.scope = scope;
+  error.line = line;
+  error.operands = count < 2 ? count : 2;
+  if (count > 0) error.first = in[0];
+  if (count > 1) error.second = in[1];
+ }
+ constexpr int map(const operation& op, const int* args, int count) {
+  int widest = op.conditions < count ? args[op.conditions] : args[0];
+  const dtype common = nodes[widest].type;
+  shape result;
+  bool ok = true, plain = true;
+  for (int i = 0; i < count; ++i) {
+   if (i >= op.conditions && nodes[args[i]].type != common)
+    return mismatch(op, "element types differ", args, count);
+   if (i < op.conditions && nodes[args[i]].type != dtype::boolean)
+    return mismatch(op, "the condition must be bool", args, count);
+   if (nodes[args[i]].rank > nodes[widest].rank) widest = args[i];
+  }
+  for (int i = 0; i < count; ++i) plain = plain && (nodes[args[i]].rank == 0 || same_shape(args[i], widest));
+  if (plain) return append(op, op.result_type(common), nodes[widest].rank, nodes[widest].dims, args, count, 0);
+  result = dims(args[0]);
+  for (int i = 1; i < count; ++i) result = broadcast(result, dims(args[i]), ok);
+  if (!ok) return mismatch(op, "shapes do not broadcast", args, count);
+  return append(op, op.result_type(common), result.rank(), store(result), args, count, 0);
+ }
+ constexpr int invoke(const operation& op, const std::int64_t* attributes, const shape* target, const int* args,
+      int count) {
+  operand_info few[4]{};
+  list<operand_info> many;
+  if (count > 4) many.resize(count);
+  operand_info* const in = count > 4 ? many.begin() : few;
+  for (int i = 0; i < count; ++i) in[i] = info(args[i]);
+  inference io{in, count, target, count > 0 ? in[0].type : dtype::f32, {}, nullptr};
+  op.infer(attributes, io);
+  if (io.error != nullptr) {
+   if (io.culprit > 1) in[1] = in[io.culprit];
+   fail(io.error, in, count);
+   io.result = count > 0 ? in[0].dims : shape{};
+  }
+  const int word = words.size();
+  for (int i = 0; i < op.words; ++i) words.push_back(attributes[i]);
+  return append(op, io.type, io.result.rank(), store(io.result), args, count, word);
+ }
+private:
+ constexpr int mismatch(const operation& op, const char* what, const int* args, int count) {
+  operand_info in[4]{};
+  const int skip = count > 2 ? count - 2 : 0;
+  for (int i = skip; i < count; ++i) in[i - skip] = info(args[i]);
+  if (error.what == nullptr) error.operation = op.name;
+  fail(what, in, count - skip);
+  return append(*nodes[args[0]].op, nodes[args[0]].type, nodes[args[0]].rank, nodes[args[0]].dims, nullptr, 0, 0);
+ }
+};
+
+struct guarded_formula {
+ int last = 0;
+ list<int> roots{};
+ constexpr bool is_root(int id) const {
+  for (const int root : roots)
+   if (root == id) return true;
+  return false;
+ }
+};
+namespace detail {
+struct selected_arm {
+ int selection = 0, operand = 0, outer = -1;
+ bool guarded = false;
+};
+constexpr bool is_number(const trace& t, int id) {
+ return t.is(id, descriptor_of<constant_op>) || t.is(id, descriptor_of<extent_op>) ||
+  (t.is(id, descriptor_of<input_op>) && t.inputs[static_cast<int>(t.words_of(id)[0])].scalar_parameter);
+}
+constexpr bool passes_zeros(const trace& t, int i, bool numbers) {
+ const operation& op = *t.nodes[i].op;
+ if (op.kind != operation_kind::map || op.conditions > 0 || !is_floating(t.nodes[i].type)) return true;
+ return op.zeros == zero_adjoint::passes ||
+  (numbers && op.zeros == zero_adjoint::passes_beside_number && is_number(t, t.argument(i, 1)));
+}
+}
+template <class Inside>
+constexpr guarded_formula with_guarded_arms(trace& t, int first, int last, bool of_vjp, const Inside& inside) {
+ const int count = last - first + 1;
+ guarded_formula result{last};
+ bool selects = false;
+ for (int i = last; i >= first && !selects; --i) selects = t.nodes[i].op->conditions > 0;
+ if (!selects) return result;
+ list<int> readers(count, 0), in_tree(count, 0), arm(count, -1);
+ list<detail::selected_arm> arms;
+ for (int i = first; i <= last; ++i)
+  for (int k = 0; k < t.nodes[i].arguments; ++k)
+   if (const int arg = t.argument(i, k); arg >= first) ++readers[arg - first];
+ in_tree[count - 1] = 1;
+ bool any = false;
+ for (int i = last; i >= first; --i) {
+  if (in_tree[i - first] == 0) continue;
+  const int within = arm[i - first], conditions = t.nodes[i].op->conditions;
+  if (within >= 0 && !detail::passes_zeros(t, i, of_vjp))
+   for (int a = within; a >= 0; a = arms[a].outer) any = arms[a].guarded = true;
+  for (int k = 0; k < t.nodes[i].arguments; ++k) {
+   const int arg = t.argument(i, k);
+   if (arg < first || !inside(arg) || readers[arg - first] != 1) continue;
+   in_tree[arg - first] = 1;
+   if (k >= conditions) arm[arg - first] = conditions > 0 ? arms.push_back({i, k, within}) : within;
+  }
+ }
+ if (!any) return result;
+ list<int> copy(count, -1);
+ const auto copied = [&](int id) { return id >= first && in_tree[id - first] != 0 ? copy[id - first] : id; };
+ const auto guarded = [&](int id, int within, double otherwise) {
+  for (int a = within; a >= 0; a = arms[a].outer) {
+   if (!arms[a].guarded) continue;
+   const int selection = arms[a].selection, number = t.constant(otherwise, t.nodes[id].type);
+   const int operands[3]{copied(t.argument(selection, 0)), arms[a].operand == 1 ? id : number,
+        arms[a].operand == 1 ? number : id};
+   id = t.map(*t.nodes[selection].op, operands, 3);
+  }
+  return id;
+ };
+ const int start = t.nodes.size();
+ for (int i = first; i <= last; ++i) {
+  if (in_tree[i - first] == 0) continue;
+  const entry e = t.nodes[i];
+  const bool regular = e.op->finite_slopes || detail::passes_zeros(t, i, true);
+  int args[4]{};
+  for (int k = 0; k < e.arguments; ++k) {
+   const int arg = t.argument(i, k);
+   args[k] = copied(arg);
+   if (k < e.op->conditions || !is_floating(t.nodes[arg].type) || detail::is_number(t, arg)) continue;
+   if (!regular || args[k] == arg) args[k] = guarded(args[k], arm[i - first], e.op->regular_at);
+  }
+  const int made = e.op->kind == operation_kind::map
+       ? t.map(*e.op, args, e.arguments)
+       : t.append(*e.op, e.type, e.rank, e.dims, args, e.arguments, e.words);
+  copy[i - first] = made;
+  for (const detail::selected_arm& each : arms)
+   if (each.guarded && t.argument(each.selection, each.operand) == i) result.roots.push_back(made);
+ }
+ const int group = of_vjp ? 0 : t.groups++;
+ for (int i = start; !of_vjp && i < t.nodes.size(); ++i)
+  if (t.nodes[i].op->kind != operation_kind::leaf) t.nodes[i].group = group;
+ result.last = copy[count - 1];
+ return result;
+}
+}
+// -- tapegraph/ir/recompute.hpp
+// -- tapegraph/ir/node.hpp
+// -- tapegraph/expr/walk.hpp
+namespace tapegraph {
+template <class E>
+struct formula_type {};
+template <class Op, class... Args>
+struct formula_type<expr<Op, Args...>> {
+ template <std::size_t I>
+ constexpr auto get() const {
+  return formula_type<std::tuple_element_t<I, std::tuple<Args...>>>{};
+ }
+};
+namespace detail {
+template <class E>
+struct walked {
+ static constexpr bool leaf = handle<E>;
+};
+template <class E>
+struct walked<formula_type<E>> : walked<E> {};
+template <class Visitor, class E>
+constexpr int walk_operand(Visitor&, const E&);
+template <class Visitor, class E, class Op, class... Args>
+constexpr int walk_operation(Visitor& visitor, const E& e, std::type_identity<expr<Op, Args...>>) {
+ constexpr int count = sizeof...(Args);
+ return [&]<std::size_t... I>(std::index_sequence<I...>) {
+  int ids[count]{};
+  ((ids[I] = walk_operand(visitor, e.template get<I>())), ...);
+  const auto settle = [&]<std::size_t K, class Arg>(std::integral_constant<std::size_t, K>,
+              std::type_identity<Arg>) {
+   if constexpr (std::is_same_v<Arg, number>)
+    ids[K] = visitor.template number_of<Op>(e.template get<K>(), static_cast<int>(K), ids, count);
+  };
+  (settle(std::integral_constant<std::size_t, I>{}, std::type_identity<Args>{}), ...);
+  return visitor.template operation<Op>(ids, count);
+ }
+ (std::index_sequence_for<Args...>{});
+}
+template <class Op, class... Args>
+struct walked<expr<Op, Args...>> {
+ static constexpr bool leaf = false;
+ using formula = expr<Op, Args...>;
+};
+template <class Visitor, class E>
+constexpr int walk_operand(Visitor& visitor, const E& e) {
+ if constexpr (requires { typename walked<E>::formula; })
+  return walk_operation(visitor, e, std::type_identity<typename walked<E>::formula>{});
+ else if constexpr (walked<E>::leaf)
+  return visitor.leaf(e);
+ else
+  return -1;
+}
+}
+template <class Visitor, class E>
+constexpr int walk_formula(Visitor& visitor, const E& e) {
+ return detail::walk_operand(visitor, e);
+}
+
+class graph_node : public indexable<graph_node> {
+public:
+ constexpr graph_node() = default;
+ constexpr graph_node(ir::trace* owner, int id) : owner_(owner), id_(id) {}
+ template <expression E>
+ constexpr graph_node(const E& e, std::source_location where = std::source_location::current());
+ template <expression E>
+ static constexpr graph_node sealed(const E& e);
+ constexpr ir::trace& owner() const { return *owner_; }
+ constexpr int id() const { return id_; }
+ constexpr tapegraph::shape shape() const { return owner_->dims(id_); }
+ constexpr int rank() const { return owner_->nodes[id_].rank; }
+ constexpr dtype type() const { return owner_->nodes[id_].type; }
+private:
+ ir::trace* owner_ = nullptr;
+ int id_ = -1;
+};
+inline std::string to_string(const graph_node& x) { return name_of(x.type()) + to_string(x.shape()); }
+template <>
+inline constexpr bool has_text<graph_node> = true;
+constexpr void refuse(const graph_node& x, const char* what) {
+ const operand_info about{x.type(), x.shape()};
+ x.owner().fail(what, &about, 1);
+}
+struct graph;
+template <>
+struct handle_traits<graph_node> {
+ using mode = graph;
+};
+namespace ir {
+using node = graph_node;
+constexpr trace* owner_of(const node& n) { return &n.owner(); }
+constexpr trace* owner_of(const number&) { return nullptr; }
+template <class Op, class... Args>
+constexpr trace* owner_of(const expr<Op, Args...>& e) {
+ return [&]<std::size_t... I>(std::index_sequence<I...>) {
+  trace* owner = nullptr;
+  ((owner = owner != nullptr ? owner : owner_of(e.template get<I>())), ...);
+  return owner;
+ }(std::index_sequence_for<Args...>{});
+}
+template <class Op>
+constexpr dtype operand_type(const trace& t, int k, const int* ids, int count) {
+ if (k < Op::condition_operands) return dtype::boolean;
+ dtype common = dtype::f32;
+ for (int i = count - 1; i >= Op::condition_operands; --i)
+  if (ids[i] >= 0) common = t.nodes[ids[i]].type;
+ return common;
+}
+struct node_writer {
+ trace& t;
+ constexpr int leaf(const node& n) { return n.id(); }
+ template <class Op>
+ constexpr int number_of(const number& n, int k, const int* ids, int count) {
+  return t.constant(n.value, operand_type<Op>(t, k, ids, count));
+ }
+ template <class Op>
+ constexpr int operation(const int* ids, int count) {
+  static_assert(operation_binding<Op>::bound);
+  return t.map(descriptor_of<Op>, ids, count);
+ }
+};
+template <class E>
+constexpr int put(trace& t, const E& e) {
+ node_writer writer{t};
+ return walk_formula(writer, e);
+}
+template <class E>
+constexpr int seal(trace& t, const E& e) {
+ const int first = t.nodes.size();
+ const int last = put(t, e);
+ const int group = t.groups++;
+ for (int i = first; i <= last; ++i) {
+  if (t.nodes[i].op->kind == operation_kind::leaf) continue;
+  t.nodes[i].group = group;
+  t.nodes[i].sealed = i == last;
+ }
+ return last;
+}
+namespace detail {
+template <class Op, int I, class... Args>
+constexpr int vjp_of_operand(trace& t, [[maybe_unused]] const std::int64_t* words, const Args&... args) {
+ if constexpr (Op::kind == operation_kind::map) {
+  if constexpr (differentiable<Op, I, Args...>) return put(t, vjp_for<Op, I>(args...));
+ } else if constexpr (Op::kind == operation_kind::reduce && !whole_reduction<Op>) {
+  return put(t, Op::vjp(args...));
+ } else if constexpr (tapegraph::detail::has_indexed_vjp<Op, I, typename Op::attributes, Args...>) {
+  return put(t, Op::template vjp<I>(attributes_from_words<Op>(words), args...));
+ }
+ return -1;
+}
+template <class Op, int... I, class... Args>
+constexpr int vjp_node(std::integer_sequence<int, I...>, trace& t, [[maybe_unused]] const std::int64_t* words, int which,
+     const Args&... args) {
+ int result = -1;
+ ((which == I ? void(result = vjp_of_operand<Op, I>(t, words, args...)) : void()), ...);
+ return result;
+}
+
+template <class Op>
+inline constexpr bool derivative_in_float = [] {
+ if constexpr (Op::kind == operation_kind::map)
+  return !Op::vjp_rounds_once;
+ else
+  return false;
+}();
+constexpr int widened(trace& t, int id) {
+ if (!is_storage_type(t.nodes[id].type)) return id;
+ static_assert(operation_binding<cast_op<float>>::bound);
+ return t.map(descriptor_of<cast_op<float>>, &id, 1);
+}
+template <class Op>
+constexpr int vjp_of_operands(trace& t, const std::int64_t* words, int which, int adjoint, const int* inputs,
+       int output) {
+ return [&]<std::size_t... I>(std::index_sequence<I...>) {
+  return vjp_node<Op>(std::make_integer_sequence<int, Op::arity>{}, t, words, which, node(&t, adjoint),
+       node(&t, inputs[I])..., node(&t, output));
+ }
+ (std::make_index_sequence<static_cast<std::size_t>(Op::arity)>{});
+}
+template <class Op>
+constexpr int vjp_in_float(trace& t, int which, int adjoint, const int* inputs) {
+ int wide[Op::arity]{};
+ for (int k = 0; k < Op::arity; ++k) wide[k] = widened(t, inputs[k]);
+ const int above = widened(t, adjoint), value = t.map(descriptor_of<Op>, wide, Op::arity);
+ if constexpr (requires { typename Op::of_storage_types; })
+  return vjp_of_operands<typename Op::of_storage_types>(t, nullptr, which, above, wide, value);
+ else
+  return vjp_of_operands<Op>(t, nullptr, which, above, wide, value);
+}
+template <class Op>
+constexpr int trace_vjp(trace& t, const std::int64_t* words, int which, int adjoint, const int* inputs, int output) {
+ if constexpr (requires { &Op::trace_flow; }) {
+  return Op::trace_flow(t, attributes_from_words<Op>(words), which, adjoint, inputs, output);
+ } else if constexpr (Op::arity == any_arity) {
+  list<shape> shapes;
+  for (int k = 0; k < t.nodes[output].arguments; ++k) shapes.push_back(t.dims(inputs[k]));
+  return put(t, Op::vjp(attributes_from_words<Op>(words), node(&t, adjoint), shapes.begin(), shapes.size(), which));
+ } else {
+  if constexpr (derivative_in_float<Op>)
+   if (is_storage_type(t.nodes[output].type)) return vjp_in_float<Op>(t, which, adjoint, inputs);
+  return vjp_of_operands<Op>(t, words, which, adjoint, inputs, output);
+ }
+}
+}
+}
+template <expression E>
+constexpr graph_node::graph_node(const E& e, std::source_location where) : owner_(ir::owner_of(e)) {
+ owner_->line = owner_->intern(where);
+ id_ = ir::seal(*owner_, e);
+}
+template <expression E>
+constexpr graph_node graph_node::sealed(const E& e) {
+ ir::trace* const owner = ir::owner_of(e);
+ return {owner, ir::seal(*owner, e)};
+}
+struct graph {
+ using node = graph_node;
+ template <tensor_like E>
+ static constexpr node seal(const E& e, std::source_location where) {
+  if constexpr (handle<E>)
+   return e;
+  else
+   return node(e, where);
+ }
+ template <class Op, class... Args>
+ static constexpr node invoke(const typename Op::attributes& attributes, const shape* target,
+        std::source_location where, const Args&... args) {
+  static_assert(ir::operation_binding<Op>::bound);
+  ir::trace& t = first_owner(args...);
+  const node sealed[]{seal(args, where)...};
+  t.line = t.intern(where);
+  int ids[sizeof...(Args)]{};
+  for (std::size_t i = 0; i < sizeof...(Args); ++i) ids[i] = sealed[i].id();
+  if constexpr (attribute_words<Op> == 0) {
+   return {&t, t.invoke(ir::descriptor_of<Op>, nullptr, target, ids, sizeof...(Args))};
+  } else {
+   const auto words = attributes_to_words<Op>(attributes);
+   return {&t, t.invoke(ir::descriptor_of<Op>, words.value, target, ids, sizeof...(Args))};
+  }
+ }
+ template <class Op>
+ static constexpr node invoke_list(const typename Op::attributes& attributes, std::source_location where,
+         const node* parts, int count) {
+  static_assert(ir::operation_binding<Op>::bound);
+  ir::trace& t = parts[0].owner();
+  t.line = t.intern(where);
+  list<int> ids;
+  for (int i = 0; i < count; ++i) ids.push_back(parts[i].id());
+  const auto words = attributes_to_words<Op>(attributes);
+  return {&t, t.invoke(ir::descriptor_of<Op>, words.value, nullptr, ids.begin(), count)};
+ }
+ template <class Op, tensor_like E>
+ static constexpr node reduce(const typename Op::attributes& attributes, std::source_location where, const E& e) {
+  static_assert(ir::operation_binding<Op>::bound);
+  ir::trace& t = *ir::owner_of(e);
+  t.line = t.intern(where);
+  const int first = t.nodes.size();
+  const int argument = ir::put(t, e);
+  const auto words = attributes_to_words<Op>(attributes);
+  const int last = t.invoke(ir::descriptor_of<Op>, words.value, nullptr, &argument, 1);
+  for (int i = first; i < last; ++i) {
+   if (t.nodes[i].op->kind == operation_kind::leaf) continue;
+   t.nodes[i].group = t.nodes[last].group;
+   t.nodes[i].sealed = false;
+  }
+  return {&t, last};
+ }
+ template <class Op>
+ static constexpr node draw(typename Op::attributes attributes, const shape& dims, std::source_location where,
+       const node& like) {
+  static_assert(ir::operation_binding<Op>::bound);
+  ir::trace& t = like.owner();
+  t.line = t.intern(where);
+  attributes.ordinal = t.ordinals++;
+  return {&t, t.invoke(ir::descriptor_of<Op>, attributes_to_words<Op>(attributes).value, &dims, nullptr, 0)};
+ }
+ template <template <class> class Op>
+ static constexpr node draw_like(const typename Op<float>::attributes& attributes, const shape& dims,
+         std::source_location where, const node& like) {
+  if (like.type() == dtype::f64) return draw<Op<double>>(attributes, dims, where, like);
+  if (!is_floating(like.type())) like.owner().fail("random: numbers are floating, like their example");
+  return draw<Op<float>>(attributes, dims, where, like);
+ }
+ static constexpr node extent_number(const node& like, extent value) {
+  return {&like.owner(), like.owner().extent_value(value, like.type())};
+ }
+ static constexpr tapegraph::shape shape_of(const node& n) { return n.shape(); }
+ static constexpr tapegraph::shape shape_of(const number&) { return {}; }
+ template <class Op, class... Args>
+ static constexpr tapegraph::shape shape_of(const expr<Op, Args...>& e) {
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+   tapegraph::shape result = shape_of(e.template get<0>());
+   bool ok = true;
+   ((result = I == 0 ? result : broadcast(result, shape_of(e.template get<I>()), ok)), ...);
+   return result;
+  }(std::index_sequence_for<Args...>{});
+ }
+ template <class F, tensor_like... Args>
+ static constexpr auto value_and_gradient(const F& f, const Args&... args);
+private:
+ template <class First, class... Rest>
+ static constexpr ir::trace& first_owner(const First& first, const Rest&... rest) {
+  if constexpr (sizeof...(Rest) == 0)
+   return *ir::owner_of(first);
+  else
+   return ir::owner_of(first) != nullptr ? *ir::owner_of(first) : first_owner(rest...);
+ }
+};
+}
+namespace tapegraph::ir {
+struct checkpoint_op : identity_node {
+ static constexpr std::string_view name = "checkpoint";
+ static constexpr int arity = 1;
+ struct attributes {
+  std::int64_t first = 0;
+ };
+ template <int I>
+ static constexpr node vjp(const attributes&, node dy, node, node) {
+  return dy;
+ }
+};
+struct recompute_op {
+ static constexpr std::string_view name = "recompute";
+ static constexpr operation_kind kind = operation_kind::view;
+ static constexpr linearity linear = linearity::joint;
+ static constexpr int arity = 1;
+ struct attributes {
+  std::int64_t checkpoint = 0;
+ };
+ static constexpr void infer(const attributes&, inference& io) {
+  io.type = io.in[0].type;
+  io.result = io.in[0].dims;
+ }
+ template <int I>
+ static constexpr node vjp(const attributes&, node dy, node, node) {
+  return dy;
+ }
+};
+class recomputation {
+public:
+ constexpr recomputation(trace& t, int count) : t_(t), copy_(count, -1) {}
+ constexpr int copy_of(int id) const { return copy_[id] >= 0 ? copy_[id] : id; }
+ constexpr int origin_of(int id) const { return id < origin_.size() && origin_[id] >= 0 ? origin_[id] : id; }
+ constexpr void repeat(int checkpoint) {
+  const auto first = static_cast<int>(t_.words_of(checkpoint)[0]);
+  const int scope = t_.scope, line = t_.line;
+  const auto copied = [&](int id) {
+   const operation_kind kind = t_.nodes[id].op->kind;
+   return id >= first && id < checkpoint && kind != operation_kind::leaf && kind != operation_kind::effect;
+  };
+  list<int> outside, names;
+  const auto name_of = [&](int id) {
+   for (int k = 0; k < outside.size(); ++k)
+    if (outside[k] == id) return names[k];
+   return -1;
+  };
+  for (int i = first; i < checkpoint; ++i) {
+   for (int k = 0; copied(i) && k < t_.nodes[i].arguments; ++k) {
+    const int id = t_.argument(i, k);
+    if (copied(id) || name_of(id) >= 0) continue;
+    outside.push_back(id);
+    names.push_back(named(id, checkpoint));
+   }
+  }
+  list<int> made(checkpoint - first, -1);
+  int group = -1, last_group = -1;
+  for (int i = first; i < checkpoint; ++i) {
+   if (!copied(i)) continue;
+   const entry e = t_.nodes[i];
+   list<int> args(e.arguments);
+   for (int k = 0; k < e.arguments; ++k) {
+    const int id = t_.argument(i, k);
+    args[k] = copied(id) ? made[id - first] : name_of(id);
+   }
+   t_.scope = e.scope;
+   t_.line = e.line;
+   const int words = t_.is(i, descriptor_of<checkpoint_op>) ? t_.words.push_back(t_.nodes.size()) : e.words;
+   const int id = t_.append(*e.op, e.type, e.rank, e.dims, args.begin(), e.arguments, words);
+   if (e.group != last_group) {
+    last_group = e.group;
+    group = t_.nodes[id].group;
+   }
+   t_.nodes[id].group = group;
+   t_.nodes[id].sealed = e.sealed;
+   made[i - first] = id;
+   note(id, i);
+  }
+  for (int i = first; i < checkpoint; ++i)
+   if (made[i - first] >= 0) copy_[i] = made[i - first];
+  t_.scope = scope;
+  t_.line = line;
+ }
+private:
+ constexpr int named(int id, int checkpoint) {
+  if (t_.is(id, descriptor_of<constant_op>) || t_.is(id, descriptor_of<extent_op>)) return id;
+  static_assert(operation_binding<recompute_op>::bound);
+  const int from = copy_of(id), word = t_.words.push_back(checkpoint);
+  const entry e = t_.nodes[from];
+  const int name = t_.append(descriptor_of<recompute_op>, e.type, e.rank, e.dims, &from, 1, word);
+  note(name, id);
+  return name;
+ }
+ constexpr void note(int id, int origin) {
+  origin_.resize(id + 1, -1);
+  origin_[id] = origin;
+ }
+ trace& t_;
+ list<int> copy_, origin_;
+};
+
 struct contribution {
  int leaf, adjoint;
 };
@@ -6081,311 +9105,12 @@ struct place_name {
  }
 };
 }
-// -- tapegraph/ops/gather/gather.hpp
-
-/// gather, scatter_add, gather_nd, scatter_nd, take_along, put_along, one_hot: elements chosen by int32 or int64 indices. An
-/// index outside its axis (a negative one, too) is a range_error that names the operation, the index, its position and the
-/// extent; nothing has been read or written then. Where indices meet, what they bring is added in their order.
-
-namespace tapegraph {
-
-namespace detail {
-constexpr bool index_type(dtype type) { return type == dtype::i32 || type == dtype::i64; }
-constexpr bool same_shape_or_required(const shape& a, const shape& b) {
- bool same = a.rank() == b.rank();
- for (int i = 0; same && i < a.rank(); ++i) same = equal_or_required(a[i], b[i]);
- return same;
-}
-}
-
-/// Slices of a table along an axis: table [batch..., before..., n, behind...], indices [batch..., picks...] to
-/// [batch..., before..., picks..., behind...].
-namespace detail {
-inline double bytes_of_choice(const kernel_call& c) {
- const std::size_t chosen = c.out[0].bytes(), table = c.in[0].bytes();
- return static_cast<double>((table < chosen ? table : chosen) + c.in[1].bytes() + chosen);
-}
-}
-
-struct gather_op {
- static constexpr std::string_view name = "gather";
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- static constexpr bool takes_storage_types = true;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 2;
- struct attributes {
-  std::int64_t axis = 0, batch = 0;
- };
- /// The shape of what is gathered. False when the operands do not fit.
- static constexpr bool gathered(const attributes& a, const shape& table, const operand_info& indices, inference& io,
-        shape& result) {
-  const shape& picks = indices.dims;
-  if (!io.require(table.rank() >= 1, "gather, scatter_add: the table needs an axis") ||
-   !io.require(detail::index_type(indices.type), "gather, scatter_add: indices must be i32 or i64") ||
-   !io.require(a.axis >= 0 && a.axis < table.rank(), "gather, scatter_add: axis outside the rank") ||
-   !io.require(a.batch >= 0 && a.batch <= a.axis && a.batch <= picks.rank(),
-      "gather: batch axes must come before the axis, in the table and in the indices"))
-   return false;
-  const auto axis = static_cast<int>(a.axis), batch = static_cast<int>(a.batch);
-  result = shape();
-  result.attach(table.table());
-  for (int i = 0; i < axis; ++i) result.push_back(table[i]);
-  for (int i = 0; i < batch; ++i)
-   io.require(equal_or_required(table[i], picks[i]), "gather: extents of batch axes differ");
-  for (int i = batch; i < picks.rank(); ++i) result.push_back(picks[i]);
-  for (int i = axis + 1; i < table.rank(); ++i) result.push_back(table[i]);
-  return io.require(!result.overflow(), "gather: rank above 8");
- }
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  gathered(a, io.in[0].dims, io.in[1], io, io.result);
- }
- template <int I>
-  requires(I == 0)
- static constexpr auto vjp(const attributes& a, auto dy, auto table, auto indices, auto);
- static constexpr cost_function bytes = &detail::bytes_of_choice;
-};
-
-/// (slices, indices) to zeros of the target's shape with each slice added where its index points.
-struct scatter_add_op : gather_op {
- static constexpr bool takes_storage_types = false;
- static constexpr std::string_view name = "scatter_add";
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  io.result = *io.target;
-  shape expected;
-  if (gathered(a, io.result, io.in[1], io, expected))
-   io.require(detail::same_shape_or_required(io.in[0].dims, expected),
-     "scatter_add: the values have not the shape that gather would give");
- }
- template <int I>
-  requires(I == 0)
- static constexpr auto vjp(const attributes& a, auto d, auto, auto indices, auto) {
-  return invoke<gather_op>(a, nullptr, std::source_location::current(), d, indices);
- }
- static constexpr cost_function bytes = nullptr;
-};
-
-template <int I>
- requires(I == 0)
-constexpr auto gather_op::vjp(const attributes& a, auto dy, auto table, auto indices, auto) {
- const shape target = shape_of(table);
- return invoke<scatter_add_op>(a, &target, std::source_location::current(), dy, indices);
-}
-
-/// Slices of a table by tuples: table [n1, ..., nk, rest...], indices [picks..., k] to [picks..., rest...].
-struct gather_nd_op {
- static constexpr std::string_view name = "gather_nd";
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 2;
- using attributes = no_attributes;
- static constexpr bool gathered(const shape& table, const operand_info& indices, inference& io, shape& result) {
-  const shape& picks = indices.dims;
-  const extent width = picks.rank() > 0 ? picks[picks.rank() - 1] : extent(0);
-  if (!io.require(detail::index_type(indices.type), "gather_nd, scatter_nd: indices must be i32 or i64") ||
-   !io.require(width.known() && width.value >= 1 && width.value <= table.rank(),
-      "gather_nd, scatter_nd: the last extent of the indices must be a number from 1 to the table's rank"))
-   return false;
-  result = shape();
-  result.attach(table.table() != nullptr ? table.table() : picks.table());
-  for (int i = 0; i + 1 < picks.rank(); ++i) result.push_back(picks[i]);
-  for (int i = static_cast<int>(width.value); i < table.rank(); ++i) result.push_back(table[i]);
-  return io.require(!result.overflow(), "gather_nd: rank above 8");
- }
- static constexpr void infer(const attributes&, inference& io) {
-  io.type = io.in[0].type;
-  gathered(io.in[0].dims, io.in[1], io, io.result);
- }
- template <int I>
-  requires(I == 0)
- static constexpr auto vjp(const attributes& a, auto dy, auto table, auto indices, auto);
- static constexpr cost_function bytes = &detail::bytes_of_choice;
-};
-
-/// (slices, indices) to zeros of the target's shape with each slice added where its tuple points.
-struct scatter_nd_op : gather_nd_op {
- static constexpr std::string_view name = "scatter_nd";
- static constexpr void infer(const attributes&, inference& io) {
-  io.type = io.in[0].type;
-  io.result = *io.target;
-  shape expected;
-  if (gathered(io.result, io.in[1], io, expected))
-   io.require(detail::same_shape_or_required(io.in[0].dims, expected),
-     "scatter_nd: the values have not the shape that gather_nd would give");
- }
- template <int I>
-  requires(I == 0)
- static constexpr auto vjp(const attributes& a, auto d, auto, auto indices, auto) {
-  return invoke<gather_nd_op>(a, nullptr, std::source_location::current(), d, indices);
- }
- static constexpr cost_function bytes = nullptr;
-};
-
-template <int I>
- requires(I == 0)
-constexpr auto gather_nd_op::vjp(const attributes& a, auto dy, auto table, auto indices, auto) {
- const shape target = shape_of(table);
- return invoke<scatter_nd_op>(a, &target, std::source_location::current(), dy, indices);
-}
-
-/// Elements along an axis: x [..., n, ...], indices [..., m, ...] to [..., m, ...].
-struct take_along_op {
- static constexpr std::string_view name = "take_along";
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- static constexpr bool takes_storage_types = true;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 2;
- struct attributes {
-  std::int64_t axis = 0;
- };
- static constexpr bool fits(const attributes& a, const shape& x, const operand_info& indices, inference& io) {
-  if (!io.require(x.rank() >= 1 && x.rank() == indices.dims.rank(), "take_along, put_along: ranks differ") ||
-   !io.require(a.axis >= 0 && a.axis < x.rank(), "take_along, put_along: axis outside the rank") ||
-   !io.require(detail::index_type(indices.type), "take_along, put_along: indices must be i32 or i64"))
-   return false;
-  for (int i = 0; i < x.rank(); ++i)
-   if (i != a.axis)
-    io.require(equal_or_required(x[i], indices.dims[i]), "take_along, put_along: extents differ off the axis");
-  return io.error == nullptr;
- }
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  io.result = io.in[1].dims;
-  fits(a, io.in[0].dims, io.in[1], io);
- }
- template <int I>
-  requires(I == 0)
- static constexpr auto vjp(const attributes& a, auto dy, auto x, auto indices, auto);
- static constexpr cost_function bytes = &detail::bytes_of_choice;
-};
-
-/// The adjoint of take_along: adds each element where its index points; the target is x's shape.
-struct put_along_op : take_along_op {
- static constexpr bool takes_storage_types = false;
- static constexpr std::string_view name = "put_along";
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  io.result = *io.target;
-  if (fits(a, io.result, io.in[1], io))
-   io.require(detail::same_shape_or_required(io.in[0].dims, io.in[1].dims),
-     "put_along: values and indices differ in shape");
- }
- template <int I>
-  requires(I == 0)
- static constexpr auto vjp(const attributes& a, auto d, auto, auto indices, auto) {
-  return invoke<take_along_op>(a, nullptr, std::source_location::current(), d, indices);
- }
- static constexpr cost_function bytes = nullptr;
-};
-
-template <int I>
- requires(I == 0)
-constexpr auto take_along_op::vjp(const attributes& a, auto dy, auto x, auto indices, auto) {
- const shape target = shape_of(x);
- return invoke<put_along_op>(a, &target, std::source_location::current(), dy, indices);
-}
-
-/// indices [...] to [..., depth, ...]: `on` where the index points, `off` elsewhere.
-template <class T>
-struct one_hot_op {
- static constexpr std::string_view name = "one_hot";
- static constexpr batching batched = batching::axis;
- using result_element = T;
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- static constexpr int arity = 1;
- struct attributes {
-  std::int64_t depth = 0, axis = 0;
-  double on = 1, off = 0;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = dtype_of<T>;
-  const shape& from = io.in[0].dims;
-  if (!io.require(detail::index_type(io.in[0].type), "one_hot: indices must be i32 or i64") ||
-   !io.require(a.depth > 0, "one_hot: depth must be positive") ||
-   !io.require(a.axis >= 0 && a.axis <= from.rank(), "one_hot: axis outside the rank") ||
-   !io.require(from.rank() < max_rank, "one_hot: rank above 8"))
-   return;
-  io.result.attach(from.table());
-  for (int i = 0; i <= from.rank(); ++i) {
-   if (i == a.axis) io.result.push_back(a.depth);
-   if (i < from.rank()) io.result.push_back(from[i]);
-  }
- }
-};
-
-/// Given to gather as its axis: the first axis behind the batch axes.
-inline constexpr int behind_batch = std::numeric_limits<int>::min();
-
-namespace detail {
-constexpr gather_op::attributes gather_attributes(int axis, int batch, int rank) {
- return {axis == behind_batch ? batch : normalized_axis(axis, rank), batch};
-}
-}
-
-/// Slices of `table` along an axis, in the order of the indices (tf.gather). The first `batch_axes` axes of both operands run
-/// together: indices choose within their own batch.
-template <tensor_like A, tensor_like B>
-constexpr auto gather(const A& table, const B& indices, int axis = behind_batch, int batch_axes = 0,
-     std::source_location where = std::source_location::current()) {
- return invoke<gather_op>(detail::gather_attributes(axis, batch_axes, shape_of(table).rank()), nullptr, where, table,
-       indices);
-}
-/// Adds slices into zeros of the target's shape, each where its index points: the adjoint of gather.
-template <tensor_like A, tensor_like B>
-constexpr auto scatter_add(const A& values, const B& indices, shape target, int axis = behind_batch, int batch_axes = 0,
-      std::source_location where = std::source_location::current()) {
- target.attach(shape_of(values).table());
- return invoke<scatter_add_op>(detail::gather_attributes(axis, batch_axes, target.rank()), &target, where, values,
-        indices);
-}
-/// table[i1, ..., ik] for every tuple on the last axis of the indices (tf.gather_nd).
-template <tensor_like A, tensor_like B>
-constexpr auto gather_nd(const A& table, const B& indices, std::source_location where = std::source_location::current()) {
- return invoke<gather_nd_op>({}, nullptr, where, table, indices);
-}
-/// Zeros of the target's shape with each value added where its tuple points (tf.scatter_nd): the adjoint of gather_nd.
-template <tensor_like A, tensor_like B>
-constexpr auto scatter_nd(const A& values, const B& indices, shape target,
-      std::source_location where = std::source_location::current()) {
- target.attach(shape_of(values).table());
- return invoke<scatter_nd_op>({}, &target, where, values, indices);
-}
-/// The elements that the indices name along an axis (numpy.take_along_axis, torch.gather); other extents are equal.
-template <tensor_like A, tensor_like B>
-constexpr auto take_along(const A& x, const B& indices, int axis = -1,
-      std::source_location where = std::source_location::current()) {
- return invoke<take_along_op>({normalized_axis(axis, shape_of(x).rank())}, nullptr, where, x, indices);
-}
-/// Zeros of the target's shape with each value added where its index points along an axis (torch.scatter_add on zeros).
-template <tensor_like A, tensor_like B>
-constexpr auto put_along(const A& values, const B& indices, shape target, int axis = -1,
-      std::source_location where = std::source_location::current()) {
- target.attach(shape_of(values).table());
- return invoke<put_along_op>({normalized_axis(axis, target.rank())}, &target, where, values, indices);
-}
-
-struct one_hot_options {
- double on = 1, off = 0;
- int axis = -1; ///< of the result
-};
-/// T(on) where the index points along a new axis of `depth`, T(off) elsewhere.
-template <class T, tensor_like A>
-constexpr auto one_hot(const A& indices, std::int64_t depth, one_hot_options options = {},
-     std::source_location where = std::source_location::current()) {
- return invoke<one_hot_op<T>>({depth, normalized_axis(options.axis, shape_of(indices).rank() + 1), options.on, options.off},
-        nullptr, where, indices);
-}
-
 // -- tapegraph/ops/random/random.hpp
 
 // -- tapegraph/core/random_laws.hpp
 
 // -- tapegraph/core/philox.hpp
+namespace tapegraph {
 struct philox4x32 {
  static constexpr std::uint32_t multiplier_0 = 0xd2511f53u, multiplier_2 = 0xcd9e8d57u;
  static constexpr std::uint32_t weyl_0 = 0x9e3779b9u, weyl_1 = 0xbb67ae85u;
@@ -6657,242 +9382,6 @@ TG_HD constexpr std::uint64_t integer_at(const address& a, std::uint64_t index, 
  const bool second = index % 2 != 0;
  const std::uint64_t word = (std::uint64_t{second ? w3 : w1} << 32) | (second ? w2 : w0);
  return high_product(word, range);
-}
-}
-// -- tapegraph/ops/ordering/ordering.hpp
-
-// -- tapegraph/ops/cumulative/cumulative.hpp
-
-/// cumulative_sum, cumulative_product.
-
-namespace tapegraph {
-
-struct cumulative_sum_op {
- static constexpr std::string_view name = "cumulative_sum";
- static constexpr batching batched = batching::axis;
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_nothing;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 1;
- struct attributes {
-  std::int64_t axis = 0, reverse = 0, exclusive = 0;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  io.result = io.in[0].dims;
-  io.require(a.axis >= 0 && a.axis < io.result.rank(),
-    "cumulative_sum, cumulative_product: axis outside the rank");
-  io.require(io.type != dtype::boolean,
-    "cumulative_sum, cumulative_product: the elements are bool; cast<...> first");
- }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto dy, auto, auto) {
-  return invoke<cumulative_sum_op>({a.axis, !a.reverse, a.exclusive}, nullptr, std::source_location::current(),
-          dy);
- }
- static double flops(const kernel_call& c) { return static_cast<double>(c.out[0].elements()); }
-};
-
-struct cumulative_product_op : cumulative_sum_op {
- static constexpr std::string_view name = "cumulative_product";
- static constexpr linearity linear = linearity::none;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- template <int I>
- static constexpr auto vjp(const attributes& a, auto dy, auto x, auto) {
-  const detail::product_attributes products{std::int64_t{1} << a.axis, 0, a.reverse, a.exclusive};
-  return invoke<detail::product_gradient_op<0>>(products, nullptr, std::source_location::current(), dy, x);
- }
-};
-
-struct cumulative_options {
- bool reverse = false, exclusive = false;
-};
-
-/// Sums of the elements up to each along an axis; `exclusive` leaves the element itself out, `reverse` runs from the end.
-template <tensor_like A>
-constexpr auto cumulative_sum(const A& x, int axis = -1, cumulative_options options = {},
-       std::source_location where = std::source_location::current()) {
- return invoke<cumulative_sum_op>({normalized_axis(axis, shape_of(x).rank()), options.reverse, options.exclusive},
-         nullptr, where, x);
-}
-/// Products of the elements up to each along an axis. Derivatives, up to the fourth, divide by nothing: they are exact beside zeros.
-template <tensor_like A>
-constexpr auto cumulative_product(const A& x, int axis = -1, cumulative_options options = {},
-        std::source_location where = std::source_location::current()) {
- return detail::in_float(x, where, [&](const auto& operand) {
-  return invoke<cumulative_product_op>(
-   {normalized_axis(axis, shape_of(operand).rank()), options.reverse, options.exclusive}, nullptr, where,
-   operand);
- });
-}
-}
-
-/// argsort, sort, top_k, argmax, argmin. NaN counts as larger than everything in argmax and argmin alike (NumPy), and comes
-/// last in every order.
-
-namespace tapegraph {
-
-/// Order of the last axis as int32 indices; stable, NaN last. The first `count` of them only, unless that is -1.
-struct argsort_op {
- static constexpr std::string_view name = "argsort";
- static constexpr batching batched = batching::rows;
- using result_element = std::int32_t;
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- static constexpr int arity = 1;
- struct attributes {
-  std::int64_t descending = 0;
-  std::int64_t count = -1;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = dtype::i32;
-  io.result = io.in[0].dims;
-  if (!io.require(io.result.rank() > 0, "sort, argsort, top_k: axis outside the rank") ||
-   !io.require(io.in[0].type != dtype::boolean, "sort, argsort, top_k: the elements are bool; cast<...> first") ||
-   a.count == -1)
-   return;
-  const extent length = io.result[io.result.rank() - 1];
-  io.require(a.count >= 0 && (!length.known() || a.count <= length.value), "top_k: k is outside [0, extent of the axis]");
-  io.result.set(io.result.rank() - 1, a.count);
- }
-};
-
-struct sort_options {
- bool descending = false;
-};
-
-namespace detail {
-template <tensor_like A>
-constexpr auto with_axis_last(const A& x, int axis, std::source_location where) {
- transpose_op::attributes a;
- a.rank = shape_of(x).rank();
- const int last = static_cast<int>(a.rank) - 1, at = normalized_axis(axis, static_cast<int>(a.rank));
- for (int i = 0; i <= last; ++i) a.permutation[i] = i == at ? last : i == last ? at : i;
- return invoke<transpose_op>(a, nullptr, where, x);
-}
-template <tensor_like A>
-constexpr bool is_last_axis(const A& x, int axis) {
- return axis == -1 || axis == shape_of(x).rank() - 1;
-}
-}
-
-/// The positions, int32, that put an axis in order; equal elements keep theirs.
-template <tensor_like A>
-constexpr auto argsort(const A& x, int axis = -1, sort_options options = {},
-     std::source_location where = std::source_location::current()) {
- const auto order = [&](const auto& of) { return invoke<argsort_op>({options.descending, -1}, nullptr, where, of); };
- if (detail::is_last_axis(x, axis)) return order(x);
- return detail::with_axis_last(order(detail::with_axis_last(x, axis, where)), axis, where);
-}
-template <tensor_like A>
-constexpr auto argsort(const A& x, sort_options options, std::source_location where = std::source_location::current()) {
- return argsort(x, -1, options, where);
-}
-/// An axis in order. Derivatives follow the elements.
-template <tensor_like A>
-constexpr auto sort(const A& x, int axis = -1, sort_options options = {},
-     std::source_location where = std::source_location::current()) {
- const auto sorted = [&](const auto& of) {
-  return take_along(of, invoke<argsort_op>({options.descending, -1}, nullptr, where, of), -1, where);
- };
- if (detail::is_last_axis(x, axis)) return sorted(eval(x, where));
- return detail::with_axis_last(sorted(detail::with_axis_last(x, axis, where)), axis, where);
-}
-template <tensor_like A>
-constexpr auto sort(const A& x, sort_options options, std::source_location where = std::source_location::current()) {
- return sort(x, -1, options, where);
-}
-
-/// What `top_k` gives: elements, and their int32 positions along the axis.
-template <class Values, class Indices>
-struct values_and_indices {
- Values values;
- Indices indices;
-};
-
-struct top_k_options {
- bool largest = true; ///< the k smallest otherwise
-};
-
-/// The k largest elements along an axis, largest first, the first among equals first: `const auto [v, i] = top_k(x, 3)`.
-/// NaN is taken last. Derivatives follow the elements.
-template <tensor_like A>
-constexpr auto top_k(const A& x, std::int64_t k, int axis = -1, top_k_options options = {},
-     std::source_location where = std::source_location::current()) {
- const std::int64_t count = k < 0 ? -2 : k;
- const auto first = [&](const auto& of) { return invoke<argsort_op>({options.largest, count}, nullptr, where, of); };
- const auto result = [](const auto& values, const auto& indices) {
-  return values_and_indices<std::remove_cvref_t<decltype(values)>, std::remove_cvref_t<decltype(indices)>>{values,
-                           indices};
- };
- if (detail::is_last_axis(x, axis)) {
-  const auto value = eval(x, where);
-  const auto indices = first(value);
-  return result(take_along(value, indices, -1, where), indices);
- }
- const auto value = detail::with_axis_last(x, axis, where);
- const auto indices = first(value);
- return result(detail::with_axis_last(take_along(value, indices, -1, where), axis, where),
-    detail::with_axis_last(indices, axis, where));
-}
-
-/// Index of the first largest (smallest) element along an axis, int32.
-struct arg_reduce_op {
- static constexpr std::string_view name = "arg_reduce";
- static constexpr batching batched = batching::axis;
- using result_element = std::int32_t;
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- static constexpr int arity = 1;
- struct attributes {
-  std::int64_t axis = 0, maximum = 1, keepdims = 0;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = dtype::i32;
-  const shape& x = io.in[0].dims;
-  if (!io.require(a.axis >= 0 && a.axis < x.rank(), "argmax, argmin: axis outside the rank") ||
-   !io.require(io.in[0].type != dtype::boolean, "argmax, argmin: the elements are bool; cast<...> first"))
-   return;
-  for (int i = 0; i < x.rank(); ++i) {
-   if (i != a.axis)
-    io.result.push_back(x[i]);
-   else if (a.keepdims != 0)
-    io.result.push_back(1);
-  }
- }
-};
-
-namespace detail {
-template <tensor_like A>
-constexpr auto arg_reduce(const A& x, int axis, bool maximum, bool keepdims, std::source_location where) {
- return invoke<arg_reduce_op>({normalized_axis(axis, shape_of(x).rank()), maximum, keepdims}, nullptr, where, x);
-}
-template <tensor_like A>
-constexpr auto arg_reduce_all(const A& x, bool maximum, std::source_location where) {
- return arg_reduce(reshape(x, {-1}, where), 0, maximum, false, where);
-}
-}
-
-/// Position of the first largest element along an axis, int32; the first NaN, if there is one.
-template <tensor_like A>
-constexpr auto argmax(const A& x, int axis, reduce_options options = {},
-     std::source_location where = std::source_location::current()) {
- return detail::arg_reduce(x, axis, true, options.keepdims, where);
-}
-/// Position of the first largest of all elements, counted row by row.
-template <tensor_like A>
-constexpr auto argmax(const A& x, std::source_location where = std::source_location::current()) {
- return detail::arg_reduce_all(x, true, where);
-}
-/// Position of the first smallest element along an axis, int32; the first NaN, if there is one.
-template <tensor_like A>
-constexpr auto argmin(const A& x, int axis, reduce_options options = {},
-     std::source_location where = std::source_location::current()) {
- return detail::arg_reduce(x, axis, false, options.keepdims, where);
-}
-template <tensor_like A>
-constexpr auto argmin(const A& x, std::source_location where = std::source_location::current()) {
- return detail::arg_reduce_all(x, false, where);
 }
 }
 
@@ -7479,6 +9968,41 @@ constexpr initializer value_of(const graph_node& variable) {
  return {initializer_kind::value_of, known ? static_cast<double>(t.words_of(variable.id())[0]) : -1, 0};
 }
 }
+
+// -- tapegraph/nn/layers/dense.hpp
+
+/// Defaults as in Keras.
+struct dense_options {
+ std::int64_t units = 1; ///< outputs, positive
+ bool use_bias = true;
+ initializer kernel_initializer = init::glorot_uniform{};
+ initializer bias_initializer = init::zeros{};
+ regularizer kernel_regularizer{}, bias_regularizer{};
+ constraint kernel_constraint{}, bias_constraint{};
+};
+
+/// y = x W + b over the last axis: x [..., in] to [..., units], W "kernel" [in, units], b "bias" [units]. x must have an axis, whose
+/// extent is known while the model is traced.
+template <class Scope, tensor_like X>
+constexpr auto dense(const Scope& scope, const X& x, const dense_options& options,
+     std::source_location where = std::source_location::current()) {
+ if constexpr (!handle<X>) {
+  return dense(scope, scope.operand(x, where), options, where);
+ } else {
+  const auto input = scope.operand(x, where);
+  const auto mark = scope.enter();
+  const shape dims = shape_of(input);
+  const std::int64_t features = detail::features_of(scope, dims, "dense: input needs an axis of features");
+  const std::int64_t units =
+   scope.require(options.units > 0, "dense: units must be positive") ? options.units : 1;
+  const auto kernel = scope.variable_like(input, "kernel", {features, units}, detail::kernel_options(options));
+  const auto product = matmul(input, kernel, {}, where);
+  if (!options.use_bias) return scope.leave("dense", mark, product);
+  const auto bias = scope.variable_like(input, "bias", {units}, detail::bias_options(options));
+  return scope.leave("dense", mark, eval(product + bias, where));
+ }
+}
+no_such_option_in<dense_options> dense(any_argument, any_argument, ...) TG_MISTAKE;
 }
 
 // -- tapegraph/graph/compile.hpp
@@ -7728,711 +10252,6 @@ template <operand A>
 TG_INLINE constexpr auto hard_sigmoid(const A& x) {
  return apply<relu6_op>(x + 3.0) / 6.0;
 }
-
-// -- tapegraph/ops/pooling/pooling.hpp
-
-// -- tapegraph/ops/convolution/convolution.hpp
-
-// -- tapegraph/core/convolution_algorithm.hpp
-
-/// How the CPU computes a convolution of float and its gradients; double is always direct.
-enum class convolution_algorithm : unsigned char {
- automatic, ///< of a layer: what the process has chosen; of the process, its default: what the shape says (docs/performance.md)
- direct, ///< sums of products
- winograd, ///< tiles of 4 by 4 outputs by fewer products (Toom and Cook), with errors 4 to 10 times as large
- fourier ///< tiles along one dimension by real Fourier transforms
-};
-}
-
-/// conv1d [batch, width, channels] and conv2d [batch, height, width, channels]; kernels [(height,) width, in, out].
-
-namespace tapegraph {
-
-struct convolution_geometry;
-
-enum class padding_mode : std::int64_t { valid, same, explicit_amounts, causal };
-
-/// Window geometry shared by convolution and pooling. Axis 0 is height, 1 width (conv1d uses width only).
-struct window_attributes {
- std::int64_t stride[2]{1, 1};
- std::int64_t dilation[2]{1, 1};
- std::int64_t before[2]{}, after[2]{};
- std::int64_t mode = 0; ///< a padding_mode
- std::int64_t groups = 1;
- std::int64_t count_padding = 0; ///< averages divide by the whole window, padding included
- std::int64_t window[2]{}; ///< pooling only
- std::int64_t algorithm = 0; ///< a convolution_algorithm; convolutions only
-
- /// Output extent along spatial axis i (0 height, 1 width) for a kernel of `size` taps.
- /// TensorFlow's definitions: valid ceil((in - effective + 1) / stride), same and causal ceil(in / stride).
- constexpr extent output(int i, extent in, std::int64_t size) const {
-  const std::int64_t effective = (size - 1) * dilation[i] + 1;
-  if (is(padding_mode::same) || is(padding_mode::causal)) return (in + (stride[i] - 1)) / stride[i];
-  return (in + (before[i] + after[i] - effective)) / stride[i] + 1;
- }
- /// Whether a window of `size` taps has a place: the output extent is positive, or as empty as the input. Of a symbolic
- /// extent this is checked when it is bound, in the operation's name.
- constexpr bool fits(int i, extent in, std::int64_t size, const char* operation) const {
-  const extent out = output(i, in, size);
-  if (out.known()) return out.value > 0 || (out.value == 0 && in.value == 0);
-  const bool always = output(i, extent(1), size).value > 0;
-  return always || at_least_or_required(out, 1, operation);
- }
- constexpr bool sensible() const {
-  return groups > 0 && stride[0] > 0 && stride[1] > 0 && dilation[0] > 0 && dilation[1] > 0;
- }
- constexpr bool negative_padding() const { return before[0] < 0 || before[1] < 0 || after[0] < 0 || after[1] < 0; }
- constexpr bool is(padding_mode which) const { return mode == static_cast<std::int64_t>(which); }
- /// Zeros in front of spatial axis i. "same" puts the odd one behind, as TensorFlow does.
- constexpr std::int64_t leading(int i, std::int64_t in, std::int64_t out, std::int64_t size) const {
-  if (is(padding_mode::causal)) return (size - 1) * dilation[i];
-  if (!is(padding_mode::same)) return before[i];
-  const std::int64_t total = (out - 1) * stride[i] + (size - 1) * dilation[i] + 1 - in;
-  return total > 0 ? total / 2 : 0;
- }
-};
-
-namespace detail {
-struct convolution_operation {
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- using attributes = window_attributes;
- static double flops_of(const buffer_view& image, const buffer_view& filter) {
-  const std::int64_t last = filter.extents[filter.rank - 1];
-  return last == 0 ? 0
-      : 2 * static_cast<double>(image.elements()) * static_cast<double>(filter.elements() / last);
- }
- template <class Op>
- static std::string_view method_of(const convolution_geometry& g, const buffer_view& to);
-};
-template <class Op>
-inline std::string_view (*method_on_device)(const convolution_geometry& g, const buffer_view& to) = nullptr;
-}
-
-struct convolution_op : detail::convolution_operation {
- static constexpr std::string_view name = "convolution";
- static constexpr linearity linear = linearity::each;
- static constexpr int arity = 2;
- static constexpr void infer(const attributes& a, inference& io) {
-  const shape &x = io.in[0].dims, &w = io.in[1].dims;
-  const int spatial = x.rank() - 2;
-  io.type = io.in[0].type;
-  if (!io.require(io.in[0].type == io.in[1].type, "convolution: element types differ") ||
-   !io.require(spatial == 1 || spatial == 2, "convolution: input must be NWC or NHWC") ||
-   !io.require(w.rank() == x.rank(), "convolution: kernel rank must equal input rank") ||
-   !io.require(w.known(), "convolution: kernel extents must be numbers") ||
-   !io.require(w[0].value > 0 && (spatial == 1 || w[1].value > 0), "convolution: the kernel has no taps") ||
-   !io.require(a.sensible(), "convolution: strides, dilations and groups are positive") ||
-   !io.require(!a.negative_padding(), "convolution: padding is negative") ||
-   !io.require(spatial == 1 || !a.is(padding_mode::causal), "conv2d: causal padding is for conv1d"))
-   return;
-  const extent channels = x[spatial + 1];
-  const std::int64_t out = w[spatial + 1].value;
-  if (!io.require(equal_or_required(channels, w[spatial] * a.groups), "convolution: channels differ") ||
-   !io.require(out % a.groups == 0, "convolution: groups do not divide the filters"))
-   return;
-  io.result.push_back(x[0]);
-  for (int i = 0; i < spatial; ++i) {
-   const int axis = i + 2 - spatial;
-   if (!io.require(a.fits(axis, x[i + 1], w[i].value, "convolution"),
-       "convolution: kernel larger than padded input"))
-    return;
-   io.result.push_back(a.output(axis, x[i + 1], w[i].value));
-  }
-  io.result.push_back(out);
- }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto dy, auto x, auto w, auto);
- static double flops(const kernel_call& c) { return flops_of(c.out[0], c.in[1]); }
- static std::string_view method(const kernel_call& c);
-};
-
-/// dL/dx from (dy, w); the target is x's shape. Linear in both operands, so its own derivatives are convolutions.
-struct convolution_input_gradient_op : detail::convolution_operation {
- static constexpr std::string_view name = "convolution_input_gradient";
- static constexpr linearity linear = linearity::each;
- static constexpr int arity = 2;
- static constexpr void infer(const attributes& a, inference& io) {
-  const shape &y = io.in[0].dims, &w = io.in[1].dims;
-  io.type = io.in[0].type;
-  io.result = *io.target;
-  io.require(io.in[0].type == io.in[1].type, "conv_transpose: element types differ");
-  io.require(a.sensible(), "conv_transpose: strides, dilations and groups are positive");
-  io.require(!a.negative_padding(), "conv_transpose: padding is negative");
-  if (y.rank() != w.rank() || w.rank() < 3) return;
-  const std::int64_t filters = w[w.rank() - 1].value;
-  io.require(equal_or_required(y[y.rank() - 1], filters), "conv_transpose: channels differ");
-  io.require(a.groups <= 0 || filters % a.groups == 0, "conv_transpose: groups do not divide the channels");
- }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto d, auto dy, auto w, auto);
- static double flops(const kernel_call& c) { return flops_of(c.in[0], c.in[1]); }
- static std::string_view method(const kernel_call& c);
-};
-
-/// dL/dw from (x, dy); the target is w's shape.
-struct convolution_filter_gradient_op : detail::convolution_operation {
- static constexpr std::string_view name = "convolution_filter_gradient";
- static constexpr linearity linear = linearity::each;
- static constexpr int arity = 2;
- static constexpr void infer(const attributes&, inference& io) {
-  io.type = io.in[0].type;
-  io.result = *io.target;
- }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto d, auto x, auto dy, auto);
- static double flops(const kernel_call& c) { return flops_of(c.in[1], c.out[0]); }
- static std::string_view method(const kernel_call& c);
-};
-
-/// Convolution plus bias, then relu if Relu: what a pass makes of the three. Never differentiated.
-template <bool Relu>
-struct convolution_bias_op : detail::convolution_operation {
- static constexpr std::string_view name = Relu ? "convolution_bias_relu" : "convolution_bias";
- static constexpr bool takes_storage_types = true;
- static constexpr int arity = 3;
- static constexpr void infer(const attributes& a, inference& io) { convolution_op::infer(a, io); }
- static double flops(const kernel_call& c) { return flops_of(c.out[0], c.in[1]); }
- static std::string_view method(const kernel_call& c);
-};
-
-namespace detail {
-template <class Op, class Handle>
-constexpr Handle convolve(const window_attributes& a, const Handle& like, const auto& first, const auto& second) {
- const shape target = shape_of(like);
- return invoke<Op>(a, &target, std::source_location::current(), first, second);
-}
-}
-
-template <int I>
-constexpr auto convolution_op::vjp(const attributes& a, auto dy, auto x, auto w, auto) {
- if constexpr (I == 0)
-  return detail::convolve<convolution_input_gradient_op>(a, x, dy, w);
- else
-  return detail::convolve<convolution_filter_gradient_op>(a, w, x, dy);
-}
-template <int I>
-constexpr auto convolution_input_gradient_op::vjp(const attributes& a, auto d, auto dy, auto w, auto) {
- if constexpr (I == 0)
-  return invoke<convolution_op>(a, nullptr, std::source_location::current(), d, w);
- else
-  return detail::convolve<convolution_filter_gradient_op>(a, w, d, dy);
-}
-template <int I>
-constexpr auto convolution_filter_gradient_op::vjp(const attributes& a, auto d, auto x, auto dy, auto) {
- if constexpr (I == 0)
-  return detail::convolve<convolution_input_gradient_op>(a, x, dy, d);
- else
-  return invoke<convolution_op>(a, nullptr, std::source_location::current(), x, d);
-}
-
-/// How a window is padded: `valid`, `same` as TensorFlow defines it, amounts per side, or, in conv1d, `causal`.
-struct padding {
- padding_mode mode = padding_mode::valid;
- std::int64_t top = 0, bottom = 0, left = 0, right = 0;
-
- static constexpr padding valid() { return {}; }
- static constexpr padding same() { return {padding_mode::same, 0, 0, 0, 0}; }
- static constexpr padding amounts(std::int64_t top, std::int64_t bottom, std::int64_t left, std::int64_t right) {
-  return {padding_mode::explicit_amounts, top, bottom, left, right};
- }
- /// (kernel - 1) * dilation zeros in front and none behind: output t sees inputs up to t * stride (van den Oord et al. 2016;
- /// Keras's "causal").
- static constexpr padding causal() { return {padding_mode::causal, 0, 0, 0, 0}; }
-};
-
-/// An extent of height and one of width; a single number is both.
-struct height_width {
- std::int64_t extents[2];
-
- constexpr height_width(std::int64_t both) : extents{both, both} {}
- constexpr height_width(std::int64_t height, std::int64_t width) : extents{height, width} {}
- constexpr std::int64_t& operator[](int i) { return extents[i]; }
- constexpr std::int64_t operator[](int i) const { return extents[i]; }
-};
-
-struct conv2d_options {
- height_width stride = 1;
- tapegraph::padding padding{};
- height_width dilation = 1;
- std::int64_t groups = 1;
- convolution_algorithm algorithm = convolution_algorithm::automatic; ///< on the CPU; direct where it cannot be
-};
-struct conv1d_options {
- std::int64_t stride = 1;
- tapegraph::padding padding{};
- std::int64_t dilation = 1;
- std::int64_t groups = 1;
- convolution_algorithm algorithm = convolution_algorithm::automatic; ///< on the CPU; direct where it cannot be
-};
-
-namespace detail {
-constexpr void set_padding(window_attributes& a, const padding& p) {
- a.mode = static_cast<std::int64_t>(p.mode);
- a.before[0] = p.top, a.after[0] = p.bottom, a.before[1] = p.left, a.after[1] = p.right;
-}
-}
-
-/// Cross-correlation of x [batch, height, width, in] with w [kernel height, kernel width, in / groups, out].
-template <tensor_like X, tensor_like W>
-constexpr auto conv2d(const X& x, const W& w, const conv2d_options& options = {},
-     std::source_location where = std::source_location::current()) {
- window_attributes a;
- for (int i = 0; i < 2; ++i) a.stride[i] = options.stride[i], a.dilation[i] = options.dilation[i];
- a.groups = options.groups;
- detail::set_padding(a, options.padding);
- a.algorithm = static_cast<std::int64_t>(options.algorithm);
- return invoke<convolution_op>(a, nullptr, where, x, w);
-}
-
-/// Cross-correlation of x [batch, width, in] with w [kernel, in / groups, out].
-template <tensor_like X, tensor_like W>
-constexpr auto conv1d(const X& x, const W& w, const conv1d_options& options = {},
-     std::source_location where = std::source_location::current()) {
- window_attributes a;
- a.stride[1] = options.stride, a.dilation[1] = options.dilation;
- a.groups = options.groups;
- detail::set_padding(a, options.padding);
- a.algorithm = static_cast<std::int64_t>(options.algorithm);
- return invoke<convolution_op>(a, nullptr, where, x, w);
-}
-}
-
-#include <algorithm>
-
-/// max and average pooling over [batch, width, channels] and [batch, height, width, channels].
-
-namespace tapegraph {
-
-namespace detail {
-constexpr void infer_pool(const window_attributes& a, inference& io) {
- const shape& x = io.in[0].dims;
- const int spatial = x.rank() - 2;
- io.type = io.in[0].type;
- if (!io.require(spatial == 1 || spatial == 2, "pooling: input must be NWC or NHWC") ||
-  !io.require(a.window[0] > 0 && a.window[1] > 0 && a.sensible(),
-     "pooling: windows, strides and dilations are positive") ||
-  !io.require(!a.negative_padding(), "pooling: padding is negative") ||
-  !io.require(!a.is(padding_mode::causal), "pooling: causal padding is for conv1d"))
-  return;
- io.result.push_back(x[0]);
- for (int i = 2 - spatial; i < 2; ++i) {
-  const std::int64_t span = (a.window[i] - 1) * a.dilation[i] + 1;
-  const extent from = x[i + spatial - 1];
-  if (!io.require(a.before[i] < span && a.after[i] < span, "pooling: padding as large as the window") ||
-   !io.require(a.fits(i, from, a.window[i], "pooling"), "pooling: window larger than padded input"))
-   return;
-  io.result.push_back(a.output(i, from, a.window[i]));
- }
- io.result.push_back(x[spatial + 1]);
-}
-struct pool_operation {
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- using attributes = window_attributes;
- static double flops(const kernel_call& c) {
-  std::int64_t pooled = c.out[0].elements();
-  for (int k = 0; k < c.inputs; ++k) pooled = std::min(pooled, c.in[k].elements());
-  const auto a = attributes_from_words<pool_operation>(c.attributes);
-  return static_cast<double>(pooled * a.window[0] * a.window[1]);
- }
-};
-}
-
-struct max_pool_op : detail::pool_operation {
- static constexpr std::string_view name = "max_pool";
- static constexpr std::string_view layer_name = "max_pooling*";
- static constexpr batching batched = batching::images;
- static constexpr std::uint32_t saved_for_vjp = saved_operands | saved_value;
- static constexpr int arity = 1;
- static constexpr void infer(const attributes& a, inference& io) { detail::infer_pool(a, io); }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto dy, auto x, auto y);
-};
-
-/// (dy, x, y) to dx: each window's derivative goes to its first maximum.
-struct max_pool_gradient_op : detail::pool_operation {
- static constexpr std::string_view name = "max_pool_gradient";
- static constexpr int arity = 3;
- static constexpr void infer(const attributes&, inference& io) {
-  io.type = io.in[0].type;
-  io.result = io.in[1].dims;
- }
- template <int I>
-  requires(I == 0)
- static constexpr auto vjp(const attributes& a, auto d, auto dy, auto x, auto y, auto);
-};
-
-/// (d, x, y) to the value of d at each window's first maximum: the adjoint of max_pool_gradient.
-struct max_pool_select_op : detail::pool_operation {
- static constexpr std::string_view name = "max_pool_select";
- static constexpr int arity = 3;
- static constexpr void infer(const attributes&, inference& io) {
-  io.type = io.in[0].type;
-  io.result = io.in[2].dims;
- }
- template <int I>
-  requires(I == 0)
- static constexpr auto vjp(const attributes& a, auto d, auto, auto x, auto y, auto) {
-  return invoke<max_pool_gradient_op>(a, nullptr, std::source_location::current(), d, x, y);
- }
-};
-
-template <int I>
-constexpr auto max_pool_op::vjp(const attributes& a, auto dy, auto x, auto y) {
- return invoke<max_pool_gradient_op>(a, nullptr, std::source_location::current(), dy, x, y);
-}
-template <int I>
- requires(I == 0)
-constexpr auto max_pool_gradient_op::vjp(const attributes& a, auto d, auto, auto x, auto y, auto) {
- return invoke<max_pool_select_op>(a, nullptr, std::source_location::current(), d, x, y);
-}
-
-/// Mean over each window's elements inside the image.
-struct average_pool_op : detail::pool_operation {
- static constexpr std::string_view name = "average_pool";
- static constexpr std::string_view layer_name = "average_pooling*";
- static constexpr batching batched = batching::images;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 1;
- static constexpr void infer(const attributes& a, inference& io) { detail::infer_pool(a, io); }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto dy, auto x, auto);
-};
-
-struct average_pool_gradient_op : detail::pool_operation {
- static constexpr std::string_view name = "average_pool_gradient";
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 1;
- static constexpr void infer(const attributes&, inference& io) {
-  io.type = io.in[0].type;
-  io.result = *io.target;
- }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto d, auto, auto) {
-  return invoke<average_pool_op>(a, nullptr, std::source_location::current(), d);
- }
-};
-
-template <int I>
-constexpr auto average_pool_op::vjp(const attributes& a, auto dy, auto x, auto) {
- const shape target = shape_of(x);
- return invoke<average_pool_gradient_op>(a, &target, std::source_location::current(), dy);
-}
-
-/// max_pool of 2 by 2 pixels with stride 2, unpadded, of convolution_bias_op: what a pass makes of them where nothing else reads
-/// the convolution, which then is not written out. The attributes are the convolution's. Never differentiated.
-template <bool Relu>
-struct convolution_bias_pool_op : detail::convolution_operation {
- static constexpr std::string_view name = Relu ? "convolution_bias_relu_pool" : "convolution_bias_pool";
- static constexpr int arity = 3;
- static constexpr void infer(const attributes& a, inference& io) {
-  convolution_op::infer(a, io);
-  if (!io.require(io.result.rank() == 4, "pooling: input must be NHWC")) return;
-  operand_info convolved{io.type, io.result};
-  window_attributes halves;
-  halves.stride[0] = halves.stride[1] = halves.window[0] = halves.window[1] = 2;
-  inference pooled;
-  pooled.in = &convolved, pooled.count = 1;
-  pooled.result.attach(convolved.dims.table());
-  detail::infer_pool(halves, pooled);
-  io.result = pooled.result;
-  if (pooled.error != nullptr) io.fail(pooled.error);
- }
- static std::string_view method(const kernel_call& c);
- static double flops(const kernel_call& c) { return 4 * flops_of(c.out[0], c.in[1]); }
-};
-
-/// `stride` 0 means the window's own size.
-struct pool2d_options {
- height_width pool_size = 2;
- height_width stride = 0;
- tapegraph::padding padding{};
- height_width dilation = 1;
- bool count_include_pad = false; ///< averages: padding counts as zeros, as in PyTorch
-};
-struct pool1d_options {
- std::int64_t pool_size = 2;
- std::int64_t stride = 0;
- tapegraph::padding padding{}; ///< left and right
- std::int64_t dilation = 1;
- bool count_include_pad = false;
-};
-
-namespace detail {
-constexpr window_attributes pool_attributes(const pool2d_options& options) {
- window_attributes a;
- for (int i = 0; i < 2; ++i) {
-  a.window[i] = options.pool_size[i];
-  a.stride[i] = options.stride[i] != 0 ? options.stride[i] : options.pool_size[i];
-  a.dilation[i] = options.dilation[i];
- }
- a.count_padding = options.count_include_pad;
- set_padding(a, options.padding);
- return a;
-}
-constexpr window_attributes pool_attributes(const pool1d_options& options) {
- return pool_attributes(pool2d_options{{1, options.pool_size},
-          {1, options.stride},
-          options.padding,
-          {1, options.dilation},
-          options.count_include_pad});
-}
-struct pooling_texts {
- static constexpr const char* text(std::int64_t rank) {
-  return rank == 4 ? "pooling: input must be NHWC" : "pooling: input must be NWC";
- }
-};
-template <class Op, tensor_like X>
-constexpr auto pool(const X& x, const typename Op::attributes& a, int rank, std::source_location where) {
- const auto input = eval(x, where);
- if (shape_of(input).rank() != rank) return refuse<pooling_texts>(rank, where, input);
- return invoke<Op>(a, nullptr, where, input);
-}
-}
-
-/// The largest of each window of x [batch, height, width, channels]; NaN if one is in it. The derivative goes to the first
-/// maximum in row-major order.
-template <tensor_like X>
-constexpr auto max_pooling2d(const X& x, const pool2d_options& options = {},
-       std::source_location where = std::source_location::current()) {
- return detail::pool<max_pool_op>(x, detail::pool_attributes(options), 4, where);
-}
-/// The mean of each window.
-template <tensor_like X>
-constexpr auto average_pooling2d(const X& x, const pool2d_options& options = {},
-        std::source_location where = std::source_location::current()) {
- return detail::pool<average_pool_op>(x, detail::pool_attributes(options), 4, where);
-}
-/// The same for x [batch, width, channels].
-template <tensor_like X>
-constexpr auto max_pooling1d(const X& x, const pool1d_options& options = {},
-       std::source_location where = std::source_location::current()) {
- return detail::pool<max_pool_op>(x, detail::pool_attributes(options), 3, where);
-}
-template <tensor_like X>
-constexpr auto average_pooling1d(const X& x, const pool1d_options& options = {},
-        std::source_location where = std::source_location::current()) {
- return detail::pool<average_pool_op>(x, detail::pool_attributes(options), 3, where);
-}
-
-/// Over all of an image, to [batch, channels] or with keepdims [batch, 1, 1, channels]. They are the reductions `mean` and
-/// `max` over the spatial axes: equal maxima each receive the derivative.
-template <tensor_like X>
-constexpr auto global_average_pooling2d(const X& x, reduce_options options = {},
-          std::source_location where = std::source_location::current()) {
- const auto input = eval(x, where);
- if (shape_of(input).rank() != 4) return detail::refuse<detail::pooling_texts>(4, where, input);
- return mean(input, {1, 2}, options, where);
-}
-template <tensor_like X>
-constexpr auto global_max_pooling2d(const X& x, reduce_options options = {},
-         std::source_location where = std::source_location::current()) {
- const auto input = eval(x, where);
- if (shape_of(input).rank() != 4) return detail::refuse<detail::pooling_texts>(4, where, input);
- return max(input, {1, 2}, options, where);
-}
-/// The same for x [batch, width, channels].
-template <tensor_like X>
-constexpr auto global_average_pooling1d(const X& x, reduce_options options = {},
-          std::source_location where = std::source_location::current()) {
- const auto input = eval(x, where);
- if (shape_of(input).rank() != 3) return detail::refuse<detail::pooling_texts>(3, where, input);
- return mean(input, 1, options, where);
-}
-template <tensor_like X>
-constexpr auto global_max_pooling1d(const X& x, reduce_options options = {},
-         std::source_location where = std::source_location::current()) {
- const auto input = eval(x, where);
- if (shape_of(input).rank() != 3) return detail::refuse<detail::pooling_texts>(3, where, input);
- return max(input, 1, options, where);
-}
-}
-// -- tapegraph/ops/product/matmul.hpp
-
-// -- tapegraph/core/math_mode.hpp
-
-#include <atomic>
-#include <optional>
-
-namespace tapegraph {
-
-/// How a GPU multiplies the float operands of convolutions and matrix products, and of recurrent layers that take a launch a step. Sums are float in each. The CPU, and
-/// devices without such units (compute capability below 8.0), always compute as fp32 says; double is not concerned.
-enum class math_mode : std::uint8_t {
- fp32, ///< every product in float: the default, because both modes and all devices are compared
- tf32, ///< on tensor cores, operands rounded to 10 bits: relative error of a factor 2^-11
- tf32x3 ///< on tensor cores, each operand in two parts: nearly fp32's accuracy
-};
-
-constexpr std::string_view name_of(math_mode mode) {
- constexpr std::string_view names[]{"fp32", "tf32", "tf32x3"};
- return names[static_cast<int>(mode)];
-}
-
-namespace detail {
-inline std::atomic<math_mode>& math_mode_setting() {
- static std::atomic<math_mode> mode{math_mode::fp32};
- return mode;
-}
-inline std::optional<math_mode>& scoped_math_mode() {
- static thread_local std::optional<math_mode> mode;
- return mode;
-}
-}
-
-/// What this thread's kernels are given: its innermost math_mode_scope's, or the process's.
-inline math_mode current_math_mode() {
- const auto& scoped = detail::scoped_math_mode();
- return scoped ? *scoped : detail::math_mode_setting().load(std::memory_order_relaxed);
-}
-
-/// For the whole process, from the next kernel on, where neither a math_mode_scope nor compile_options::math_mode says otherwise.
-inline void set_math_mode(math_mode mode) { detail::math_mode_setting().store(mode, std::memory_order_relaxed); }
-
-/// While it lives, this thread's kernels compute in a mode, whatever the process's is. Programs that are made meanwhile keep it.
-/// Without a mode it changes nothing.
-class math_mode_scope {
-public:
- explicit math_mode_scope(std::optional<math_mode> mode) : before_(detail::scoped_math_mode()) {
-  if (mode) detail::scoped_math_mode() = mode;
- }
- math_mode_scope(const math_mode_scope&) = delete;
- math_mode_scope& operator=(const math_mode_scope&) = delete;
- ~math_mode_scope() { detail::scoped_math_mode() = before_; }
-
-private:
- std::optional<math_mode> before_;
-};
-
-namespace detail {
-template <handle H>
-constexpr H rows_of(const H& x) {
- const shape from = shape_of(x);
- shape flat;
- flat.attach(from.table());
- flat.push_back(from.size(0, from.rank() - 1));
- flat.push_back(from[from.rank() - 1]);
- return invoke<reshape_op>({}, &flat, std::source_location::current(), x);
-}
-template <handle H>
-constexpr H with_axis(const H& x, int at, std::source_location where) {
- const shape from = shape_of(x);
- shape target;
- target.attach(from.table());
- for (int i = 0; i <= from.rank(); ++i) {
-  if (i == at) target.push_back(1);
-  if (i < from.rank()) target.push_back(from[i]);
- }
- return invoke<reshape_op>({}, &target, where, x);
-}
-template <handle H>
-constexpr H without_axis(const H& x, int at, std::source_location where) {
- const shape from = shape_of(x);
- shape target;
- target.attach(from.table());
- for (int i = 0; i < from.rank(); ++i)
-  if (i != at) target.push_back(from[i]);
- return invoke<reshape_op>({}, &target, where, x);
-}
-}
-
-/// Matrix product over the last two axes, [..., m, k] by [..., k, n], with NumPy broadcasting of the axes before them.
-/// Operands may be read transposed without a copy.
-struct matmul_op {
- static constexpr std::string_view name = "matmul";
- static constexpr bool takes_storage_types = true;
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- static constexpr linearity linear = linearity::each;
- static constexpr int arity = 2;
- struct attributes {
-  std::int64_t transpose_a = 0, transpose_b = 0;
- };
- /// What a GPU's library multiplies floats in, where that is not float: it has no 3xTF32.
- static std::string_view method(const kernel_call& c) {
-  const bool rounded =
-   c.out[0].memory != 0 && c.out[0].type == dtype::f32 && current_math_mode() == math_mode::tf32;
-  return rounded ? name_of(math_mode::tf32) : std::string_view();
- }
- static constexpr void infer(const attributes& t, inference& io) {
-  const shape &a = io.in[0].dims, &b = io.in[1].dims;
-  io.type = io.in[0].type;
-  if (!io.require(io.in[0].type == io.in[1].type, "matmul: element types differ") ||
-   !io.require(is_floating(io.type),
-      "matmul: elements must be floating-point; cast<float>(x) converts them") ||
-   !io.require(a.rank() >= 2 && b.rank() >= 2, "matmul: an operand is a scalar"))
-   return;
-  const int ra = a.rank(), rb = b.rank();
-  const extent m = a[t.transpose_a ? ra - 1 : ra - 2], ka = a[t.transpose_a ? ra - 2 : ra - 1];
-  const extent kb = b[t.transpose_b ? rb - 1 : rb - 2], n = b[t.transpose_b ? rb - 2 : rb - 1];
-  if (!io.require(equal_or_required(ka, kb), "matmul: inner extents differ")) return;
-  bool ok = true;
-  io.result = broadcast(shape(ra - 2, a.data(), a.table()), shape(rb - 2, b.data(), b.table()), ok);
-  io.require(ok, "matmul: batch extents do not broadcast");
-  io.result.push_back(m);
-  io.result.push_back(n);
- }
- template <int I>
- static constexpr auto vjp(const attributes& t, auto dc, auto a, auto b, auto) {
-  const auto product = [](auto x, auto y, std::int64_t tx, std::int64_t ty, const shape& target) {
-   const auto full = invoke<matmul_op>({tx, ty}, nullptr, std::source_location::current(), x, y);
-   return sum_to(full, target);
-  };
-  if constexpr (I == 0)
-   return t.transpose_a ? product(b, dc, t.transpose_b, 1, shape_of(a))
-        : product(dc, b, 0, !t.transpose_b, shape_of(a));
-  else if (!t.transpose_a && shape_of(a).rank() > 2 && shape_of(b).rank() == 2) {
-   const auto rows_of_a = detail::rows_of(a);
-   const auto rows_of_dc = detail::rows_of(dc);
-   return t.transpose_b ? product(rows_of_dc, rows_of_a, 1, 0, shape_of(b))
-        : product(rows_of_a, rows_of_dc, 1, 0, shape_of(b));
-  } else
-   return t.transpose_b ? product(dc, a, 1, t.transpose_a, shape_of(b))
-        : product(a, dc, !t.transpose_a, 0, shape_of(b));
- }
- /// 2 m n k, for every matrix of a batch.
- static double flops(const kernel_call& c) {
-  const buffer_view& a = c.in[0];
-  const std::int64_t inner = a.extents[c.attributes[0] != 0 ? a.rank - 2 : a.rank - 1];
-  return 2 * static_cast<double>(c.out[0].elements()) * static_cast<double>(inner);
- }
-};
-
-/// Matrix product plus a bias for every row, then relu if Relu: what a pass makes of the three. Never differentiated.
-template <bool Relu>
-struct matmul_bias_op {
- static constexpr std::string_view name = Relu ? "matmul_bias_relu" : "matmul_bias";
- static constexpr bool takes_storage_types = true;
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- static constexpr int arity = 3;
- using attributes = matmul_op::attributes;
- static constexpr void infer(const attributes& t, inference& io) { matmul_op::infer(t, io); }
- static double flops(const kernel_call& c) { return matmul_op::flops(c); }
- static std::string_view method(const kernel_call& c) { return matmul_op::method(c); }
-};
-
-struct matmul_options {
- bool transpose_a = false, transpose_b = false;
-};
-
-/// NumPy's matmul. Operands of rank 1 are a row on the left and a column on the right, and the axis they gain is dropped
-/// again; `transpose_a` and `transpose_b` do not concern them. Elements are float or double.
-template <tensor_like A, tensor_like B>
-constexpr auto matmul(const A& a, const B& b, matmul_options options = {},
-     std::source_location where = std::source_location::current()) {
- auto x = eval(a, where);
- auto y = eval(b, where);
- const int rank_x = shape_of(x).rank(), rank_y = shape_of(y).rank();
- if (rank_x == 1) x = detail::with_axis(x, 0, where);
- if (rank_y == 1) y = detail::with_axis(y, 1, where);
- auto z = invoke<matmul_op>({options.transpose_a && rank_x != 1, options.transpose_b && rank_y != 1}, nullptr, where,
-       x, y);
- if (rank_y == 1) z = detail::without_axis(z, shape_of(z).rank() - 1, where);
- if (rank_x == 1) z = detail::without_axis(z, shape_of(z).rank() - (rank_y == 1 ? 1 : 2), where);
- return z;
-}
 }
 namespace tapegraph::ir {
 namespace detail {
@@ -8531,345 +10350,7 @@ constexpr void fuse_epilogues(trace& t) {
 }
 // -- tapegraph/graph/passes/slices.hpp
 // -- tapegraph/ops/movement/graph_slices.hpp
-// -- tapegraph/ops/movement/slice.hpp
-
-/// slice, take, reverse, split, unstack: parts of a tensor by begin, end and step; embed, the way back.
-
 namespace tapegraph {
-
-/// Used as a slice's begin, to count from the end of an axis whose extent may be known only at run time. With a positive step,
-/// at_the_end + k is a slice that ends k elements before the end; with a negative step, one that begins k elements before the
-/// last.
-inline constexpr std::int64_t at_the_end = std::numeric_limits<std::int64_t>::min();
-constexpr bool counted_from_the_end(std::int64_t begin) { return begin < at_the_end + (std::int64_t{1} << 40); }
-
-struct slice_op {
- static constexpr std::string_view name = "slice";
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_nothing;
- static constexpr bool takes_storage_types = true;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 1;
- struct attributes {
-  std::int64_t begin[max_rank]{};
-  std::int64_t step[max_rank]{};
-  double fill = 0; ///< of embed: what stands where nothing was placed
- };
- /// In begin: what is wrong with a range, found where it was put together.
- enum problem : std::int64_t {
-  none = 0,
-  undecided = -1,
-  indivisible = -2,
-  wrong_sum = -3,
-  axis_outside = -4,
-  wrong_count = -5,
-  no_matrix = -6,
-  two_ellipses = -7,
-  malformed = -8
- };
-
- /// Where the first of `count` elements lies on an axis of `size`.
- static constexpr std::int64_t first(std::int64_t begin, std::int64_t step, std::int64_t size, std::int64_t count) {
-  if (!counted_from_the_end(begin)) return begin;
-  const std::int64_t back = begin - at_the_end;
-  return step > 0 ? size - back - (step * (count - 1) + 1) : size - 1 - back;
- }
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  io.result = *io.target;
-  if (steps_fit(a, io, "slice: more ranges than axes", "slice: a step is zero"))
-   lies_inside(a, io, io.in[0].dims, io.result, "slice", "slice: range outside the tensor");
- }
- /// Axes behind the operand's rank have step 1 unless something was said of them.
- static constexpr bool steps_fit(const attributes& a, inference& io, const char* too_many, const char* none) {
-  for (int i = 0; i < max_rank; ++i) {
-   if (a.begin[i] < 0 && !counted_from_the_end(a.begin[i])) return io.fail(text_of(a.begin[i]));
-   if (!io.require(i < io.in[0].dims.rank() ? a.step[i] != 0 : a.step[i] == 1,
-       i < io.in[0].dims.rank() ? none : too_many))
-    return false;
-  }
-  return true;
- }
- static constexpr const char* text_of(std::int64_t problem) {
-  switch (problem) {
-  case undecided: return "slice: a range of a symbolic axis runs from one end and is bounded from the other";
-  case indivisible: return "split: the extent does not divide into equal parts";
-  case wrong_sum: return "split: the sizes do not add up to the extent";
-  case axis_outside: return "slice, take, split: axis outside the rank";
-  case no_matrix: return "diag, diag_part: the axes must exist and have extents that are numbers";
-  case wrong_count: return "unstack: the number of parts is not the extent";
-  case two_ellipses: return "slice: tg::ellipsis may stand for axes only once";
-  case malformed: return "slice: a range is a begin, an end and a step at most";
-  default: return "pad: amounts are negative";
-  }
- }
- /// Whether the elements of `smaller` lie inside `larger`; what depends on symbols becomes a requirement.
- static constexpr void lies_inside(const attributes& a, inference& io, const shape& larger, const shape& smaller,
-         const char* operation, const char* outside) {
-  for (int i = 0; i < larger.rank(); ++i) {
-   const extent size = larger[i], count = smaller[i];
-   if (!count.known() || count.value == 0) continue;
-   const std::int64_t span = a.step[i] * (count.value - 1);
-   std::int64_t least = 0;
-   if (counted_from_the_end(a.begin[i]))
-    least = a.begin[i] - at_the_end + (span < 0 ? -span : span) + 1;
-   else if (a.begin[i] + span >= 0)
-    least = (span < 0 ? a.begin[i] : a.begin[i] + span) + 1;
-   else
-    io.fail(outside);
-   io.require(at_least_or_required(size, least, operation), outside);
-  }
- }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto dy, auto x, auto);
-};
-
-/// A tensor of the target's shape, filled with one number, in which the operand is placed at begin, in steps: the adjoint of
-/// slice, and constant padding.
-struct pad_op : slice_op {
- static constexpr std::string_view name = "pad";
- static constexpr linearity linear = linearity::none;
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  io.result = *io.target;
-  if (steps_fit(a, io, "pad: more amounts than axes", "pad: a step is zero"))
-   lies_inside(a, io, io.result, io.in[0].dims, "pad", "pad: amounts are negative");
- }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto dy, auto x, auto) {
-  const shape target = shape_of(x);
-  attributes back = a;
-  back.fill = 0;
-  return invoke<slice_op>(back, &target, std::source_location::current(), dy);
- }
-};
-
-template <int I>
-constexpr auto slice_op::vjp(const attributes& a, auto dy, auto x, auto) {
- const shape target = shape_of(x);
- return invoke<pad_op>(a, &target, std::source_location::current(), dy);
-}
-
-/// `all` keeps an axis; as a function, tg::all(mask), it says whether all elements of a bool tensor are true.
-struct whole_axis : range {
- template <tensor_like A>
- constexpr auto operator()(const A& x, axes over = {}, reduce_options options = {},
-       std::source_location where = std::source_location::current()) const {
-  return all_of(x, over, options, where);
- }
-};
-inline constexpr whole_axis all{};
-
-namespace detail {
-constexpr slice_op::attributes whole_slice() {
- slice_op::attributes a;
- for (std::int64_t& step : a.step) step = 1;
- return a;
-}
-constexpr void slice_known_axis(const range& r, std::int64_t size, slice_op::attributes& a, shape& target, int axis) {
- const auto clip = [](std::int64_t v, std::int64_t low, std::int64_t high) { return v < low ? low : v > high ? high : v; };
- const std::int64_t low = r.step > 0 ? 0 : -1, high = r.step > 0 ? size : size - 1;
- const std::int64_t begin = clip(r.begin < 0 ? r.begin + size : r.begin, low, high);
- const bool open = r.end == all.end;
- const std::int64_t end = open ? (r.step > 0 ? size : -1) : clip(r.end < 0 ? r.end + size : r.end, low, high);
- const std::int64_t count = r.step == 0 ? 0
-       : r.step > 0 ? (end - begin + r.step - 1) / r.step
-           : (begin - end - r.step - 1) / -r.step;
- a.begin[axis] = begin < 0 || count <= 0 ? 0 : begin;
- a.step[axis] = r.step;
- target.set(axis, count < 0 ? 0 : count);
-}
-constexpr void slice_symbolic_axis(const range& r, extent size, slice_op::attributes& a, shape& target, int axis) {
- a.step[axis] = r.step;
- if (r.step == 0) return;
- const bool forwards = r.step > 0, open = r.end == all.end;
- const std::int64_t stride = forwards ? r.step : -r.step;
- const bool begins_at_end = r.begin < 0, ends_at_end = open ? forwards : r.end < 0;
- const std::int64_t begin = begins_at_end ? -r.begin : r.begin;
- const std::int64_t end = open ? (forwards ? 0 : -1) : ends_at_end ? -r.end : r.end;
- extent count;
- std::int64_t least = 0;
- if (begins_at_end == ends_at_end) {
-  const std::int64_t length = forwards == begins_at_end ? begin - end : end - begin;
-  count = length <= 0 ? 0 : (length + stride - 1) / stride;
-  least = begins_at_end ? (forwards ? begin : end - 1) : (forwards ? end : begin + 1);
-  if (length <= 0) least = 0;
- } else if (forwards == ends_at_end) {
-  least = forwards ? begin + end : begin + end;
-  count = (size - least + (stride - 1)) / stride;
- } else {
-  a.begin[axis] = slice_op::undecided;
-  return;
- }
- at_least_or_required(size, least, "slice");
- target.set(axis, count);
- if (!begins_at_end)
-  a.begin[axis] = begin;
- else if (forwards)
-  a.begin[axis] = at_the_end + (count.value == 0 ? 0 : begin - stride * (count.value - 1) - 1);
- else
-  a.begin[axis] = at_the_end + begin - 1;
-}
-
-constexpr void slice_axis(const range& r, const shape& from, slice_op::attributes& a, shape& target, int axis) {
- if (axis < from.rank() && from[axis].known())
-  slice_known_axis(r, from[axis].value, a, target, axis);
- else if (axis < from.rank() && (r.begin != all.begin || r.end != all.end || r.step != all.step))
-  slice_symbolic_axis(r, from[axis], a, target, axis);
- else if (axis >= from.rank() && axis < max_rank)
-  a.step[axis] = 0;
-}
-}
-
-/// x[ranges...]: bounds are clipped and negative ones count from the end, as in Python; a negative step needs a begin.
-/// Axes not named are kept whole. Bounds of a symbolic axis are not clipped: the extent is required to contain them, and a
-/// range that is named from both ends must run from the front to the back ({1, -1}) or, with a negative step, backwards.
-template <tensor_like A>
-constexpr auto slice(const A& x, std::initializer_list<range> ranges,
-     std::source_location where = std::source_location::current()) {
- const shape from = shape_of(x);
- shape target = from;
- slice_op::attributes a = detail::whole_slice();
- int axis = 0;
- for (const range& r : ranges) detail::slice_axis(r, from, a, target, axis++);
- return invoke<slice_op>(a, &target, where, x);
-}
-
-/// Element `i` of an axis (negative: from the end); the axis is dropped. x[2] is take(x, 2).
-template <tensor_like A>
-constexpr auto take(const A& x, std::int64_t i, int axis = 0, std::source_location where = std::source_location::current()) {
- const auto whole = eval(x, where);
- const shape from = shape_of(whole);
- const int at = normalized_axis(axis, from.rank());
- slice_op::attributes a = detail::whole_slice();
- shape cut = from, target = detail::no_axes(from);
- if (at < 0) {
-  a.begin[0] = slice_op::axis_outside;
- } else {
-  a.begin[at] = i < 0 ? at_the_end - i - 1 : i;
-  cut.set(at, 1);
- }
- for (int k = 0; k < from.rank(); ++k)
-  if (k != at) target.push_back(from[k]);
- const auto part = invoke<slice_op>(a, &cut, where, whole);
- return invoke<reshape_op>({}, at < 0 ? &cut : &target, where, part);
-}
-
-/// The elements of some axes backwards; of all axes unless they are named.
-template <tensor_like A>
-constexpr auto reverse(const A& x, axes over = {}, std::source_location where = std::source_location::current()) {
- const shape target = shape_of(x);
- const bool fits = detail::distinct_axes(over, target.rank());
- const std::int64_t mask = fits ? over.bits(target.rank()) : 0;
- slice_op::attributes a = detail::whole_slice();
- if (!fits) a.begin[0] = slice_op::axis_outside;
- for (int i = 0; i < target.rank(); ++i) {
-  if ((mask >> i & 1) == 0) continue;
-  a.begin[i] = at_the_end;
-  a.step[i] = -1;
- }
- return invoke<slice_op>(a, &target, where, x);
-}
-/// The same by NumPy's and PyTorch's name.
-template <tensor_like A>
-constexpr auto flip(const A& x, axes over = {}, std::source_location where = std::source_location::current()) {
- return reverse(x, over, where);
-}
-
-namespace detail {
-template <handle H>
-constexpr H part_of(const H& whole, int axis, extent before, extent count, std::source_location where) {
- const shape from = shape_of(whole);
- slice_op::attributes a = whole_slice();
- shape target = from;
- target.set(axis, count);
- const extent behind = from[axis] - before - count;
- if (before.known()) {
-  a.begin[axis] = before.value;
- } else if (behind.known()) {
-  a.begin[axis] = at_the_end + behind.value;
- } else {
-  shape rest = from;
-  rest.set(axis, count + behind);
-  a.begin[axis] = at_the_end;
-  const H tail = invoke<slice_op>(a, &rest, where, whole);
-  a.begin[axis] = 0;
-  return invoke<slice_op>(a, &target, where, tail);
- }
- return invoke<slice_op>(a, &target, where, whole);
-}
-template <handle H>
-constexpr H refused_part(const H& whole, std::int64_t problem, std::source_location where) {
- const shape target = shape_of(whole);
- slice_op::attributes a = whole_slice();
- a.begin[0] = problem;
- return invoke<slice_op>(a, &target, where, whole);
-}
-}
-
-/// N parts of equal extents along an axis, as std::array. A symbolic extent is required to divide.
-template <std::size_t N, tensor_like A>
-constexpr auto split(const A& x, int axis = 0, std::source_location where = std::source_location::current()) {
- static_assert(N > 0, "split: into no parts");
- const auto whole = eval(x, where);
- const shape from = shape_of(whole);
- const int at = normalized_axis(axis, from.rank());
- constexpr auto parts = static_cast<std::int64_t>(N);
- const extent size = at < 0 ? extent(0) : from[at] / parts;
- const auto problem = at < 0 ? slice_op::axis_outside
-      : equal_or_required(size * parts, from[at]) ? slice_op::none
-                 : slice_op::indivisible;
- const auto part = [&](std::size_t i) {
-  return problem != slice_op::none ? detail::refused_part(whole, problem, where)
-       : detail::part_of(whole, at, size * static_cast<std::int64_t>(i), size, where);
- };
- return [&]<std::size_t... I>(std::index_sequence<I...>) {
-  return std::array<decltype(eval(x)), N>{part(I)...};
- }(std::make_index_sequence<N>{});
-}
-
-/// Parts of the given sizes along an axis, as std::array: split(x, {2, 3, 5}, 1). They add up to the extent.
-template <tensor_like A, std::size_t N>
-constexpr auto split(const A& x, const std::int64_t (&sizes)[N], int axis = 0,
-     std::source_location where = std::source_location::current()) {
- const auto whole = eval(x, where);
- const shape from = shape_of(whole);
- const int at = normalized_axis(axis, from.rank());
- std::int64_t sum = 0;
- bool negative = false;
- for (const std::int64_t size : sizes) sum += size, negative = negative || size < 0;
- const auto problem = at < 0 ? slice_op::axis_outside
-      : !negative && equal_or_required(from[at], sum) ? slice_op::none
-                  : slice_op::wrong_sum;
- const auto part = [&](std::size_t i) {
-  if (problem != slice_op::none) return detail::refused_part(whole, problem, where);
-  std::int64_t before = 0;
-  for (std::size_t k = 0; k < i; ++k) before += sizes[k];
-  return detail::part_of(whole, at, before, sizes[i], where);
- };
- return [&]<std::size_t... I>(std::index_sequence<I...>) {
-  return std::array<decltype(eval(x)), N>{part(I)...};
- }(std::make_index_sequence<N>{});
-}
-
-/// The N elements of an axis of extent N, as std::array; the axis is dropped.
-template <std::size_t N, tensor_like A>
-constexpr auto unstack(const A& x, int axis = 0, std::source_location where = std::source_location::current()) {
- const auto whole = eval(x, where);
- const shape from = shape_of(whole);
- const int at = normalized_axis(axis, from.rank());
- const auto problem = at < 0 ? slice_op::axis_outside
-      : equal_or_required(from[at], static_cast<std::int64_t>(N)) ? slice_op::none
-                     : slice_op::wrong_count;
- const auto part = [&](std::size_t i) {
-  return problem != slice_op::none ? detail::refused_part(whole, problem, where)
-       : take(whole, static_cast<std::int64_t>(i), at, where);
- };
- return [&]<std::size_t... I>(std::index_sequence<I...>) {
-  return std::array<decltype(eval(x)), N>{part(I)...};
- }(std::make_index_sequence<N>{});
-}
-
 struct slice_view_op : slice_op {
  static constexpr operation_kind kind = operation_kind::view;
 };
@@ -13274,7 +14755,6 @@ struct filter_gradient_transform {
 };
 }
 // -- tapegraph/ops/convolution/cpu_real_fourier.hpp
-#include <cmath>
 #include <numbers>
 namespace tapegraph::cpu::detail {
 struct fourier_angles {
@@ -15710,67 +17190,8 @@ std::string array_text(const T* data, const shape& s) {
  return text;
 }
 }
-
+}
 // -- tapegraph/ops/effect/effect.hpp
-
-// -- tapegraph/expr/transforms.hpp
-template <class Mode>
-struct mode_transforms;
-struct no_gradient_t {};
-inline constexpr no_gradient_t no_gradient{};
-namespace detail {
-template <class B, class Y, class... X>
-constexpr auto call_backward(const B& backward, const Y& dy, const Y& y, const X&... x) {
- if constexpr (std::is_invocable_v<const B&, const Y&, const Y&, const X&...>)
-  return backward(dy, y, x...);
- else
-  return backward(dy, x...);
-}
-template <class T>
-inline constexpr bool is_tuple = false;
-template <class... T>
-inline constexpr bool is_tuple<std::tuple<T...>> = true;
-template <std::size_t I, std::size_t Count, class Flows>
-constexpr decltype(auto) flow_at(const Flows& flows) {
- if constexpr (is_tuple<Flows>) {
-  static_assert(std::tuple_size_v<Flows> == Count,
-     "custom_gradient: backward returns one derivative per argument of forward");
-  return std::get<I>(flows);
- } else {
-  static_assert(Count == 1, "custom_gradient: backward returns a tuple, one derivative per argument of forward");
-  return (flows);
- }
-}
-inline constexpr const char* wrong_flow = "custom_gradient: a derivative has another shape or type than its argument";
-}
-template <class F, class B>
-struct custom_gradient_of {
- [[no_unique_address]] F forward{};
- [[no_unique_address]] B backward{};
- template <tensor_like... Args>
- constexpr auto operator()(const Args&... args) const {
-  constexpr auto where = std::source_location::current();
-  return mode_transforms<mode_of_t<Args...>>::custom(forward, backward, where, eval(args, where)...);
- }
-};
-template <class F, class B>
-constexpr auto custom_gradient(F forward, B backward) {
- return custom_gradient_of<F, B>{forward, backward};
-}
-template <class F>
-struct checkpoint_of {
- [[no_unique_address]] F f{};
- template <tensor_like... Args>
- constexpr auto operator()(const Args&... args) const {
-  constexpr auto where = std::source_location::current();
-  return mode_transforms<mode_of_t<Args...>>::checkpoint(f, where, eval(args, where)...);
- }
-};
-template <class F>
-constexpr auto checkpoint(F f) {
- return checkpoint_of<F>{f};
-}
-}
 
 /// print, check_finite, check: looks at values while a model runs. In both modes they happen where the model says, every time
 /// it runs, whether or not anything reads their result; nothing else changes.
@@ -16786,235 +18207,7 @@ struct kernel<one_hot_op<Element>, T> {
 };
 }
 // -- tapegraph/ops/movement/kernel.hpp
-// -- tapegraph/ops/movement/concat.hpp
-
-/// concat, stack: tensors behind one another, any number of them in one pass.
-
-namespace tapegraph {
-
-struct concat_op {
- static constexpr std::string_view name = "concat";
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_nothing;
- static constexpr bool takes_storage_types = true;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = any_arity;
- struct attributes {
-  std::int64_t axis = 0;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  const shape& x = io.in[0].dims;
-  io.type = io.in[0].type;
-  io.result = x;
-  const auto axis = static_cast<int>(a.axis);
-  if (!io.require(axis >= 0 && axis < x.rank(), "concat: axis outside the rank")) return;
-  extent length = x[axis];
-  for (int k = 1; k < io.count && io.error == nullptr; ++k) {
-   const shape& y = io.in[k].dims;
-   io.culprit = k;
-   if (!io.require(io.in[k].type == io.type, "concat: element types differ") ||
-    !io.require(x.rank() == y.rank(), "concat: ranks differ"))
-    return;
-   for (int i = 0; i < x.rank(); ++i)
-    if (i != axis) io.require(equal_or_required(x[i], y[i]), "concat: extents differ off the axis");
-   length = length + y[axis];
-  }
-  io.result.set(axis, length);
- }
- /// What flows to operand `which`: its part of dy.
- template <handle H>
- static constexpr H vjp(const attributes& a, const H& dy, const shape* shapes, int, int which) {
-  const auto axis = static_cast<int>(a.axis);
-  extent before{0, shapes[0].table()};
-  for (int k = 0; k < which; ++k) before = before + shapes[k][axis];
-  return detail::part_of(dy, axis, before, shapes[which][axis], std::source_location::current());
- }
-};
-
-namespace detail {
-template <class R>
-concept tensor_range = requires(const R& parts) {
- parts.size();
- requires tensor_like<std::remove_cvref_t<decltype(*parts.data())>>;
-};
-template <tensor_range R>
-using handle_in = std::remove_cvref_t<decltype(eval(*std::declval<const R&>().data()))>;
-template <tensor_range R, class F>
-constexpr auto with_handles(const R& parts, const char* none, std::source_location where, const F& f) {
- const int count = static_cast<int>(parts.size());
- if (count == 0) throw shape_error(none);
- if constexpr (handle<std::remove_cvref_t<decltype(*parts.data())>>) {
-  return f(parts.data(), count);
- } else {
-  list<handle_in<R>> sealed;
-  for (int k = 0; k < count; ++k) sealed.push_back(eval(parts.data()[k], where));
-  return f(static_cast<const handle_in<R>*>(sealed.begin()), count);
- }
-}
-template <handle H>
-constexpr H concatenated(const H* parts, int count, int axis, std::source_location where) {
- return invoke_list<concat_op>({normalized_axis(axis, shape_of(parts[0]).rank())}, where, parts, count);
-}
-template <handle H>
-constexpr H stacked(const H* parts, int count, int axis, std::source_location where) {
- list<H> raised;
- for (int k = 0; k < count; ++k) raised.push_back(expand_dims(parts[k], axis, where));
- return concatenated(static_cast<const H*>(raised.begin()), count, axis, where);
-}
-}
-
-/// Any number of handles of one type behind one another along an axis: concat({a, b, c}, 1). The operands may differ in
-/// extent along the axis only.
-template <handle H>
-constexpr H concat(std::initializer_list<H> parts, int axis = -1,
-    std::source_location where = std::source_location::current()) {
- return detail::concatenated(parts.begin(), static_cast<int>(parts.size()), axis, where);
-}
-/// A std::vector, std::array or std::span of them, or of formulas: in eager mode their number and extents need not be known before.
-template <detail::tensor_range R>
-constexpr detail::handle_in<R> concat(const R& parts, int axis = -1,
-         std::source_location where = std::source_location::current()) {
- return detail::with_handles(parts, "concat: the range has no tensors", where, [&](const auto* all, int count) {
-  return detail::concatenated(all, count, axis, where);
- });
-}
-/// Two tensors or formulas.
-template <tensor_like A, tensor_like B>
-constexpr auto concat(const A& x, const B& y, int axis = -1,
-     std::source_location where = std::source_location::current()) {
- const auto first = eval(x, where);
- const auto second = eval(y, where);
- if constexpr (std::is_same_v<mode_of_t<A>, mode_of_t<B>>) {
-  static_assert(std::is_same_v<decltype(first), decltype(second)>, "concat: element types differ");
-  return concat({first, second}, axis, where);
- } else {
-  return concat(mode_of_t<A, B>::raised(where, first, second), axis, where);
- }
-}
-
-/// Any number of handles of one shape along a new axis, which stands at `axis` of the result.
-template <handle H>
-constexpr H stack(std::initializer_list<H> parts, int axis = 0,
-    std::source_location where = std::source_location::current()) {
- return detail::stacked(parts.begin(), static_cast<int>(parts.size()), axis, where);
-}
-/// A std::vector, std::array or std::span of them, or of formulas.
-template <detail::tensor_range R>
-constexpr detail::handle_in<R> stack(const R& parts, int axis = 0,
-         std::source_location where = std::source_location::current()) {
- return detail::with_handles(parts, "stack: the range has no tensors", where,
-        [&](const auto* all, int count) { return detail::stacked(all, count, axis, where); });
-}
-
 // -- tapegraph/ops/movement/cpu_index_map.hpp
-// -- tapegraph/ops/movement/index_map.hpp
-enum class index_map : std::int64_t {
- keep,
- reflect,
- symmetric,
- edge,
- wrap,
- repeat
-};
-inline constexpr const char* nothing_to_repeat = "pad: an empty axis has nothing to repeat";
-template <class Integer>
-struct basic_index_run {
- Integer first, count;
- int direction;
-};
-using index_run = basic_index_run<std::int64_t>;
-template <class Integer>
-constexpr Integer floor_modulo(Integer a, Integer n) {
- const Integer rest = a % n;
- return rest < 0 ? rest + n : rest;
-}
-template <class Integer>
-constexpr basic_index_run<Integer> run_at(index_map map, Integer n, Integer amount, Integer position, Integer limit) {
- basic_index_run<Integer> r{position, limit - position, 1};
- const auto at_most = [&](Integer count) {
-  if (count < r.count) r.count = count;
- };
- switch (map) {
- case index_map::keep: break;
- case index_map::wrap:
-  r.first = floor_modulo<Integer>(position - amount, n);
-  at_most(n - r.first);
-  break;
- case index_map::edge:
-  if (position < amount) {
-   r = {0, r.count, 0};
-   at_most(amount - position);
-  } else if (position < amount + n) {
-   r.first = position - amount;
-   at_most(amount + n - position);
-  } else {
-   r = {n - 1, r.count, 0};
-  }
-  break;
- case index_map::repeat:
-  r = {position / amount, r.count, 0};
-  at_most(amount - position % amount);
-  break;
- case index_map::reflect:
- case index_map::symmetric: {
-  const bool twice = map == index_map::symmetric;
-  if (n == 1) {
-   r = {0, r.count, 0};
-   break;
-  }
-  const Integer period = twice ? 2 * n : 2 * n - 2, q = floor_modulo<Integer>(position - amount, period);
-  if (q < n) {
-   r.first = q;
-   at_most(n - q);
-  } else {
-   r.first = (twice ? period - 1 : period) - q;
-   r.direction = -1;
-   at_most(period - q);
-  }
-  break;
- }
- }
- return r;
-}
-constexpr std::int64_t period_of(index_map map, std::int64_t n) {
- if (map == index_map::wrap) return n;
- if (map == index_map::symmetric) return 2 * n;
- if (map == index_map::reflect) return n > 1 ? 2 * n - 2 : 1;
- return 0;
-}
-struct index_positions {
- std::int64_t first, second;
- std::int64_t step, end;
- constexpr bool done() const { return position() >= end; }
- constexpr std::int64_t position() const { return first < second ? first : second; }
- constexpr void next() { (first < second ? first : second) += step; }
-};
-constexpr index_positions positions_of(index_map map, std::int64_t n, std::int64_t amount, std::int64_t j,
-         std::int64_t limit) {
- const auto stretch = [&](std::int64_t from, std::int64_t to) {
-  return index_positions{from, limit, 1, to < limit ? to : limit};
- };
- switch (map) {
- case index_map::keep: break;
- case index_map::wrap: return {floor_modulo(j + amount, n), limit, n, limit};
- case index_map::repeat: return stretch(j * amount, (j + 1) * amount);
- case index_map::edge: return stretch(j == 0 ? 0 : j + amount, j == n - 1 ? limit : j + amount + 1);
- case index_map::reflect:
- case index_map::symmetric: {
-  const bool twice = map == index_map::symmetric;
-  const std::int64_t period = period_of(map, n), mirrored = twice ? -1 - j : -j;
-  const bool both = twice || (j != 0 && j != n - 1);
-  return {floor_modulo(amount + j, period), both ? floor_modulo(amount + mirrored, period) : limit, period, limit};
- }
- }
- return stretch(j, j + 1);
-}
-template <class F>
-constexpr void for_positions(index_map map, std::int64_t n, std::int64_t amount, std::int64_t j, std::int64_t limit,
-       const F& f) {
- for (auto at = positions_of(map, n, amount, j, limit); !at.done(); at.next()) f(at.position());
-}
-}
 namespace tapegraph::cpu {
 namespace index_map_detail {
 struct plan {
@@ -17411,357 +18604,6 @@ void placed_sum(const buffer_view* in, const std::int64_t* begin, int count, int
   const std::int64_t from = i * piece_elements;
   dispatch<piece<T>>(&r, from, std::min(elements, from + piece_elements), out.as<T>());
  });
-}
-}
-// -- tapegraph/ops/movement/fill.hpp
-
-/// Constants beside a handle, which says in which mode they are made: full_like, zeros_like, ones_like, fill, arange, linspace,
-/// eye; and masks by position: tril, triu, diag, diag_part, sequence_mask.
-
-namespace tapegraph {
-
-/// The second operand in the shape and type of the first, whose values do not matter.
-struct full_like_op : map_op<2> {
- static constexpr std::string_view name = "full_like";
- template <class V>
- TG_HD static constexpr V value(V, V y) {
-  return y;
- }
- template <int I>
-  requires(I == 1)
- static constexpr auto vjp(auto dy, auto, auto, auto) {
-  return dy;
- }
-};
-
-/// A number in the shape and element type of x. A formula, like every elementwise operation; no derivative flows to x.
-template <tensor_like A>
-constexpr auto full_like(const A& x, double value) {
- return apply<full_like_op>(x, value);
-}
-template <tensor_like A>
-constexpr auto zeros_like(const A& x) {
- return apply<full_like_op>(x, 0.0);
-}
-template <tensor_like A>
-constexpr auto ones_like(const A& x) {
- return apply<full_like_op>(x, 1.0);
-}
-
-/// begin + step i for the i-th element, counted through the whole shape; the operand says only in which mode it is made.
-template <class T>
-struct arange_op {
- static constexpr std::string_view name = "arange";
- using result_element = T;
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_nothing;
- static constexpr bool takes_storage_types = true;
- static constexpr int arity = 1;
- struct attributes {
-  double begin = 0, step = 0, last = 0;
-  std::int64_t ends = 0; ///< not zero: the last element is `last` itself
- };
- static constexpr void infer(const attributes&, inference& io) {
-  io.type = dtype_of<T>;
-  io.result = *io.target;
-  io.require_no_negative_extent("fill, arange: an extent is negative");
- }
-};
-
-/// A tensor of one number. `like` is any handle of the model: fill<float>(x, {3, 4}, 0.5).
-template <class T, tensor_like L>
-constexpr auto fill(const L& like, shape dims, double value, std::source_location where = std::source_location::current()) {
- dims.attach(shape_of(like).table());
- return invoke<arange_op<T>>({value, 0, 0, 0}, &dims, where, like);
-}
-
-/// begin, begin + step, ...: `count` elements of type T.
-template <class T, tensor_like L>
-constexpr auto arange(const L& like, extent count, double begin = 0, double step = 1,
-     std::source_location where = std::source_location::current()) {
- shape dims;
- dims.attach(shape_of(like).table());
- dims.push_back(count);
- return invoke<arange_op<T>>({begin, step, 0, 0}, &dims, where, like);
-}
-
-/// `count` numbers at equal distances from begin to end, both included.
-template <class T, tensor_like L>
-constexpr auto linspace(const L& like, double begin, double end, std::int64_t count,
-      std::source_location where = std::source_location::current()) {
- shape dims;
- dims.attach(shape_of(like).table());
- dims.push_back(count);
- const double step = count > 1 ? (end - begin) / static_cast<double>(count - 1) : 0;
- return invoke<arange_op<T>>({begin, step, end, count > 1}, &dims, where, like);
-}
-
-namespace detail {
-template <tensor_like L>
-constexpr auto diagonal_number(const L& like, extent rows, extent columns, std::source_location where) {
- return arange<std::int32_t>(like, columns, 0, 1, where) -
-  expand_dims(arange<std::int32_t>(like, rows, 0, 1, where), -1, where);
-}
-constexpr extent last_extent(const shape& s, int from_end) {
- return s.rank() >= from_end ? s[s.rank() - from_end] : extent(0);
-}
-}
-
-/// ones on diagonal number `offset` (above the main one when positive), zeros elsewhere: [rows, columns].
-template <class T, tensor_like L>
-constexpr auto eye(const L& like, extent rows, extent columns, std::int64_t offset = 0,
-    std::source_location where = std::source_location::current()) {
- return eval(cast<T>(detail::diagonal_number(like, rows, columns, where) == offset), where);
-}
-template <class T, tensor_like L>
-constexpr auto eye(const L& like, extent rows, std::source_location where = std::source_location::current()) {
- return eye<T>(like, rows, rows, 0, where);
-}
-
-/// The matrices of the last two axes with zeros above diagonal number `offset`. A formula.
-template <tensor_like A>
-constexpr auto tril(const A& x, std::int64_t offset = 0, std::source_location where = std::source_location::current()) {
- const shape s = shape_of(x);
- const auto kept =
-  eval(detail::diagonal_number(x, detail::last_extent(s, 2), detail::last_extent(s, 1), where) <= offset, where);
- return tapegraph::where(kept, x, 0);
-}
-/// The matrices of the last two axes with zeros below diagonal number `offset`. A formula.
-template <tensor_like A>
-constexpr auto triu(const A& x, std::int64_t offset = 0, std::source_location where = std::source_location::current()) {
- const shape s = shape_of(x);
- const auto kept =
-  eval(detail::diagonal_number(x, detail::last_extent(s, 2), detail::last_extent(s, 1), where) >= offset, where);
- return tapegraph::where(kept, x, 0);
-}
-
-/// Whether place k of a row comes before its length: lengths [...] of i32 or i64 to bool [..., longest].
-template <tensor_like A>
-constexpr auto sequence_mask(const A& lengths, extent longest, std::source_location where = std::source_location::current()) {
- return eval(arange<std::int64_t>(lengths, longest, 0, 1, where) < cast<std::int64_t>(expand_dims(lengths, -1, where)),
-    where);
-}
-
-/// Diagonal number `offset` of the matrices on the last two axes, whose extents must be numbers: [..., n, m] to [..., k].
-template <tensor_like A>
-constexpr auto diag_part(const A& x, std::int64_t offset = 0, std::source_location where = std::source_location::current()) {
- const auto whole = eval(x, where);
- const shape from = shape_of(whole);
- const int rank = from.rank();
- if (rank < 2 || !from[rank - 1].known() || !from[rank - 2].known())
-  return detail::refused_part(whole, slice_op::no_matrix, where);
- const std::int64_t n = from[rank - 2].value, m = from[rank - 1].value;
- const std::int64_t down = n + (offset < 0 ? offset : 0), right = m - (offset > 0 ? offset : 0);
- const std::int64_t shorter = down < right ? down : right, count = shorter < 0 ? 0 : shorter;
- shape flat = detail::no_axes(from);
- for (int i = 0; i + 2 < rank; ++i) flat.push_back(from[i]);
- flat.push_back(n * m);
- shape target = flat;
- target.set(rank - 2, count);
- slice_op::attributes a = detail::whole_slice();
- a.begin[rank - 2] = count == 0 ? 0 : offset < 0 ? -offset * m : offset;
- a.step[rank - 2] = m + 1;
- return invoke<slice_op>(a, &target, where, invoke<reshape_op>({}, &flat, where, whole));
-}
-
-/// Zeros with x on diagonal number `offset`: [..., n], n a number, to [..., n + |offset|, n + |offset|].
-template <tensor_like A>
-constexpr auto diag(const A& x, std::int64_t offset = 0, std::source_location where = std::source_location::current()) {
- const auto values = eval(x, where);
- const shape from = shape_of(values);
- const int rank = from.rank();
- if (rank < 1 || rank == max_rank || !from[rank - 1].known())
-  return detail::refused_part(values, slice_op::no_matrix, where);
- const std::int64_t n = from[rank - 1].value, side = n + (offset < 0 ? -offset : offset);
- shape flat = from, target = from;
- flat.set(rank - 1, side * side);
- target.set(rank - 1, side);
- target.push_back(side);
- pad_op::attributes a = detail::whole_slice();
- a.begin[rank - 1] = n == 0 ? 0 : offset < 0 ? -offset * side : offset;
- a.step[rank - 1] = side + 1;
- return invoke<reshape_op>({}, &target, where, invoke<pad_op>(a, &flat, where, values));
-}
-}
-// -- tapegraph/ops/movement/padding.hpp
-
-/// pad, tile, repeat, roll: results whose elements are chosen axis by axis by a rule, and the way back.
-
-namespace tapegraph {
-
-/// Every axis of the result by its own rule, in one pass; the extents are the target's.
-struct index_map_op {
- static constexpr std::string_view name = "index_map";
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_nothing;
- static constexpr bool takes_storage_types = true;
- static constexpr linearity linear = linearity::joint;
- static constexpr int arity = 1;
- struct attributes {
-  std::int64_t map[max_rank]{}; ///< an index_map
-  std::int64_t amount[max_rank]{}; ///< elements in front; how often each is repeated
- };
- /// In map: what is wrong, found where the attributes were put together.
- enum problem : std::int64_t { too_many = -1, axis_outside = -2, negative = -3, rank_too_high = -4 };
-
- static constexpr bool well_formed(const attributes& a, inference& io) {
-  for (int i = 0; i < max_rank; ++i) {
-   switch (a.map[i]) {
-   case too_many: return io.fail("pad, tile: more amounts than axes");
-   case axis_outside: return io.fail("repeat, roll: axis outside the rank");
-   case negative: return io.fail("pad, tile, repeat: an amount is negative");
-   case rank_too_high: return io.fail("tile: rank above 8");
-   default: break;
-   }
-  }
-  return true;
- }
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  io.result = *io.target;
-  if (!well_formed(a, io)) return;
-  for (int i = 0; i < io.result.rank(); ++i) {
-   const extent size = io.in[0].dims[i], wide = io.result[i];
-   const auto map = static_cast<index_map>(a.map[i]);
-   if (map == index_map::keep || size == wide || (wide.known() && wide.value == 0)) continue;
-   if (map == index_map::reflect || map == index_map::symmetric || map == index_map::edge)
-    io.require(at_least_or_required(size, 1, "pad"), nothing_to_repeat);
-  }
- }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto dy, auto x, auto);
-};
-
-/// The adjoint of remap: every element of the target's shape is the sum of what was made of it, in the order in which the
-/// result has them.
-struct index_map_adjoint_op : index_map_op {
- static constexpr std::string_view name = "index_map_adjoint";
- static constexpr bool takes_storage_types = false;
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  io.result = *io.target;
-  well_formed(a, io);
- }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto d, auto dy, auto) {
-  const shape target = shape_of(dy);
-  return invoke<index_map_op>(a, &target, std::source_location::current(), d);
- }
-};
-
-template <int I>
-constexpr auto index_map_op::vjp(const attributes& a, auto dy, auto x, auto) {
- const shape target = shape_of(x);
- return invoke<index_map_adjoint_op>(a, &target, std::source_location::current(), dy);
-}
-
-/// What padding is made of: a number; the elements behind the border read backwards, without or with the border itself; the
-/// border; the other end of the axis. NumPy's names are constant, reflect, symmetric, edge, wrap.
-enum class pad_mode : std::uint8_t { constant, reflect, symmetric, edge, wrap };
-
-struct padding_amount {
- std::int64_t before = 0, after = 0;
-};
-
-struct pad_options {
- pad_mode mode = pad_mode::constant;
- double value = 0; ///< of constant padding, in the operand's element type
-};
-
-/// `before` and `after` elements more on each axis; axes not named stay. Padding may be longer than the axis (as in NumPy: it
-/// is reflected again), but not negative.
-template <tensor_like A>
-constexpr auto pad(const A& x, std::initializer_list<padding_amount> amounts, pad_options options = {},
-    std::source_location where = std::source_location::current()) {
- shape target = shape_of(x);
- pad_op::attributes box = detail::whole_slice();
- index_map_op::attributes a;
- const auto map = options.mode == pad_mode::reflect ? index_map::reflect
-     : options.mode == pad_mode::symmetric ? index_map::symmetric
-     : options.mode == pad_mode::edge ? index_map::edge
-              : index_map::wrap;
- std::int64_t problem = 0;
- int axis = 0;
- for (const padding_amount& amount : amounts) {
-  if (axis >= target.rank()) {
-   problem = index_map_op::too_many;
-   if (axis < max_rank) box.step[axis] = 0;
-   ++axis;
-   continue;
-  }
-  if (amount.before < 0 || amount.after < 0) {
-   problem = index_map_op::negative;
-   box.begin[axis] = -100;
-  } else {
-   box.begin[axis] = amount.before;
-   if (amount.before + amount.after > 0) a.map[axis] = static_cast<std::int64_t>(map);
-   a.amount[axis] = amount.before;
-   target.set(axis, target[axis] + amount.before + amount.after);
-  }
-  ++axis;
- }
- if (problem != 0) a.map[0] = problem;
- box.fill = options.value;
- const auto sealed = eval(x, where);
- const auto constant = [&] { return invoke<pad_op>(box, &target, where, sealed); };
- const auto mapped = [&] { return invoke<index_map_op>(a, &target, where, sealed); };
- if (options.mode == pad_mode::constant) return constant();
- return mapped();
-}
-
-/// The tensor repeated as a whole along each axis (numpy.tile): counts are those of the last axes; missing ones are 1, further
-/// ones add axes in front.
-template <tensor_like A>
-constexpr auto tile(const A& x, std::initializer_list<std::int64_t> counts,
-     std::source_location where = std::source_location::current()) {
- const auto sealed = eval(x, where);
- const shape from = shape_of(sealed);
- const int given = static_cast<int>(counts.size()), rank = given > from.rank() ? given : from.rank();
- shape source = detail::no_axes(from), target = detail::no_axes(from);
- index_map_op::attributes a;
- if (rank > max_rank) a.map[0] = index_map_op::rank_too_high;
- for (int i = 0; i < rank && rank <= max_rank; ++i) {
-  const int own = i - (rank - from.rank()), named = i - (rank - given);
-  const std::int64_t count = named < 0 ? 1 : counts.begin()[named];
-  source.push_back(own < 0 ? extent(1) : from[own]);
-  target.push_back(source[i] * (count < 0 ? 1 : count));
-  if (count != 1) a.map[i] = count < 0 ? index_map_op::negative : static_cast<std::int64_t>(index_map::wrap);
- }
- const auto whole = rank > from.rank() && rank <= max_rank ? invoke<reshape_op>({}, &source, where, sealed) : sealed;
- return invoke<index_map_op>(a, &target, where, whole);
-}
-
-/// Each element of an axis `count` times (numpy.repeat along an axis).
-template <tensor_like A>
-constexpr auto repeat(const A& x, std::int64_t count, int axis = 0,
-     std::source_location where = std::source_location::current()) {
- shape target = shape_of(x);
- const int at = normalized_axis(axis, target.rank());
- index_map_op::attributes a;
- if (at < 0 || count < 0) {
-  a.map[0] = at < 0 ? index_map_op::axis_outside : index_map_op::negative;
- } else {
-  a.map[at] = static_cast<std::int64_t>(index_map::repeat);
-  a.amount[at] = count;
-  target.set(at, target[at] * count);
- }
- return invoke<index_map_op>(a, &target, where, x);
-}
-
-/// Elements moved by `shift` places along an axis; what leaves at one end comes in at the other.
-template <tensor_like A>
-constexpr auto roll(const A& x, std::int64_t shift, int axis = 0,
-     std::source_location where = std::source_location::current()) {
- const shape target = shape_of(x);
- const int at = normalized_axis(axis, target.rank());
- index_map_op::attributes a;
- if (at < 0) {
-  a.map[0] = index_map_op::axis_outside;
- } else {
-  a.map[at] = static_cast<std::int64_t>(index_map::wrap);
-  a.amount[at] = shift;
- }
- return invoke<index_map_op>(a, &target, where, x);
 }
 }
 namespace tapegraph::runtime {
@@ -18525,133 +19367,7 @@ struct kernel<convolution_bias_pool_op<Relu>, T> {
 };
 }
 // -- tapegraph/ops/pooling/lp_pooling_kernel.hpp
-// -- tapegraph/ops/pooling/lp_pooling.hpp
-
-// -- tapegraph/ops/reduction/scaled.hpp
-
-/// Sums of squares that neither overflow nor underflow: those of float and 16-bit elements in double, which has room for the squares
-/// of all of them; those of doubles after a multiplication by a power of two, which is exact.
-
-namespace tapegraph::detail {
-struct inverse_scale_op : map_op<1> {
- static constexpr std::string_view name = "inverse_scale";
- template <class V>
- TG_HD static constexpr V value(V x) {
-  using traits = math::detail::traits<V>;
-  constexpr auto bias = traits::bias;
-  constexpr V most = math::detail::from_exponent<V>(2 * bias - 1);
-  const auto exponent =
-   math::detail::to_bits(math::detail::select(x > most, most, x)) & math::detail::to_bits(traits::infinity);
-  return math::detail::from_bits<V>((2 * bias << traits::mantissa) - exponent);
- }
-};
-struct largest_op : reduce_op {
- static constexpr std::string_view name = "largest";
- static constexpr reduction combines = reduction::maximum;
- static constexpr auto vjp(auto dy, auto, auto) { return 0 * dy; }
-};
-struct smallest_op : reduce_op {
- static constexpr std::string_view name = "smallest";
- static constexpr reduction combines = reduction::minimum;
- static constexpr auto vjp(auto dy, auto, auto) { return 0 * dy; }
-};
-template <tensor_like A>
-constexpr auto largest_magnitude(const A& x, std::int64_t mask, std::source_location where) {
- return reduce<largest_op>({mask, reduce_op::empty_allowed | 1}, where, abs(x));
-}
-template <tensor_like A>
-constexpr auto smallest_magnitude(const A& x, std::int64_t mask, std::source_location where) {
- return reduce<smallest_op>({mask, reduce_op::empty_allowed | 1}, where, abs(x));
-}
-template <tensor_like A>
-constexpr auto inverse_scale(const A& x, std::int64_t mask, std::source_location where) {
- return eval(apply<inverse_scale_op>(largest_magnitude(x, mask, where)), where);
-}
-template <tensor_like A, class F>
- requires one_handle<mode_of_t<A>>
-constexpr auto in_double(const A& x, std::source_location where, const F& f) {
- using node = typename mode_of_t<A>::node;
- const dtype type = type_of(x);
- if (type != dtype::f32 && !is_storage_type(type)) return node(f(x, std::false_type{}));
- const node wide(f(cast<double>(x), std::true_type{}));
- if (type == dtype::f32) return node(eval(cast<float>(wide), where));
- return type == dtype::bf16 ? node(eval(cast<bfloat16>(wide), where)) : node(eval(cast<half>(wide), where));
-}
-template <tensor_like A, class F>
- requires(!one_handle<mode_of_t<A>>)
-constexpr auto in_double(const A& x, std::source_location where, const F& f) {
- constexpr dtype type = static_type<A>::value;
- if constexpr (type == dtype::f32)
-  return eval(cast<float>(f(cast<double>(x), std::true_type{})), where);
- else if constexpr (type == dtype::bf16)
-  return eval(cast<bfloat16>(f(cast<double>(x), std::true_type{})), where);
- else if constexpr (type == dtype::f16)
-  return eval(cast<half>(f(cast<double>(x), std::true_type{})), where);
- else
-  return f(x, std::false_type{});
-}
-}
-
-/// Pooling by a power mean's sum, of which maximum and sum are the extremes: y = (sum of |x|^p over a window)^(1/p).
-
 namespace tapegraph {
-
-struct lp_pool_op : detail::pool_operation {
- static constexpr std::string_view name = "lp_pool";
- static constexpr std::string_view layer_name = "lp_pooling*";
- static constexpr std::uint32_t saved_for_vjp = saved_operands | saved_value;
- static constexpr batching batched = batching::images;
- static constexpr int arity = 1;
- struct attributes {
-  window_attributes window;
-  double norm = 2;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  if (io.require(a.norm >= 1 && a.norm < 1e9, "lp_pooling: the norm is a number from 1 on"))
-   detail::infer_pool(a.window, io);
- }
- /// dy y^(1 - p) |x|^(p - 1) sign(x), where y is not 0: there the slope is taken to be 0, as it is at a norm's origin. For even p
- /// that is x^(p - 1), which is smooth at x = 0; for others |x|^(p - 1) has no derivative of every order there, and 0 is taken. x and
- /// y are scaled by the largest y, or powers of tiny and of huge ones would leave the range.
- template <int I>
- static constexpr auto vjp(const attributes& a, auto dy, auto x, auto y) {
-  const auto here = std::source_location::current();
-  const shape target = shape_of(x);
-  window_attributes sums = a.window;
-  sums.count_padding = 1;
-  const auto taps = static_cast<double>(a.window.window[0] * a.window.window[1]);
-  const double n = a.norm - 1;
-  const auto power = [n](const auto& base) { return n == 1 ? eval(base * 1) : eval(pow(base, n)); };
-  const auto scale = eval(stop_gradient(detail::inverse_scale(y, axes{}.bits(shape_of(y).rank()), here)));
-  const auto steep = power(eval(where(y == 0, 1, y * scale)));
-  const auto each = eval(where(y == 0, 0, dy * taps / steep));
-  const auto spread = invoke<average_pool_gradient_op>(sums, &target, here, each);
-  const double half = a.norm / 2;
-  if (half == static_cast<double>(static_cast<std::int64_t>(half)))
-   return eval(spread * power(eval(x * scale)));
-  return eval(spread * where(x == 0, 0, sign(x) * pow(abs(x) * scale, n)));
- }
-};
-
-/// (sum of |x|^norm over each window of x [batch, height, width, channels])^(1 / norm); padding counts as zeros. `norm` is at
-/// least 1: 1 sums magnitudes, 2 is their Euclidean length, and large ones approach the maximum. Numbers are scaled by the largest of
-/// their window before they are raised to the power.
-template <tensor_like X>
-constexpr auto lp_pooling2d(const X& x, double norm, const pool2d_options& options = {},
-       std::source_location where = std::source_location::current()) {
- return detail::in_float(x, where, [&](const auto& images) {
-  return detail::pool<lp_pool_op>(images, {detail::pool_attributes(options), norm}, 4, where);
- });
-}
-/// The same for x [batch, width, channels].
-template <tensor_like X>
-constexpr auto lp_pooling1d(const X& x, double norm, const pool1d_options& options = {},
-       std::source_location where = std::source_location::current()) {
- return detail::in_float(x, where, [&](const auto& lines) {
-  return detail::pool<lp_pool_op>(lines, {detail::pool_attributes(options), norm}, 3, where);
- });
-}
-
 namespace detail {
 template <class T>
 struct lp_norm {
@@ -19929,123 +20645,6 @@ void along_lines(std::int64_t outer, std::int64_t length, std::int64_t inner, co
    Way::block(x + at, y + at, to + at, std::min(in_block, outer - first), length);
   });
  }
-}
-}
-// -- tapegraph/ops/reduction/softmax.hpp
-
-/// logsumexp, softmax, log_softmax.
-
-namespace tapegraph {
-
-/// log(sum(exp(x))), shifted by the maximum so that nothing overflows; an infinite maximum is not shifted by, so that
-/// only infinities give infinity and not NaN. -infinity of no elements, whose sum is 0 (NumPy, TensorFlow, PyTorch).
-template <tensor_like A>
-constexpr auto logsumexp(const A& x, axes over = {}, reduce_options options = {},
-      std::source_location where = std::source_location::current()) {
- return detail::in_float(x, where, [&](const auto& operand) {
-  const auto value = eval(operand, where);
-  const std::int64_t mask = over.bits(shape_of(value).rank());
-  const auto largest = invoke<max_op>({mask, 1 | reduce_op::empty_allowed}, nullptr, where, value);
-  const auto infinite = abs(largest) == std::numeric_limits<double>::infinity();
-  const auto shift = eval(stop_gradient(tapegraph::where(infinite, 0, largest)), where);
-  const auto total = eval(log(sum(exp(value - shift), over, {.keepdims = true}, where)) + shift, where);
-  return detail::without_kept_axes(total, mask, options.keepdims, where);
- });
-}
-
-/// exp(x) / sum(exp(x)) along an axis; a row is read once where it fits the caches.
-struct softmax_op {
- static constexpr std::string_view name = "softmax";
- static constexpr std::string_view layer_name = "softmax*";
- static constexpr batching batched = batching::axis;
- static constexpr operation_kind kind = operation_kind::kernel;
- static constexpr std::uint32_t saved_for_vjp = saved_value;
- static constexpr int arity = 1;
- struct attributes {
-  std::int64_t axis = 0;
- };
- static constexpr void infer(const attributes& a, inference& io) {
-  io.type = io.in[0].type;
-  io.result = io.in[0].dims;
-  io.require(is_floating(io.type), "softmax, log_softmax: the elements are not floating; cast<float>(x) first");
-  io.require(a.axis >= 0 && a.axis < io.result.rank(), "softmax, log_softmax: axis outside the rank");
- }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto dy, auto, auto y);
- static double flops(const kernel_call& c) { return 4 * static_cast<double>(c.out[0].elements()); }
-};
-
-struct log_softmax_op : softmax_op {
- static constexpr std::string_view name = "log_softmax";
- template <int I>
- static constexpr auto vjp(const attributes& a, auto dy, auto, auto y);
-};
-
-/// y (dy - sum(dy y)), y the softmax.
-struct softmax_gradient_op : softmax_op {
- static constexpr std::string_view name = "softmax_gradient";
- static constexpr std::string_view layer_name = "";
- static constexpr std::uint32_t saved_for_vjp = saved_operands;
- static constexpr int arity = 2;
- static constexpr void infer(const attributes& a, inference& io) {
-  softmax_op::infer(a, io);
-  io.require(io.in[0].dims == io.in[1].dims, "softmax_gradient: shapes differ");
- }
- template <int I>
- static constexpr auto vjp(const attributes& a, auto u, auto dy, auto y, auto) {
-  const auto here = std::source_location::current();
-  if constexpr (I == 0) {
-   return invoke<softmax_gradient_op>(a, nullptr, here, u, y);
-  } else {
-   const auto total = [&](const auto& of) {
-    return detail::reduce_over<sum_op>(of, std::int64_t{1} << a.axis, true, here);
-   };
-   return eval(u * (dy - total(dy * y)) - dy * total(u * y), here);
-  }
- }
-};
-
-/// dy - exp(y) sum(dy), y the logarithm of the softmax.
-struct log_softmax_gradient_op : softmax_gradient_op {
- static constexpr std::string_view name = "log_softmax_gradient";
- template <int I>
- static constexpr auto vjp(const attributes& a, auto u, auto dy, auto y, auto) {
-  const auto here = std::source_location::current();
-  const auto total = [&](const auto& of) {
-   return detail::reduce_over<sum_op>(of, std::int64_t{1} << a.axis, true, here);
-  };
-  if constexpr (I == 0)
-   return eval(u - total(u * exp(y)), here);
-  else
-   return eval(-(u * exp(y) * total(dy)), here);
- }
-};
-
-template <int I>
-constexpr auto softmax_op::vjp(const attributes& a, auto dy, auto, auto y) {
- return invoke<softmax_gradient_op>(a, nullptr, std::source_location::current(), dy, y);
-}
-template <int I>
-constexpr auto log_softmax_op::vjp(const attributes& a, auto dy, auto, auto y) {
- return invoke<log_softmax_gradient_op>(a, nullptr, std::source_location::current(), dy, y);
-}
-
-/// log(softmax(x)) along an axis, as (x - max) - log(sum(exp(x - max))): the difference comes first, so that what the largest
-/// elements lose to the others is not rounded away with their size. NaN where softmax is.
-template <tensor_like A>
-constexpr auto log_softmax(const A& x, int axis = -1, std::source_location where = std::source_location::current()) {
- return detail::in_float(x, where, [&](const auto& operand) {
-  return invoke<log_softmax_op>({normalized_axis(axis, shape_of(operand).rank())}, nullptr, where, operand);
- });
-}
-
-/// exp(x) / sum(exp(x)) along an axis; empty where the axis is. NaN where all elements are -infinity or one is +infinity, as in
-/// TensorFlow and PyTorch.
-template <tensor_like A>
-constexpr auto softmax(const A& x, int axis = -1, std::source_location where = std::source_location::current()) {
- return detail::in_float(x, where, [&](const auto& operand) {
-  return invoke<softmax_op>({normalized_axis(axis, shape_of(operand).rank())}, nullptr, where, operand);
- });
 }
 }
 namespace tapegraph::runtime {
@@ -31869,6 +32468,38 @@ auto predict_set(const mode_calls& calls, const data::dataset& set, std::int64_t
  return collected<result>::of(rows);
 }
 }
+// -- tapegraph/nn/refused_batch.hpp
+
+/// What a model's functions are given by mistake in a batch's place. Each has an overload that takes nothing else and says what to write, so
+/// that the compiler does not list what else the function takes.
+
+namespace tapegraph::detail {
+template <class Given, class Element>
+concept tensor_of_another_type = requires {
+ typename Given::element_type;
+}
+&&std::same_as<Given, tensor<typename Given::element_type>> && !std::same_as<typename Given::element_type, Element>;
+template <class Given>
+concept range_without_shape = !std::derived_from<Given, any_tensor> && requires(const Given& g) {
+ g.data();
+ g.size();
+ requires std::is_arithmetic_v<std::remove_cvref_t<decltype(*g.data())>> ||
+  std::derived_from<std::remove_cvref_t<decltype(*g.data())>, any_tensor>;
+};
+template <class First, class... Elements>
+struct first_element {
+ using type = First;
+};
+template <class... Given>
+concept given_a_range = (range_without_shape<Given> || ...);
+#define TG_A_RANGE_HAS_NO_SHAPE \
+ "a batch is one tensor, and this has no shape: tg::tensor<float>(values, {records, features}) of numbers, "        \
+ "tg::concat(tensors, 0) or tg::stack(tensors) of tensors"
+#define TG_ANOTHER_ELEMENT_TYPE \
+ "the model takes elements of its spec's type: give it tg::cast<float>(x), or compile it for tg::spec<double, ...>"
+using range_given = ir::advice<TG_A_RANGE_HAS_NO_SHAPE>;
+using another_type_given = ir::advice<TG_ANOTHER_ELEMENT_TYPE>;
+}
 
 namespace tapegraph {
 
@@ -31922,6 +32553,7 @@ class trainable_model;
 template <class Derived, class Spec, class Loss, class Trainer, class... Elements>
 class trainable_model<Derived, Spec, Loss, Trainer, std::tuple<Elements...>> : public Trainer {
  using objective = detail::objective<Loss>;
+ using first_element = typename detail::first_element<Elements...>::type;
 
 public:
  template <class Options>
@@ -32059,6 +32691,39 @@ public:
    calls, set, batch_size, [&](detail::batch_columns columns) { Trainer::check_batch(calls.inputs, columns); },
    [this](const tensor<Elements>&... x) { return predict(x...); });
  }
+
+ template <class... Given>
+  requires detail::given_a_range<Given...>
+ refused_value predict(const Given&...) const TG_REFUSES(TG_A_RANGE_HAS_NO_SHAPE);
+ template <class X, class... Labels>
+  requires detail::tensor_of_another_type<X, first_element>
+ refused_value predict(const X&, const Labels&...) const TG_REFUSES(TG_ANOTHER_ELEMENT_TYPE);
+ template <class... Given>
+  requires detail::given_a_range<Given...>
+ refused_value train_on_batch(const Given&...) TG_REFUSES(TG_A_RANGE_HAS_NO_SHAPE);
+ template <class X, class... Labels>
+  requires detail::tensor_of_another_type<X, first_element>
+ refused_value train_on_batch(const X&, const Labels&...) TG_REFUSES(TG_ANOTHER_ELEMENT_TYPE);
+ template <class... Given>
+  requires detail::given_a_range<Given...>
+ refused_value gradients(const Given&...) TG_REFUSES(TG_A_RANGE_HAS_NO_SHAPE);
+ template <class X, class... Labels>
+  requires detail::tensor_of_another_type<X, first_element>
+ refused_value gradients(const X&, const Labels&...) TG_REFUSES(TG_ANOTHER_ELEMENT_TYPE);
+ template <class... Given>
+  requires detail::given_a_range<Given...>
+ refused_value evaluate(const Given&...) TG_REFUSES(TG_A_RANGE_HAS_NO_SHAPE);
+ template <class X, class... Labels>
+  requires detail::tensor_of_another_type<X, first_element>
+ refused_value evaluate(const X&, const Labels&...) TG_REFUSES(TG_ANOTHER_ELEMENT_TYPE);
+ template <class X, class Y>
+  requires detail::given_a_range<X, Y>
+ detail::range_given fit(const X&, const Y&, ...) TG_MISTAKE;
+ template <class X>
+  requires detail::tensor_of_another_type<X, first_element>
+ detail::another_type_given fit(const X&, any_argument, ...) TG_MISTAKE;
+ no_such_option_in<fit_options> fit(any_argument, ...) TG_MISTAKE;
+ no_such_option_in<fit_options> fit(any_argument, any_argument, ...) TG_MISTAKE;
 
  /// The loss, whose numbers may change between steps.
  auto& loss() {
@@ -33655,6 +34320,8 @@ template <class Mistake>
 Mistake& told_by(std::type_identity<Mistake>);
 template <class T>
 concept anything = true;
+template <class T>
+concept fitting = input_spec_like<T> && anything<T>;
 inline constexpr graph_scope root_scope{nullptr, 0};
 inline constexpr graph_node some_node{};
 template <class>
@@ -33697,7 +34364,8 @@ constexpr auto body_verdict() {
  if constexpr (!Model::whole) {
   return std::type_identity<
    ir::advice<"this model has data members, which a compiled graph would ignore. Give it as a constant: "
-     "tg::compile<tg::graph, your_model{.layers = 5}>(spec, loss, optimizer)">>{};
+     "tg::compile<tg::graph, your_model{.layers = 5}>(spec, loss, optimizer), or, where they are known at run "
+     "time, give it to tg::compile<tg::traced>">>{};
  } else if constexpr (!looked_into<model, Spec>::taken && input_pack<Spec>::count == 1) {
   return std::type_identity<ir::advice<"a model is called with a scope and its input, nodes or tensors: "
            "constexpr auto operator()(auto scope, auto x) const">>{};
@@ -33903,7 +34571,7 @@ auto compile(Spec, const compile_options& options = {}) {
 namespace tapegraph {
 
 /// The layer table of a model, which makes no variable: `summarize(model{}, spec<float, dyn, 784>{}).text()`.
-template <detail::anything Model, detail::input_spec_like Spec, bool = detail::looked_into<Model, Spec>::taken>
+template <class Model, detail::fitting Spec, bool = detail::looked_into<Model, Spec>::taken>
 auto summarize(const Model&, Spec) ->
  typename detail::summary_if_it_fits<detail::model_result<Model, Spec>, detail::model_type<Model>, Spec>::type {
  return detail::describe_model(
@@ -33917,7 +34585,7 @@ template <class Model, detail::input_spec_like Spec, bool = detail::looked_into<
 /// Makes a trainable model: `compile<graph>(model{}, spec<float, dyn, 784>{}, loss{}, adam{})`. `graph` compiles the
 /// training step with the program; `eager` runs the model as it is written. A model of several inputs has
 /// `inputs{input<"image">(spec...), ...}`, one of several outputs `losses{on<"class">(loss{}), ...}`.
-template <detail::source_mode Mode, detail::anything Model, detail::input_spec_like Spec, class Loss, class Optimizer,
+template <detail::source_mode Mode, class Model, detail::fitting Spec, class Loss, class Optimizer,
   bool = detail::looked_into<Model, Spec>::taken>
 auto compile(const Model&, Spec, const Loss& loss, const Optimizer& optimizer, const compile_options& options = {}) ->
  typename detail::model_if_it_fits<detail::model_result<Model, Spec>, Mode, detail::model_type<Model>, Spec, Loss,
@@ -33931,8 +34599,8 @@ template <detail::source_mode Mode, class Model, detail::input_spec_like Spec, c
 }
 
 /// The same with metrics: `compile<graph>(model{}, spec, loss{}, adam{}, metrics{precision{}, auc{}})`.
-template <detail::source_mode Mode, detail::anything Model, detail::input_spec_like Spec, class Loss, class Optimizer,
-  class... Metrics, bool = detail::looked_into<Model, Spec>::taken>
+template <detail::source_mode Mode, class Model, detail::fitting Spec, class Loss, class Optimizer, class... Metrics,
+  bool = detail::looked_into<Model, Spec>::taken>
 auto compile(const Model&, Spec, const Loss& loss, const Optimizer& optimizer, const metrics<Metrics...>& measured_by,
    const compile_options& options = {}) ->
  typename detail::model_if_it_fits<detail::model_result<Model, Spec>, Mode, detail::model_type<Model>, Spec,
@@ -33948,8 +34616,7 @@ template <detail::source_mode Mode, class Model, detail::input_spec_like Spec, c
 }
 
 /// A model for prediction alone: no gradient is compiled.
-template <detail::source_mode Mode, detail::anything Model, detail::input_spec_like Spec,
-  bool = detail::looked_into<Model, Spec>::taken>
+template <detail::source_mode Mode, class Model, detail::fitting Spec, bool = detail::looked_into<Model, Spec>::taken>
 auto compile(const Model&, Spec, const compile_options& options = {}) ->
  typename detail::model_if_it_fits<detail::model_result<Model, Spec>, Mode, detail::model_type<Model>, Spec,
          sigmoid_cross_entropy, none>::type {
@@ -34397,7 +35064,8 @@ template <class F, class... Specs>
 constexpr auto function_verdict() {
  if constexpr (!std::is_empty_v<F>) {
   return std::type_identity<
-   ir::advice<"a compiled function cannot capture: pass what it needs as an argument">>{};
+   ir::advice<"a compiled function cannot capture: pass what it needs as an argument, or take "
+     "tg::function<tg::traced>">>{};
  } else if constexpr (!takes<F, node_for<Specs>...>()) {
   return std::type_identity<ir::advice<
    "a compiled function takes an argument for each spec, nodes or tensors: [](auto x, auto w) { ... }">>{};
@@ -34515,6 +35183,9 @@ constexpr auto conv2d(const Scope& scope, const X& x, const conv2d_layer_options
  return scope.leave("conv2d", mark,
      detail::with_bias(scope, conv2d(input, kernel, window, where), filters, o, where));
 }
+template <class Scope>
+ requires(!tensor_like<Scope>)
+no_such_option_in<conv2d_layer_options> conv2d(const Scope&, any_argument, ...) TG_MISTAKE;
 
 /// Convolution of x [batch, width, channels] with "kernel" [width, channels / groups, filters], plus "bias" [filters].
 template <class Scope, tensor_like X>
@@ -34532,40 +35203,9 @@ constexpr auto conv1d(const Scope& scope, const X& x, const conv1d_layer_options
  return scope.leave("conv1d", mark,
      detail::with_bias(scope, conv1d(input, kernel, window, where), filters, o, where));
 }
-
-// -- tapegraph/nn/layers/dense.hpp
-
-/// Defaults as in Keras.
-struct dense_options {
- std::int64_t units = 1; ///< outputs, positive
- bool use_bias = true;
- initializer kernel_initializer = init::glorot_uniform{};
- initializer bias_initializer = init::zeros{};
- regularizer kernel_regularizer{}, bias_regularizer{};
- constraint kernel_constraint{}, bias_constraint{};
-};
-
-/// y = x W + b over the last axis: x [..., in] to [..., units], W "kernel" [in, units], b "bias" [units]. x must have an axis, whose
-/// extent is known while the model is traced.
-template <class Scope, tensor_like X>
-constexpr auto dense(const Scope& scope, const X& x, const dense_options& options,
-     std::source_location where = std::source_location::current()) {
- if constexpr (!handle<X>) {
-  return dense(scope, scope.operand(x, where), options, where);
- } else {
-  const auto input = scope.operand(x, where);
-  const auto mark = scope.enter();
-  const shape dims = shape_of(input);
-  const std::int64_t features = detail::features_of(scope, dims, "dense: input needs an axis of features");
-  const std::int64_t units =
-   scope.require(options.units > 0, "dense: units must be positive") ? options.units : 1;
-  const auto kernel = scope.variable_like(input, "kernel", {features, units}, detail::kernel_options(options));
-  const auto product = matmul(input, kernel, {}, where);
-  if (!options.use_bias) return scope.leave("dense", mark, product);
-  const auto bias = scope.variable_like(input, "bias", {units}, detail::bias_options(options));
-  return scope.leave("dense", mark, eval(product + bias, where));
- }
-}
+template <class Scope>
+ requires(!tensor_like<Scope>)
+no_such_option_in<conv1d_layer_options> conv1d(const Scope&, any_argument, ...) TG_MISTAKE;
 
 // -- tapegraph/nn/layers/dropout.hpp
 
@@ -34585,6 +35225,7 @@ constexpr auto dropout(const Scope& scope, const X& x, const dropout_options& o 
  const auto drawn = scope.uniform_like(input);
  return scope.leave("dropout", mark, eval(tapegraph::where(drawn >= o.rate, input * (1 / (1 - o.rate)), 0), where));
 }
+no_such_option_in<dropout_options> dropout(any_argument, any_argument, ...) TG_MISTAKE;
 
 // -- tapegraph/nn/layers/layer.hpp
 
@@ -34603,65 +35244,8 @@ constexpr auto layer(const Scope& scope, std::string_view type, const X& x, cons
  scope.enter();
  return scope.leave(type, mark, value);
 }
-}
+
 // -- tapegraph/nn/layers/normalization.hpp
-
-// -- tapegraph/ops/reduction/moments.hpp
-
-/// variance, moments; stddev is in norm.hpp.
-
-namespace tapegraph {
-
-struct variance_options {
- bool keepdims = false;
- /// Subtracted from the number of elements that the squares are divided by: 0 is the population's variance (NumPy,
- /// TensorFlow, batch normalization), 1 the unbiased estimate (PyTorch). There must be more elements than that.
- std::int64_t correction = 0;
-};
-
-/// What `moments` gives.
-template <class Handle>
-struct mean_and_variance {
- Handle mean, variance;
-};
-
-namespace detail {
-template <handle A>
-constexpr auto squared_distance(const A& x, const A& centre, const axes& over, const variance_options& options,
-        std::source_location where) {
- const auto total = reduce_over<sum_op>(square(x - centre), over, {options.keepdims}, where);
- const extent count = reduced_size(x, over) - extent(options.correction);
- return eval(total / extent_number(total, count), where);
-}
-template <handle A>
-constexpr auto root(const A& x, std::source_location where) {
- return eval(tapegraph::where(x == 0, 0, sqrt(tapegraph::where(x == 0, 1, x))), where);
-}
-}
-
-/// The mean of squared distances from the mean.
-template <tensor_like A>
-constexpr auto variance(const A& x, axes over = {}, variance_options options = {},
-      std::source_location where = std::source_location::current()) {
- return detail::in_float(x, where, [&](const auto& operand) {
-  const auto value = eval(operand, where);
-  return detail::squared_distance(value, mean(value, over, {.keepdims = true}, where), over, options, where);
- });
-}
-
-/// Mean and variance, the mean computed once: `const auto [m, v] = moments(x, {0, 1})`.
-template <tensor_like A>
-constexpr auto moments(const A& x, axes over = {}, variance_options options = {},
-     std::source_location where = std::source_location::current()) {
- const auto given = eval(x, where);
- const auto value = detail::as_float(given, where);
- const auto centre = mean(value, over, {.keepdims = true}, where);
- const auto spread = detail::squared_distance(value, centre, over, options, where);
- const std::int64_t mask = over.bits(shape_of(value).rank());
- const auto middle = detail::without_kept_axes(centre, mask, options.keepdims, where);
- return mean_and_variance<std::remove_cvref_t<decltype(given)>>{detail::rounded_like(given, middle, where),
-                detail::rounded_like(given, spread, where)};
-}
 
 /// Defaults as in Keras.
 struct batch_normalization_options {
@@ -34731,6 +35315,7 @@ constexpr auto batch_normalization(const Scope& scope, const X& x, const batch_n
           return total / extent_number(total, detail::reduced_size(input, leading));
          });
 }
+no_such_option_in<batch_normalization_options> batch_normalization(any_argument, any_argument, ...) TG_MISTAKE;
 }
 // -- tapegraph/nn/session.hpp
 
@@ -36034,180 +36619,6 @@ bool array_equal(const tensor<T>& a, const tensor<T>& b) {
 
 /// Every operation.
 
-// -- tapegraph/ops/convolution/convolution_transpose.hpp
-
-/// Transposed, depthwise and separable convolution with Keras's kernel shapes.
-
-namespace tapegraph {
-
-/// Keras leaves the output as long as it can be; `default_output` stands for that.
-inline constexpr std::int64_t default_output = -1;
-
-struct conv2d_transpose_options {
- height_width stride = 1;
- tapegraph::padding padding{};
- height_width output_padding = default_output;
- height_width dilation = 1;
- std::int64_t groups = 1;
- convolution_algorithm algorithm = convolution_algorithm::automatic; ///< as convolutions have it
-};
-struct conv1d_transpose_options {
- std::int64_t stride = 1;
- tapegraph::padding padding{};
- std::int64_t output_padding = default_output;
- std::int64_t dilation = 1;
- std::int64_t groups = 1;
- convolution_algorithm algorithm = convolution_algorithm::automatic; ///< as convolutions have it
-};
-
-namespace detail {
-struct convolution_texts {
- enum reason : std::int64_t {
-  rank1,
-  rank2,
-  causal,
-  output_padding,
-  nothing,
-  no_pixels,
-  depthwise_rank,
-  depthwise_channels
- };
- static constexpr const char* text(std::int64_t what) {
-  switch (what) {
-  case rank1:
-   return "conv1d_transpose: input must be [batch, width, in], the kernel [width, out, in] of known extents";
-  case rank2:
-   return "conv2d_transpose: input must be [batch, height, width, in], the kernel [height, width, out, in] of "
-    "known "
-    "extents";
-  case causal: return "conv_transpose: causal padding is for conv1d";
-  case output_padding: return "conv_transpose: output_padding does not fit stride and padding";
-  case nothing: return "conv_transpose: padding leaves no output";
-  case no_pixels: return "conv_transpose: an axis of the image is empty, which only same padding allows";
-  case depthwise_rank:
-   return "depthwise_conv: the kernel must have the input's rank, [(height,) width, in, multiplier], of known "
-    "extents";
-  default: return "depthwise_conv: channels differ";
-  }
- }
-};
-constexpr extent transposed_length(const window_attributes& a, int i, extent in, std::int64_t taps,
-        std::int64_t output_padding, bool& fits) {
- const std::int64_t stride = a.stride[i], span = (taps - 1) * a.dilation[i] + 1;
- const bool same = a.is(padding_mode::same);
- const bool valid = a.is(padding_mode::valid);
- if (output_padding == default_output) {
-  if (same) return in * stride;
-  if (valid) return in * stride + (span > stride ? span - stride : 0);
-  output_padding = 0;
- }
- const std::int64_t rest = same ? span % 2 + output_padding : span + output_padding - a.before[i] - a.after[i];
- fits = fits && output_padding >= 0 && (same ? rest >= 1 && rest <= stride : output_padding < stride);
- return (in - 1) * stride + rest;
-}
-template <tensor_like X, tensor_like W>
-constexpr auto transposed_convolution(const X& x, const W& w, const window_attributes& a, int spatial,
-         const height_width& output_padding, std::source_location where) {
- const auto input = eval(x, where);
- const auto kernel = eval(w, where);
- const shape from = shape_of(input), taps = shape_of(kernel);
- if (from.rank() != spatial + 2 || taps.rank() != spatial + 2 || !taps.known())
-  return refuse<convolution_texts>(spatial == 1 ? convolution_texts::rank1 : convolution_texts::rank2, where,
-          input, kernel);
- if (a.is(padding_mode::causal)) return refuse<convolution_texts>(convolution_texts::causal, where, input, kernel);
- shape target;
- target.attach(from.table());
- target.push_back(from[0]);
- bool fits = true, some = true, pixels = true;
- for (int i = 0; i < spatial; ++i) {
-  const int axis = i + 2 - spatial;
-  const extent size = transposed_length(a, axis, from[i + 1], taps[i].value, output_padding[axis], fits);
-  some = some && (!size.known() || size.value >= 0) && taps[i].value > 0;
-  pixels = pixels && (!from[i + 1].known() || from[i + 1].value > 0 || a.is(padding_mode::same));
-  target.push_back(size);
- }
- target.push_back(taps[spatial] * a.groups);
- if (!fits) return refuse<convolution_texts>(convolution_texts::output_padding, where, input, kernel);
- if (!pixels) return refuse<convolution_texts>(convolution_texts::no_pixels, where, input, kernel);
- if (!some) return refuse<convolution_texts>(convolution_texts::nothing, where, input, kernel);
- return invoke<convolution_input_gradient_op>(a, &target, where, input, kernel);
-}
-template <class Convolution, tensor_like X, tensor_like W, class Options>
-constexpr auto depthwise(const Convolution& convolve, const X& x, const W& w, Options options,
-      std::source_location where) {
- const auto input = eval(x, where);
- const auto kernel = eval(w, where);
- const shape from = shape_of(input), taps = shape_of(kernel);
- const int last = taps.rank() - 1;
- if (from.rank() != taps.rank() || last < 2 || !taps.known())
-  return refuse<convolution_texts>(convolution_texts::depthwise_rank, where, input, kernel);
- if (!equal_or_required(from[last], taps[last - 1]))
-  return refuse<convolution_texts>(convolution_texts::depthwise_channels, where, input, kernel);
- shape grouped = taps;
- grouped.set(last - 1, 1);
- grouped.set(last, taps[last - 1] * taps[last]);
- options.groups = taps[last - 1].value;
- return convolve(input, invoke<reshape_op>({}, &grouped, where, kernel), options);
-}
-}
-
-/// Keras's Conv2DTranspose: the adjoint of conv2d. x [batch, height, width, in], w [kernel height, kernel width, out, in]
-/// (out of one group). The output is as long as Keras makes it: in * stride + max(span - stride, 0) for valid padding,
-/// in * stride for same.
-template <tensor_like X, tensor_like W>
-constexpr auto conv2d_transpose(const X& x, const W& w, const conv2d_transpose_options& options = {},
-        std::source_location where = std::source_location::current()) {
- window_attributes a;
- for (int i = 0; i < 2; ++i) a.stride[i] = options.stride[i], a.dilation[i] = options.dilation[i];
- a.groups = options.groups;
- detail::set_padding(a, options.padding);
- a.algorithm = static_cast<std::int64_t>(options.algorithm);
- return detail::transposed_convolution(x, w, a, 2, options.output_padding, where);
-}
-
-/// Keras's Conv1DTranspose. x [batch, width, in], w [kernel, out, in].
-template <tensor_like X, tensor_like W>
-constexpr auto conv1d_transpose(const X& x, const W& w, const conv1d_transpose_options& options = {},
-        std::source_location where = std::source_location::current()) {
- window_attributes a;
- a.stride[1] = options.stride, a.dilation[1] = options.dilation;
- a.groups = options.groups;
- detail::set_padding(a, options.padding);
- a.algorithm = static_cast<std::int64_t>(options.algorithm);
- return detail::transposed_convolution(x, w, a, 1, {default_output, options.output_padding}, where);
-}
-
-/// Each channel by filters of its own. x [batch, height, width, in], w [kernel height, kernel width, in, multiplier]; channel
-/// c gives channels c * multiplier ... of the result. `options.groups` is not looked at.
-template <tensor_like X, tensor_like W>
-constexpr auto depthwise_conv2d(const X& x, const W& w, const conv2d_options& options = {},
-        std::source_location where = std::source_location::current()) {
- return detail::depthwise(
-  [&](const auto& image, const auto& kernel, const auto& o) { return conv2d(image, kernel, o, where); }, x, w,
-  options, where);
-}
-/// x [batch, width, in], w [kernel, in, multiplier].
-template <tensor_like X, tensor_like W>
-constexpr auto depthwise_conv1d(const X& x, const W& w, const conv1d_options& options = {},
-        std::source_location where = std::source_location::current()) {
- return detail::depthwise(
-  [&](const auto& image, const auto& kernel, const auto& o) { return conv1d(image, kernel, o, where); }, x, w,
-  options, where);
-}
-
-/// A depthwise convolution and one of single taps across channels: `pointwise` is [1, 1, in * multiplier, out].
-template <tensor_like X, tensor_like W, tensor_like P>
-constexpr auto separable_conv2d(const X& x, const W& w, const P& pointwise, const conv2d_options& options = {},
-        std::source_location where = std::source_location::current()) {
- return conv2d(depthwise_conv2d(x, w, options, where), pointwise, {}, where);
-}
-/// `pointwise` is [1, in * multiplier, out].
-template <tensor_like X, tensor_like W, tensor_like P>
-constexpr auto separable_conv1d(const X& x, const W& w, const P& pointwise, const conv1d_options& options = {},
-        std::source_location where = std::source_location::current()) {
- return conv1d(depthwise_conv1d(x, w, options, where), pointwise, {}, where);
-}
-}
 // -- tapegraph/ops/elementwise/gated_activation.hpp
 
 /// gelu, swish (silu), mish, hard_swish: the operand times a gate between 0 and 1.
@@ -37129,133 +37540,6 @@ constexpr auto outer(const A& a, const B& b, std::source_location where = std::s
 template <tensor_like A, tensor_like B>
 constexpr auto vdot(const A& a, const B& b, std::source_location where = std::source_location::current()) {
  return tensordot(reshape(a, {-1}, where), reshape(b, {-1}, where), 1, where);
-}
-}
-// -- tapegraph/ops/reduction/norm.hpp
-
-/// norm, stddev: lengths, which neither overflow nor underflow where they have a value in the element type.
-
-namespace tapegraph {
-
-namespace detail {
-struct euclidean_backward {
- constexpr auto operator()(const auto& dy, const auto& y, const auto& x) const {
-  return eval(dy * where(y == 0, 0, x / where(y == 0, 1, y)));
- }
-};
-struct power_norm_backward {
- constexpr auto operator()(const auto& dy, const auto& y, const auto& x, const auto& p) const {
-  const auto ratio = eval(where(y == 0, 0, abs(x) / where(y == 0, 1, y)));
-  const auto steep = where(ratio == 0, 0, pow(where(ratio == 0, 1, ratio), p - 1));
-  return std::tuple{eval(dy * (steep * sign(x))), no_gradient};
- }
-};
-template <handle A>
-constexpr auto euclidean_of_doubles(const A& x, std::int64_t mask, bool kept, std::source_location where) {
- const auto value = [mask, kept, where](const auto& operand) {
-  constexpr double up = 0x1p600, down = 0x1p-600;
-  const auto total = [&](const auto& of) { return reduce_over<sum_op>(square(of), mask, kept, where); };
-  const auto plain = total(minimum(abs(operand), 0x1p480)), large = total(operand * down);
-  const auto small = total(minimum(abs(operand), 0x1p-450) * up);
-  return eval(tapegraph::where(plain >= 0x1p960, sqrt(large) * up,
-         tapegraph::where(plain < 0x1p-900, sqrt(small) * down, sqrt(plain))),
-     where);
- };
- return mode_transforms<mode_of_t<A>>::custom(value, euclidean_backward{}, where, x);
-}
-template <handle A>
-constexpr auto power_norm_of_doubles(const A& x, double p, std::int64_t mask, std::source_location where) {
- const auto value = [p, mask, where](const auto& operand, const auto&) {
-  const auto best = p > 0 ? largest_magnitude(operand, mask, where) : smallest_magnitude(operand, mask, where);
-  const auto unscaled = [](const auto& m) {
-   return logical_or(m <= 0, m == std::numeric_limits<double>::infinity());
-  };
-  const auto scale = eval(tapegraph::where(unscaled(best), 1, best), where);
-  const auto total = reduce_over<sum_op>(pow(abs(operand / scale), p), mask, true, where);
-  return eval(pow(total, 1 / p) * scale, where);
- };
- return mode_transforms<mode_of_t<A>>::custom(value, power_norm_backward{}, where, x, fill<double>(x, {}, p, where));
-}
-template <tensor_like A>
-constexpr auto euclidean(const A& x, std::int64_t mask, bool keepdims, std::source_location where) {
- return in_double(x, where, [&](const auto& operand, auto widened) {
-  if constexpr (widened) {
-   return root(reduce_over<sum_op>(square(operand), mask, keepdims, where), where);
-  } else {
-   const auto value = eval(operand, where);
-   const bool kept = keepdims || mask != axes{}.bits(shape_of(value).rank());
-   const auto length = euclidean_of_doubles(value, mask, kept, where);
-   return kept ? without_kept_axes(length, mask, keepdims, where) : length;
-  }
- });
-}
-template <tensor_like A, class F>
-constexpr auto in_unit_length(const A& x, std::int64_t mask, double least, std::source_location where, const F& f) {
- return in_double(x, where, [&](const auto& operand, auto widened) {
-  const auto length = [&](const auto& v) {
-   const auto squares = eval(reduce_over<sum_op>(square(v), mask, true, where), where);
-   return tapegraph::where(squares == 0, 0, sqrt(tapegraph::where(squares == 0, 1, squares)));
-  };
-  const auto divisor = [&](const auto& found, const auto& bound) {
-   const auto longer = maximum(found, bound);
-   return eval(tapegraph::where(longer == 0, 1, longer), where);
-  };
-  if constexpr (widened) {
-   return f(operand / divisor(length(operand), least));
-  } else {
-   const auto value = eval(operand, where);
-   const auto scale = eval(stop_gradient(inverse_scale(value, mask, where)), where);
-   const auto scaled = eval(value * scale, where);
-   return f(scaled / divisor(length(scaled), scale * least));
-  }
- });
-}
-template <tensor_like A>
-constexpr auto unit_vectors(const A& x, std::int64_t mask, double least, std::source_location where) {
- return in_unit_length(x, mask, least, where, [where](const auto& unit) { return eval(unit, where); });
-}
-}
-
-/// The p-norm (sum |x|^p)^(1/p) over axes: p = `order`, 2 unless said otherwise. Order 1 is the sum of magnitudes, infinity
-/// the largest, -infinity the smallest, 0 the number of elements that are not zero (its derivative is zero). Over two axes
-/// order 2 is the Frobenius norm; the matrix norms proper are others. Numbers are scaled before they are raised to a power: a norm
-/// overflows or underflows where it has no value in the element type, not before, and its derivatives do not either.
-///
-/// Derivatives: of order 2, x / norm; at zero, where there are many subgradients, 0 (PyTorch's; TensorFlow gives NaN). Ties
-/// of the infinite orders share evenly. Zero elements take no part in that of a positive p.
-template <tensor_like A>
-constexpr auto norm(const A& x, double order = 2, axes over = {}, reduce_options options = {},
-     std::source_location where = std::source_location::current()) {
- constexpr double infinity = std::numeric_limits<double>::infinity();
- const std::int64_t mask = over.bits(shape_of(x).rank());
- const bool magnitudes = order == 0 || order == 1 || order == infinity || order == -infinity;
- using result = decltype(detail::euclidean(x, mask, options.keepdims, where));
- if (order == 2) return detail::euclidean(x, mask, options.keepdims, where);
- if (!magnitudes)
-  return result(detail::in_double(x, where, [&](const auto& operand, auto) {
-   const auto of_doubles = detail::power_norm_of_doubles(eval(operand, where), order, mask, where);
-   return detail::without_kept_axes(of_doubles, mask, options.keepdims, where);
-  }));
- return result(detail::in_float(x, where, [&](const auto& operand) {
-  const auto total = [&](const auto& of) { return sum(of, over, options, where); };
-  if (order == 1) return total(abs(operand));
-  if (order == 0) return total(1 - apply<detail::indicator_op>(eval(operand, where), 0));
-  return order > 0 ? max(abs(operand), over, options, where) : min(abs(operand), over, options, where);
- }));
-}
-
-/// The square root of the variance, as norm(x - mean) / sqrt(n - correction). Its derivative is 0 where all elements are equal, as
-/// in PyTorch.
-template <tensor_like A>
-constexpr auto stddev(const A& x, axes over = {}, variance_options options = {},
-     std::source_location where = std::source_location::current()) {
- return detail::in_float(x, where, [&](const auto& operand) {
-  const auto value = eval(operand, where);
-  const auto centre = mean(value, over, {.keepdims = true}, where);
-  const auto length = norm(value - centre, 2, over, {options.keepdims}, where);
-  const extent count = detail::reduced_size(value, over) - extent(options.correction);
-  return eval(length / sqrt(zeros_like(length) + extent_number(length, count)), where);
- });
 }
 
 // -- tapegraph/ops/vmap/vmap.hpp
@@ -38677,6 +38961,7 @@ constexpr auto prelu(const Scope& scope, const X& x, const prelu_options& o = {}
   {.initializer = o.alpha_initializer, .regularizer = o.alpha_regularizer, .constraint = o.alpha_constraint});
  return scope.leave("prelu", mark, eval(leaky_relu(input, alpha), where));
 }
+no_such_option_in<prelu_options> prelu(any_argument, any_argument, ...) TG_MISTAKE;
 
 /// x where it is above theta, 0 elsewhere. A formula.
 template <tensor_like X>
@@ -38906,6 +39191,7 @@ constexpr auto spatial_dropout1d(const Scope& scope, const X& x, const noise_rat
  return detail::spatial_dropout(scope, x, o.rate, 3, "spatial_dropout1d",
         "spatial_dropout1d: input must be [batch, time, features]", where);
 }
+no_such_option_in<noise_rate_options> spatial_dropout1d(any_argument, any_argument, ...) TG_MISTAKE;
 /// Drops channels of x [batch, height, width, channels] for all pixels of a record.
 template <class Scope, tensor_like X>
 constexpr auto spatial_dropout2d(const Scope& scope, const X& x, const noise_rate_options& o = {},
@@ -38913,6 +39199,7 @@ constexpr auto spatial_dropout2d(const Scope& scope, const X& x, const noise_rat
  return detail::spatial_dropout(scope, x, o.rate, 4, "spatial_dropout2d",
         "spatial_dropout2d: input must be [batch, height, width, channels]", where);
 }
+no_such_option_in<noise_rate_options> spatial_dropout2d(any_argument, any_argument, ...) TG_MISTAKE;
 
 /// Dropout that keeps mean 0 and variance 1 of what selu gives (Klambauer et al. 2017): dropped elements become selu's lowest value,
 /// then everything is scaled and shifted.
@@ -38928,6 +39215,7 @@ constexpr auto alpha_dropout(const Scope& scope, const X& x, const noise_rate_op
   return eval(tapegraph::where(numbers >= o.rate, input * factor + offset, lowest * factor + offset), where);
  });
 }
+no_such_option_in<noise_rate_options> alpha_dropout(any_argument, any_argument, ...) TG_MISTAKE;
 
 /// x plus normal numbers of mean 0.
 template <class Scope, tensor_like X>
@@ -38940,6 +39228,7 @@ constexpr auto gaussian_noise(const Scope& scope, const X& x, const gaussian_noi
   return eval(input + numbers, where);
  });
 }
+no_such_option_in<gaussian_noise_options> gaussian_noise(any_argument, any_argument, ...) TG_MISTAKE;
 
 /// x times normal numbers of mean 1 and deviation sqrt(rate / (1 - rate)) (Srivastava et al. 2014).
 template <class Scope, tensor_like X>
@@ -38951,6 +39240,7 @@ constexpr auto gaussian_dropout(const Scope& scope, const X& x, const noise_rate
   return eval(input * numbers, where);
  });
 }
+no_such_option_in<noise_rate_options> gaussian_dropout(any_argument, any_argument, ...) TG_MISTAKE;
 }
 
 /// Layers that change images [batch, height, width, channels] at random in training, each record with draws of its own, and hand
@@ -39040,6 +39330,7 @@ constexpr auto random_flip(const Scope& scope, const X& x, const random_flip_opt
   return images;
  });
 }
+no_such_option_in<random_flip_options> random_flip(any_argument, any_argument, ...) TG_MISTAKE;
 
 /// A part of [height, width] of each image; outside of training that in the middle. The image's extents are known and not smaller.
 template <class Scope, tensor_like X>
@@ -39065,6 +39356,7 @@ constexpr auto random_crop(const Scope& scope, const X& x, const random_crop_opt
   return detail::randomly_cropped(rows, 2, o.width, right, where);
  }));
 }
+no_such_option_in<random_crop_options> random_crop(any_argument, any_argument, ...) TG_MISTAKE;
 
 /// Adds a number from `factor` times the extent of `value_range` to each image and clips it to the range.
 template <class Scope, tensor_like X>
@@ -39079,6 +39371,7 @@ constexpr auto random_brightness(const Scope& scope, const X& x, const random_br
   return detail::rounded_like(input, eval(brighter, where), where);
  });
 }
+no_such_option_in<random_brightness_options> random_brightness(any_argument, any_argument, ...) TG_MISTAKE;
 
 /// (x - mean) (1 + f) + mean, clipped to `value_range`, with f from `factor` and the mean of each channel of each image.
 template <class Scope, tensor_like X>
@@ -39095,6 +39388,7 @@ constexpr auto random_contrast(const Scope& scope, const X& x, const random_cont
   return detail::rounded_like(input, eval(clip(stretched, o.value_range.low, o.value_range.high), where), where);
  });
 }
+no_such_option_in<random_contrast_options> random_contrast(any_argument, any_argument, ...) TG_MISTAKE;
 }
 
 /// Random translation, rotation and zoom of images [batch, height, width, channels] in training, sampled bilinearly; otherwise they
@@ -39211,6 +39505,7 @@ constexpr auto random_translation(const Scope& scope, const X& x, const random_t
   });
  });
 }
+no_such_option_in<random_translation_options> random_translation(any_argument, any_argument, ...) TG_MISTAKE;
 
 /// Turns each image about its centre.
 template <class Scope, tensor_like X>
@@ -39227,6 +39522,7 @@ constexpr auto random_rotation(const Scope& scope, const X& x, const random_rota
   });
  });
 }
+no_such_option_in<random_rotation_options> random_rotation(any_argument, any_argument, ...) TG_MISTAKE;
 
 /// Shows more or less of each image about its centre.
 template <class Scope, tensor_like X>
@@ -39245,6 +39541,7 @@ constexpr auto random_zoom(const Scope& scope, const X& x, const random_zoom_opt
   });
  });
 }
+no_such_option_in<random_zoom_options> random_zoom(any_argument, any_argument, ...) TG_MISTAKE;
 }
 // -- tapegraph/nn/layers/attention.hpp
 
@@ -39347,6 +39644,7 @@ constexpr auto multi_head_attention(const Scope& scope, const Q& query, const V&
  const auto mark = scope.enter();
  return scope.leave("multi_head_attention", mark, detail::attention(scope, asked, offered, o, where, masks...));
 }
+no_such_option_in<multi_head_attention_options> multi_head_attention(any_argument, any_argument, any_argument, ...) TG_MISTAKE;
 }
 // -- tapegraph/nn/layers/depthwise_convolution.hpp
 
@@ -39428,6 +39726,9 @@ constexpr auto depthwise_conv2d(const Scope& scope, const X& x, const depthwise_
   return depthwise_conv2d(image, kernel, detail::window_of<conv2d_options>(o), where);
  });
 }
+template <class Scope>
+ requires(!tensor_like<Scope>)
+no_such_option_in<depthwise_conv2d_layer_options> depthwise_conv2d(const Scope&, any_argument, ...) TG_MISTAKE;
 
 /// The same of x [batch, width, channels]: "kernel" [width, channels, depth_multiplier].
 template <class Scope, tensor_like X>
@@ -39438,6 +39739,9 @@ constexpr auto depthwise_conv1d(const Scope& scope, const X& x, const depthwise_
   return depthwise_conv1d(line, kernel, detail::window_of<conv1d_options>(o), where);
  });
 }
+template <class Scope>
+ requires(!tensor_like<Scope>)
+no_such_option_in<depthwise_conv1d_layer_options> depthwise_conv1d(const Scope&, any_argument, ...) TG_MISTAKE;
 
 namespace detail {
 template <class Scope, handle H, class Options, class F>
@@ -39469,6 +39773,9 @@ constexpr auto separable_conv2d(const Scope& scope, const X& x, const separable_
  };
  return scope.leave("separable_conv2d", mark, detail::separable(scope, input, o, where, run));
 }
+template <class Scope>
+ requires(!tensor_like<Scope>)
+no_such_option_in<separable_conv2d_layer_options> separable_conv2d(const Scope&, any_argument, ...) TG_MISTAKE;
 
 /// The same of x [batch, width, channels], kernels without a height.
 template <class Scope, tensor_like X>
@@ -39482,6 +39789,9 @@ constexpr auto separable_conv1d(const Scope& scope, const X& x, const separable_
  };
  return scope.leave("separable_conv1d", mark, detail::separable(scope, input, o, where, run));
 }
+template <class Scope>
+ requires(!tensor_like<Scope>)
+no_such_option_in<separable_conv1d_layer_options> separable_conv1d(const Scope&, any_argument, ...) TG_MISTAKE;
 }
 // -- tapegraph/nn/layers/embedding.hpp
 
@@ -39716,6 +40026,7 @@ constexpr auto embedding(const Scope& scope, const X& indices, const embedding_o
  return scope.leave("embedding", mark,
      o.sparse ? scope.gather_rows(rows, at, where) : eval(gather(rows, at, 0, 0, where), where));
 }
+no_such_option_in<embedding_options> embedding(any_argument, any_argument, ...) TG_MISTAKE;
 
 /// The steps whose index is not `padding`, for recurrent layers over the embedding of indices [batch, time]: Keras's
 /// `mask_zero`.
@@ -39794,6 +40105,7 @@ constexpr auto group_normalization(const Scope& scope, const X& x, const group_n
            : normal;
  return scope.leave("group_normalization", mark, result);
 }
+no_such_option_in<group_normalization_options> group_normalization(any_argument, any_argument, ...) TG_MISTAKE;
 
 /// x / sqrt(mean x^2 + epsilon) scale, the mean over the last axis (Zhang and Sennrich 2019): "scale" [features].
 template <class Scope, tensor_like X>
@@ -39812,6 +40124,7 @@ constexpr auto rms_normalization(const Scope& scope, const X& x, const rms_norma
  const auto power = eval(mean(square(input), -1, {.keepdims = true}, where), where);
  return scope.leave("rms_normalization", mark, eval(input * rsqrt(power + o.epsilon) * scale, where));
 }
+no_such_option_in<rms_normalization_options> rms_normalization(any_argument, any_argument, ...) TG_MISTAKE;
 
 /// x / |x|, the Euclidean norm along axes; a norm below 1e-12 counts as that (Keras's UnitNormalization). No variables, no scope.
 template <tensor_like X>
@@ -39915,6 +40228,8 @@ constexpr auto rotary_positions(const X& x, const P& first, const wavelength_opt
         std::source_location where = std::source_location::current()) {
  return detail::rotated(x, o, where, eval(first, where));
 }
+no_such_option_in<wavelength_options> rotary_positions(any_argument, ...) TG_MISTAKE;
+no_such_option_in<wavelength_options> rotary_positions(any_argument, any_argument, ...) TG_MISTAKE;
 
 /// [1, time, features] to be added to x [batch, time, features]: feature 2 k is sin(place max_wavelength^(-2 k / features)), feature
 /// 2 k + 1 the cosine (Vaswani et al. 2017).
@@ -39929,6 +40244,8 @@ constexpr auto sinusoidal_positions(const X& x, const P& first, const wavelength
          std::source_location where = std::source_location::current()) {
  return detail::sinusoids(x, o, where, eval(first, where));
 }
+no_such_option_in<wavelength_options> sinusoidal_positions(any_argument, ...) TG_MISTAKE;
+no_such_option_in<wavelength_options> sinusoidal_positions(any_argument, any_argument, ...) TG_MISTAKE;
 
 namespace detail {
 template <class Scope, handle H, class... First>
@@ -39966,6 +40283,7 @@ constexpr auto position_embedding(const Scope& scope, const X& x, const position
  return scope.leave("position_embedding", mark,
      detail::learnt_positions(scope, input, o, where, eval(first, where)...));
 }
+no_such_option_in<position_embedding_options> position_embedding(any_argument, any_argument, ...) TG_MISTAKE;
 
 /// Indices [batch, time] to [batch, time, embedding_dim]: rows of "token_embedding/embeddings" plus those of
 /// "position_embedding/embeddings". T is the tables' element type, as of embedding. A place of the first step may follow.
@@ -39987,6 +40305,7 @@ constexpr auto token_and_position_embedding(const Scope& scope, const X& indices
  scope.enter();
  return scope.leave("token_and_position_embedding", mark, eval(tokens + rows, where));
 }
+no_such_option_in<token_and_position_embedding_options> token_and_position_embedding(any_argument, any_argument, ...) TG_MISTAKE;
 }
 
 /// Attention whose heads share keys and values, and attention that goes on step by step from a cache of them. Not part of
@@ -40090,6 +40409,7 @@ constexpr auto empty_attention_cache(const X& x, std::int64_t capacity, const gr
  const auto zeros = detail::cast_like(input, fill<float>(input, dims, 0, where), where);
  return attention_cache{zeros, zeros};
 }
+no_such_option_in<grouped_query_attention_options> empty_attention_cache(any_argument, any_argument, ...) TG_MISTAKE;
 
 /// Attention in which num_query_heads / num_key_value_heads neighbouring heads share keys and values (Ainslie et al. 2023): query
 /// [batch, time, features] looks at value [batch, steps, others], which is also the key, and gives query's shape. Variables as
@@ -40120,6 +40440,7 @@ constexpr auto grouped_query_attention(const Scope& scope, const Q& query, const
   o.use_causal_mask ? heads(eval(detail::diagonal_number(asked, q[1], v[1], where) <= 0, where)) : heads();
  return scope.leave("grouped_query_attention", mark, detail::attention_output(scope, asked, seen, o, where));
 }
+no_such_option_in<grouped_query_attention_options> grouped_query_attention(any_argument, any_argument, any_argument, ...) TG_MISTAKE;
 
 /// Causal attention of n further steps x [batch, n, features] over those whose keys and values a cache holds: the steps stand at
 /// `position`, position + 1, ..., i32, a scalar or [batch], and see what is at places up to their own. Gives their output and the
@@ -40163,6 +40484,7 @@ constexpr attention_step<H> cached_attention(const Scope& scope, const X& x, con
   detail::grouped_heads(scope, queries, next.keys, next.values, o, where, expand_dims(seen, {1, 2}, where));
  return {scope.leave("cached_attention", mark, detail::attention_output(scope, input, heads, o, where)), next};
 }
+no_such_option_in<grouped_query_attention_options> cached_attention(any_argument, any_argument, any_argument, any_argument, ...) TG_MISTAKE;
 
 // -- tapegraph/nn/layers/gru.hpp
 
@@ -42585,6 +42907,7 @@ constexpr auto gru(const X& x, const W& kernel, const R& recurrent, const B& bia
                  where, x, kernel, recurrent, bias, extras...);
  return detail::recurrent_output(rows, options.return_sequences, where);
 }
+no_such_option_in<gru_options> gru(any_argument, any_argument, any_argument, any_argument, ...) TG_MISTAKE;
 
 /// Like `gru`, but also returns the state after the last step: `const auto [y, h] = tg::gru_with_state(...)`.
 template <tensor_like X, tensor_like W, tensor_like R, detail::bias_like B, detail::recurrent_argument... E>
@@ -42595,6 +42918,7 @@ constexpr auto gru_with_state(const X& x, const W& kernel, const R& recurrent, c
                  where, x, kernel, recurrent, bias, extras...);
  return detail::recurrent_output_and_state(rows, options.return_sequences, where);
 }
+no_such_option_in<gru_options> gru_with_state(any_argument, any_argument, any_argument, any_argument, ...) TG_MISTAKE;
 }
 
 /// The GRU layer and the operation behind it. Not part of tapegraph.hpp: programs without it do not compile it.
@@ -42650,6 +42974,9 @@ constexpr auto gru(const Scope& scope, const X& x, const gru_layer_options& o, c
  const auto run = [](const auto&... operands) { return gru(operands...); };
  return detail::recurrent_layer(scope, x, o, std::source_location::current(), run, extras...);
 }
+template <class Scope>
+ requires(!tensor_like<Scope>)
+no_such_option_in<gru_layer_options> gru(const Scope&, any_argument, ...) TG_MISTAKE;
 
 /// Like `gru`, but also returns the state after the last step: {output, hidden}.
 template <class Scope, tensor_like X, class... E>
@@ -42658,6 +42985,9 @@ constexpr auto gru_with_state(const Scope& scope, const X& x, const gru_layer_op
  const auto run = [](const auto&... operands) { return gru_with_state(operands...); };
  return detail::recurrent_layer(scope, x, o, std::source_location::current(), run, extras...);
 }
+template <class Scope>
+ requires(!tensor_like<Scope>)
+no_such_option_in<gru_layer_options> gru_with_state(const Scope&, any_argument, ...) TG_MISTAKE;
 }
 // -- tapegraph/nn/layers/masking.hpp
 
@@ -42958,6 +43288,7 @@ constexpr auto masking(const Scope& scope, const X& x, const masking_options& o 
   scope.leave("masking", mark, eval(tapegraph::where(expand_dims(counts, -1, where), input, 0), where)), counts,
   where);
 }
+no_such_option_in<masking_options> masking(any_argument, any_argument, ...) TG_MISTAKE;
 
 #define TG_KEEPS_MASK(word, options) \
  template <class Scope, class X, class M, class O = options> \
@@ -43296,6 +43627,7 @@ constexpr auto lstm(const X& x, const W& kernel, const R& recurrent, const B& bi
                  where, x, kernel, recurrent, bias, extras...);
  return detail::recurrent_output(rows, options.return_sequences, where);
 }
+no_such_option_in<lstm_options> lstm(any_argument, any_argument, any_argument, any_argument, ...) TG_MISTAKE;
 
 /// Like `lstm`, but also returns the state after the last step: `const auto [y, h, c] = tg::lstm_with_state(...)`.
 template <tensor_like X, tensor_like W, tensor_like R, detail::bias_like B, detail::recurrent_argument... E>
@@ -43313,6 +43645,7 @@ constexpr auto lstm_with_state(const X& x, const W& kernel, const R& recurrent, 
  const extent steps = shape_of(rows)[1] - 1;
  return lstm_values<handle_type>{detail::part_of(rows, 1, extent(0, steps.table), steps, where), hidden, cell};
 }
+no_such_option_in<lstm_options> lstm_with_state(any_argument, any_argument, any_argument, any_argument, ...) TG_MISTAKE;
 }
 
 /// The LSTM layer and the operation behind it. Not part of tapegraph.hpp: programs without it do not compile it. gru.hpp and
@@ -43372,6 +43705,9 @@ constexpr auto lstm(const Scope& scope, const X& x, const lstm_layer_options& o,
  const auto run = [](const auto&... operands) { return lstm(operands...); };
  return detail::recurrent_layer(scope, x, o, where, run, extras...);
 }
+template <class Scope>
+ requires(!tensor_like<Scope>)
+no_such_option_in<lstm_layer_options> lstm(const Scope&, any_argument, ...) TG_MISTAKE;
 
 /// Like `lstm`, but also returns the state after the last step: {output, hidden, cell}.
 template <class Scope, tensor_like X, class... E>
@@ -43381,6 +43717,9 @@ constexpr auto lstm_with_state(const Scope& scope, const X& x, const lstm_layer_
  const auto run = [](const auto&... operands) { return lstm_with_state(operands...); };
  return detail::recurrent_layer(scope, x, o, where, run, extras...);
 }
+template <class Scope>
+ requires(!tensor_like<Scope>)
+no_such_option_in<lstm_layer_options> lstm_with_state(const Scope&, any_argument, ...) TG_MISTAKE;
 }
 // -- tapegraph/nn/layers/resizing.hpp
 
@@ -43458,6 +43797,7 @@ constexpr auto up_sampling2d(const X& x, const up_sampling2d_options& o = {},
   return detail::linearly_longer(detail::linearly_longer(input, 1, o.size[0], where), 2, o.size[1], where);
  return repeat(repeat(input, o.size[0], 1, where), o.size[1], 2, where);
 }
+no_such_option_in<up_sampling2d_options> up_sampling2d(any_argument, ...) TG_MISTAKE;
 
 /// x [batch, time, features] to [batch, time size, features]: every step repeated.
 template <tensor_like X>
@@ -43469,6 +43809,7 @@ constexpr auto up_sampling1d(const X& x, const up_sampling1d_options& o = {},
  if (o.size < 1) return detail::refuse<texts>(texts::size, where, input);
  return repeat(input, o.size, 1, where);
 }
+no_such_option_in<up_sampling1d_options> up_sampling1d(any_argument, ...) TG_MISTAKE;
 
 /// x [batch, height, width, channels] without some rows and columns at its borders.
 template <tensor_like X>
@@ -43484,6 +43825,7 @@ constexpr auto cropping2d(const X& x, const cropping2d_options& o,
  };
  return slice(input, {all, kept(o.height), kept(o.width)}, where);
 }
+no_such_option_in<cropping2d_options> cropping2d(any_argument, ...) TG_MISTAKE;
 
 /// x [batch, time, features] without some steps at its ends; Keras's default is {1, 1}.
 template <tensor_like X>
@@ -43506,6 +43848,7 @@ constexpr auto zero_padding2d(const X& x, const zero_padding2d_options& o = {},
  if (shape_of(input).rank() != 4) return detail::refuse<texts>(texts::rank4, where, input);
  return pad(input, {{0, 0}, {o.height.before, o.height.after}, {o.width.before, o.width.after}}, {}, where);
 }
+no_such_option_in<zero_padding2d_options> zero_padding2d(any_argument, ...) TG_MISTAKE;
 
 /// x [batch, time, features] with steps of zeros in front and behind.
 template <tensor_like X>
@@ -43585,6 +43928,7 @@ constexpr auto bidirectional(const Scope& scope, const X& x, const O& o, merge_m
  const auto values = detail::both_directions(scope, input, o, where, extras...);
  return scope.leave("bidirectional", mark, detail::merged(mode, values.forward, values.backward, where));
 }
+no_such_option_in<lstm_layer_options> bidirectional(any_argument, any_argument, ...) TG_MISTAKE;
 
 /// Like `bidirectional`, but returns both outputs instead of merging them (Keras's merge_mode=None):
 /// `const auto [forward, backward] = ...`.
@@ -43599,6 +43943,7 @@ constexpr auto bidirectional_outputs(const Scope& scope, const X& x, const O& o,
  scope.leave("bidirectional", mark, values.backward);
  return values;
 }
+no_such_option_in<lstm_layer_options> bidirectional_outputs(any_argument, any_argument, ...) TG_MISTAKE;
 
 /// Recurrent layers on top of one another, "0", "1", ...: `stacked(scope, x, std::tuple{lstm_layer_options{.units = 64}, ...})`. All
 /// but the last return sequences, the last what its options say (Keras's RNN over stacked cells). A `step_mask{...}` may follow,
@@ -43693,6 +44038,7 @@ constexpr auto layer_normalization(const Scope& scope, const X& x, const layer_n
      o.center ? eval(centered + parameter("beta", detail::beta_options(o)), where)
         : eval(centered, where));
 }
+no_such_option_in<layer_normalization_options> layer_normalization(any_argument, any_argument, ...) TG_MISTAKE;
 }
 // -- tapegraph/nn/layers/simple_rnn.hpp
 
@@ -43734,6 +44080,7 @@ constexpr auto simple_rnn(const X& x, const W& kernel, const R& recurrent, const
   detail::recurrent_attributes_of(options), options, where, x, kernel, recurrent, bias, extras...);
  return detail::recurrent_output(rows, options.return_sequences, where);
 }
+no_such_option_in<simple_rnn_options> simple_rnn(any_argument, any_argument, any_argument, any_argument, ...) TG_MISTAKE;
 
 /// Like `simple_rnn`, but also returns the state after the last step: `const auto [y, h] = tg::simple_rnn_with_state(...)`.
 template <tensor_like X, tensor_like W, tensor_like R, detail::bias_like B, detail::recurrent_argument... E>
@@ -43744,6 +44091,7 @@ constexpr auto simple_rnn_with_state(const X& x, const W& kernel, const R& recur
   detail::recurrent_attributes_of(options), options, where, x, kernel, recurrent, bias, extras...);
  return detail::recurrent_output_and_state(rows, options.return_sequences, where);
 }
+no_such_option_in<simple_rnn_options> simple_rnn_with_state(any_argument, any_argument, any_argument, any_argument, ...) TG_MISTAKE;
 }
 
 /// The fully connected recurrent layer and the operation behind it. Not part of tapegraph.hpp: programs without it do not compile
@@ -43795,6 +44143,9 @@ constexpr auto simple_rnn(const Scope& scope, const X& x, const simple_rnn_layer
  const auto run = [](const auto&... operands) { return simple_rnn(operands...); };
  return detail::recurrent_layer(scope, x, o, std::source_location::current(), run, extras...);
 }
+template <class Scope>
+ requires(!tensor_like<Scope>)
+no_such_option_in<simple_rnn_layer_options> simple_rnn(const Scope&, any_argument, ...) TG_MISTAKE;
 
 /// Like `simple_rnn`, but also returns the state after the last step: {output, hidden}.
 template <class Scope, tensor_like X, class... E>
@@ -43804,6 +44155,9 @@ constexpr auto simple_rnn_with_state(const Scope& scope, const X& x, const simpl
  const auto run = [](const auto&... operands) { return simple_rnn_with_state(operands...); };
  return detail::recurrent_layer(scope, x, o, std::source_location::current(), run, extras...);
 }
+template <class Scope>
+ requires(!tensor_like<Scope>)
+no_such_option_in<simple_rnn_layer_options> simple_rnn_with_state(const Scope&, any_argument, ...) TG_MISTAKE;
 }
 // -- tapegraph/nn/layers/transposed_convolution.hpp
 
@@ -43859,6 +44213,9 @@ constexpr auto conv2d_transpose(const Scope& scope, const X& x, const conv2d_tra
  const auto run = [&](const auto&... operands) { return conv2d_transpose(operands..., where); };
  return detail::transposed_layer<conv2d_transpose_options>(scope, "conv2d_transpose", x, o, where, run);
 }
+template <class Scope>
+ requires(!tensor_like<Scope>)
+no_such_option_in<conv2d_transpose_layer_options> conv2d_transpose(const Scope&, any_argument, ...) TG_MISTAKE;
 
 /// The same of x [batch, width, channels] with "kernel" [width, filters, channels].
 template <class Scope, tensor_like X>
@@ -43868,6 +44225,9 @@ constexpr auto conv1d_transpose(const Scope& scope, const X& x, const conv1d_tra
  const auto run = [&](const auto&... operands) { return conv1d_transpose(operands..., where); };
  return detail::transposed_layer<conv1d_transpose_options>(scope, "conv1d_transpose", x, o, where, run);
 }
+template <class Scope>
+ requires(!tensor_like<Scope>)
+no_such_option_in<conv1d_transpose_layer_options> conv1d_transpose(const Scope&, any_argument, ...) TG_MISTAKE;
 }
 // -- tapegraph/nn/layers/weight_normalization.hpp
 
@@ -44252,6 +44612,7 @@ constexpr auto scan(const Cell& cell, const State& initial, const X& xs, const s
      const step_mask<M>& mask, const W&... weights) {
  return detail::scan_over(cell, initial, xs, mask, options, std::source_location::current(), weights...);
 }
+no_such_option_in<scan_options> scan(any_argument, any_argument, any_argument, ...) TG_MISTAKE;
 }
 
 /// Scans in eager mode: the cell is called step by step, and what it does is recorded as it is.
@@ -47287,6 +47648,7 @@ constexpr auto searchsorted(const S& sorted, const V& values, searchsorted_optio
  const auto where_they_stood = put_along(before, order, shape_of(together), axis, where);
  return detail::part_of(where_they_stood, axis, left ? extent(0) : n, m, where);
 }
+no_such_option_in<searchsorted_options> searchsorted(any_argument, any_argument, ...) TG_MISTAKE;
 
 /// What nonzero gives: coordinates, int32 [size, rank of x], in the order of the elements, and zeros behind those that are meant.
 template <class Positions, class Count>
@@ -47348,6 +47710,7 @@ constexpr auto unique(const A& x, unique_options options,
  return unique_elements<std::remove_cvref_t<decltype(values)>, std::remove_cvref_t<decltype(indices)>,
       std::remove_cvref_t<decltype(found.count)>>{values, indices, inverse, counts, found.count};
 }
+no_such_option_in<unique_options> unique(any_argument, ...) TG_MISTAKE;
 
 template <class T>
 auto nonzero(const tensor<T>& x, std::source_location where = std::source_location::current()) {
