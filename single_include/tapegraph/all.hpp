@@ -2352,13 +2352,13 @@ public:
   const std::unique_lock lock(mutex_);
   kernels_[{op, type}] = k;
  }
- void add(const region_key& key, cpu::tile_function whole) {
+ void add(const region_key& code, cpu::tile_function whole) {
   const std::unique_lock lock(mutex_);
-  regions_[key] = whole;
+  regions_[code] = whole;
  }
- cpu::tile_function find(const region_key& key) const {
+ cpu::tile_function find(const region_key& code) const {
   const std::shared_lock lock(mutex_);
-  const auto found = regions_.find(key);
+  const auto found = regions_.find(code);
   return found == regions_.end() ? nullptr : found->second;
  }
  const registered_kernel* find(const operation* op, dtype type) const {
@@ -2566,13 +2566,13 @@ void add_library_kernels(kernel_registry& to) {
 }
 template <class X>
 basic_kernel_registry<X>& basic_kernel_registry<X>::instance() {
- static basic_kernel_registry all;
+ static basic_kernel_registry registry;
  static std::once_flag filled;
  std::call_once(filled, [] {
-  add_library_instructions<>(all);
-  add_library_kernels<>(all);
+  add_library_instructions<>(registry);
+  add_library_kernels<>(registry);
  });
- return all;
+ return registry;
 }
 }
 #include <deque>
@@ -2597,12 +2597,12 @@ public:
  region_assembler(const region_view& code, const operation* const* ops, runtime::interpreted_kernel& to)
   : code_(code), ops_(ops), to_(to) {}
  void assemble(const std::vector<int>& wanted) {
-  const int slots = code_.slots(), all = slots + code_.instructions();
-  last_reader_.assign(static_cast<std::size_t>(all), -1);
-  needed_.assign(static_cast<std::size_t>(all), false);
-  place_.assign(static_cast<std::size_t>(all), -1);
+  const int slots = code_.slots(), count = slots + code_.instructions();
+  last_reader_.assign(static_cast<std::size_t>(count), -1);
+  needed_.assign(static_cast<std::size_t>(count), false);
+  place_.assign(static_cast<std::size_t>(count), -1);
   for (const int r : wanted) need(r);
-  for (int i = all - slots - 1; i >= 0; --i) {
+  for (int i = count - slots - 1; i >= 0; --i) {
    if (!needed_[at(slots + i)]) continue;
    const region_instruction step = code_.instruction(i);
    for (int k = 0; k < step.operands(); ++k) need(step.operand[k]);
@@ -2889,13 +2889,13 @@ public:
   const detail::traced_now<Model> now(model_);
   const auto layers = ir::traced_program::of<ir::prediction_trace<model, Spec, true>>(false);
   constexpr bool trains = !std::is_same_v<Optimizer, none>;
-  const auto all = ir::traced_program::of<std::conditional_t<trains, training, prediction>>(false);
+  const auto whole = ir::traced_program::of<std::conditional_t<trains, training, prediction>>(false);
   detail::first_value_functions init;
   init.of_float = &detail::initialize<float>;
   init.of_double = &detail::initialize<double>;
   if constexpr (requires { sizeof(detail::projections<model>); })
    init.project = detail::projections<model>::project;
-  detail::model_base::read_traces(*this, layers->view(), all->view(), init, trains);
+  detail::model_base::read_traces(*this, layers->view(), whole->view(), init, trains);
   this->set_first_values(optimizer_);
   this->gradients_ = detail::traced_gradient::pool_of(programs_->by_inputs);
  }
@@ -2944,11 +2944,11 @@ private:
   const auto fill = [&](std::span<any_tensor> to) { this->predict_with(calls, {x...}, to); };
   if constexpr (detail::is_outputs<result>) {
    return [&]<fixed_string... Names, class... Handles>(const outputs<named_output<Names, Handles>...>*) {
-    any_tensor all[sizeof...(Handles)];
-    fill(std::span<any_tensor>(all));
+    any_tensor found[sizeof...(Handles)];
+    fill(std::span<any_tensor>(found));
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
      return outputs{named_output<Names, tensor<value_type>>{
-      detail::typed_result<value_type>(std::move(all[I]), "predict")}...};
+      detail::typed_result<value_type>(std::move(found[I]), "predict")}...};
     }
     (std::index_sequence_for<Handles...>{});
    }

@@ -177,7 +177,9 @@ struct refused_value {
 
 /// Behind the declaration of an overload for arguments that are a mistake: calling it is an error with this text.
 #if defined(__clang__)
-#define TG_REFUSES(text) __attribute__((diagnose_if(true, text, "error")))
+#define TG_REFUSES(text) \
+ _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wgcc-compat\"")                              \
+  __attribute__((diagnose_if(true, text, "error"))) _Pragma("clang diagnostic pop")
 #elif defined(__GNUC__) && !defined(__CUDACC__)
 #define TG_REFUSES(text) __attribute__((unavailable(text)))
 #else
@@ -905,6 +907,9 @@ using mode_of_t = typename detail::mode_of_all<Args...>::type;
 /// std::sqrt of a tensor and its like. The standard library's functions of numbers take no tensors, and the compiler lists each of them,
 /// with its macros, to say so. These say instead what to write. They take this library's types alone and nobody can call one: that is
 /// all that is declared in namespace std, which is meant for others.
+///
+/// <math.h> brings std's functions into the global namespace, where sqrt(x) then finds these, too. So they take tensors by a conversion,
+/// and tapegraph::sqrt, which takes them as they are, is always the better one.
 
 namespace tapegraph {
 /// Shown for a function of std given a tensor: sqrt(x) finds the right one, and so does tapegraph::sqrt(x).
@@ -913,106 +918,79 @@ struct leave_out_std;
 namespace detail {
 template <class... Given>
 concept given_a_tensor = (tensor_like<Given> || ...);
+struct tensor_for_std {
+ template <tensor_like X>
+ constexpr tensor_for_std(const X&) {}
+};
+struct number_for_std {
+ template <class X>
+  requires std::is_arithmetic_v<X>
+ constexpr number_for_std(const X&) {}
+};
 }
 }
 
 namespace std {
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std sqrt(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std cbrt(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std exp(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std exp2(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std expm1(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std log(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std log2(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std log10(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std log1p(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std sin(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std cos(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std tan(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std asin(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std acos(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std atan(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std sinh(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std cosh(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std tanh(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std asinh(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std acosh(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std atanh(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std abs(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std fabs(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std floor(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std ceil(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std round(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std trunc(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std rint(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std erf(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std erfc(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std lgamma(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std tgamma(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std isnan(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std isinf(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std isfinite(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std signbit(const X&) TG_MISTAKE;
-template <class X, class Y>
- requires tapegraph::detail::given_a_tensor<X, Y>
-tapegraph::leave_out_std pow(const X&, const Y&) TG_MISTAKE;
-template <class X, class Y>
- requires tapegraph::detail::given_a_tensor<X, Y>
-tapegraph::leave_out_std fmod(const X&, const Y&) TG_MISTAKE;
-template <class X, class Y>
- requires tapegraph::detail::given_a_tensor<X, Y>
-tapegraph::leave_out_std atan2(const X&, const Y&) TG_MISTAKE;
-template <class X, class Y>
- requires tapegraph::detail::given_a_tensor<X, Y>
-tapegraph::leave_out_std hypot(const X&, const Y&) TG_MISTAKE;
-template <class X, class Y>
- requires tapegraph::detail::given_a_tensor<X, Y>
-tapegraph::leave_out_std fmax(const X&, const Y&) TG_MISTAKE;
-template <class X, class Y>
- requires tapegraph::detail::given_a_tensor<X, Y>
-tapegraph::leave_out_std fmin(const X&, const Y&) TG_MISTAKE;
-template <class X, class Y>
- requires tapegraph::detail::given_a_tensor<X, Y>
-tapegraph::leave_out_std copysign(const X&, const Y&) TG_MISTAKE;
-template <class X, class Y>
- requires tapegraph::detail::given_a_tensor<X, Y>
-tapegraph::leave_out_std remainder(const X&, const Y&) TG_MISTAKE;
+tapegraph::leave_out_std sqrt(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std cbrt(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std exp(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std exp2(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std expm1(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std log(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std log2(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std log10(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std log1p(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std sin(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std cos(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std tan(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std asin(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std acos(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std atan(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std sinh(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std cosh(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std tanh(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std asinh(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std acosh(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std atanh(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std abs(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std fabs(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std floor(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std ceil(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std round(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std trunc(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std rint(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std erf(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std erfc(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std lgamma(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std tgamma(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std isnan(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std isinf(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std isfinite(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std signbit(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std pow(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std pow(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
+tapegraph::leave_out_std pow(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std fmod(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std fmod(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
+tapegraph::leave_out_std fmod(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std atan2(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std atan2(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
+tapegraph::leave_out_std atan2(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std hypot(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std hypot(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
+tapegraph::leave_out_std hypot(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std fmax(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std fmax(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
+tapegraph::leave_out_std fmax(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std fmin(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std fmin(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
+tapegraph::leave_out_std fmin(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std copysign(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std copysign(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
+tapegraph::leave_out_std copysign(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std remainder(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std remainder(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
+tapegraph::leave_out_std remainder(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
 template <class X, class Y>
  requires tapegraph::detail::given_a_tensor<X, Y>
 tapegraph::leave_out_std max(const X&, const Y&) TG_MISTAKE;
@@ -10425,6 +10403,9 @@ namespace tapegraph::cpu {
 namespace detail {
 inline constinit thread_local bool in_team = false;
 inline constinit thread_local bool counted_as_caller = false;
+struct alignas(64) caller_counter {
+ std::atomic<int> callers{0};
+};
 template <class = void>
 class caller_count {
 public:
@@ -10440,16 +10421,13 @@ public:
 private:
  [[gnu::noinline]] static void choose() {
   [[maybe_unused]] static const int told = pthread_atfork(nullptr, nullptr, [] {
-   for (counter& c : counters) c.callers.store(0, std::memory_order_relaxed);
+   for (caller_counter& c : counters) c.callers.store(0, std::memory_order_relaxed);
    if (counted_as_caller) own().store(1, std::memory_order_relaxed);
   });
   counter_of_thread = &counters[next.fetch_add(1, std::memory_order_relaxed) % shares].callers;
  }
  static constexpr int shares = 16;
- struct alignas(64) counter {
-  std::atomic<int> callers{0};
- };
- inline static counter counters[16]{};
+ inline static caller_counter counters[shares]{};
  inline static std::atomic<unsigned> next{0};
  inline static constinit thread_local std::atomic<int>* counter_of_thread = nullptr;
 };

@@ -1,64 +1,18 @@
 #include <fuzz/kernels.hpp>
 
-#include <tapegraph/ir/node.hpp>
-#include <tapegraph/ops/kernels.hpp>
-#include <tapegraph/ops/ops.hpp>
+#include <tapegraph/graph/library_kernels.hpp>
 
 #include <string>
 #include <vector>
 
 namespace tapegraph::fuzz {
 
-namespace {
-
-struct row {
-    const ir::operation* op;
-    dtype type;
-    runtime::kernel_pair kernel;
-};
-
-template <class T, class... Op>
-void add(std::vector<row>& rows) {
-    static_assert((ir::operation_binding<Op>::bound && ...));
-    (rows.push_back({&ir::descriptor_of<Op>, dtype_of<T>, runtime::kernel_for<Op, T>()}), ...);
-}
-
-template <class T, class... Op>
-void add_reductions(std::vector<row>& rows) {
-    static_assert((ir::operation_binding<Op>::bound && ...));
-    const auto pair = []<class O>(O*) {
-        using kernel = runtime::reduction_kernel<O, region<slots<dtype_of<T>>, results<0>>, T>;
-        return runtime::kernel_pair{{&kernel::run, &kernel::workspace}};
-    };
-    (rows.push_back({&ir::descriptor_of<Op>, dtype_of<T>, pair(static_cast<Op*>(nullptr))}), ...);
-}
-
-std::vector<row> make_rows() {
-    std::vector<row> rows;
-    add_reductions<double, sum_op, prod_op, max_op, min_op>(rows);
-    add_reductions<bool, any_op, all_op>(rows);
-    add_reductions<std::int64_t, sum_op>(rows);
-    add<double, matmul_op, convolution_op, convolution_input_gradient_op, convolution_filter_gradient_op,
-        convolution_bias_op<false>, convolution_bias_op<true>, convolution_bias_pool_op<false>,
-        convolution_bias_pool_op<true>, matmul_bias_op<false>, matmul_bias_op<true>, max_pool_op, max_pool_gradient_op,
-        max_pool_select_op, average_pool_op, average_pool_gradient_op>(rows);
-    add<double, transpose_op, slice_op, pad_op, placed_sum_op, concat_op, index_map_op, index_map_adjoint_op, gather_op,
-        scatter_add_op, gather_nd_op, scatter_nd_op, take_along_op, put_along_op, cumulative_sum_op,
-        cumulative_product_op, argsort_op, arg_reduce_op, arange_op<std::int32_t>, arange_op<double>, softmax_op,
-        log_softmax_op, softmax_gradient_op, log_softmax_gradient_op>(rows);
-    add<std::int32_t, transpose_op>(rows);
-    add<std::int32_t, one_hot_op<double>>(rows);
-    return rows;
-}
-
-} // namespace
-
 runtime::kernel_pair kernel_of(const ir::operation& op, dtype first_operand) {
-    static const std::vector<row> rows = make_rows();
-    for (const row& r : rows)
-        if (r.op == &op && r.type == first_operand) return r.kernel;
-    throw argument_error("the fuzzer's table of kernels lacks " + std::string(op.name) + " of " +
-                         name_of(first_operand));
+    const ir::registered_kernel* const known = ir::kernel_registry::instance().find(&op, first_operand);
+    if (known == nullptr || known->kernel.run == nullptr)
+        throw argument_error("graph/library_kernels.hpp lacks " + std::string(op.name) + " of " +
+                             name_of(first_operand));
+    return known->kernel;
 }
 
 namespace {

@@ -65,6 +65,8 @@ bool asked(const std::string& name, const real* x, std::size_t count, real want)
     if (name == "sin" || name == "cos" || name == "tan") return std::abs(x[0]) <= 524288;
     // The floor of -0 is -1 beside an infinite divisor, as in Python.
     if (name == "floor_divide") return !std::isinf(x[1]);
+    // Labels are in [0, 1]; beyond, terms as large as they are cancel.
+    if (name == "sigmoid_cross_entropy_with_logits" && (x[1] < 0 || x[1] > 1)) return false;
     // Made of a sum, a clip and a quotient: the sum of 3 and the number below 3 rounds to the kink.
     if (name == "hard_sigmoid")
         return std::abs(x[0]) >= 3 ||

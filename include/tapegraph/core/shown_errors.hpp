@@ -46,7 +46,9 @@ struct refused_value {
 
 /// Behind the declaration of an overload for arguments that are a mistake: calling it is an error with this text.
 #if defined(__clang__)
-#define TG_REFUSES(text) __attribute__((diagnose_if(true, text, "error")))
+#define TG_REFUSES(text)                                                                                               \
+    _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wgcc-compat\"")                              \
+        __attribute__((diagnose_if(true, text, "error"))) _Pragma("clang diagnostic pop")
 #elif defined(__GNUC__) && !defined(__CUDACC__)
 #define TG_REFUSES(text) __attribute__((unavailable(text)))
 #else

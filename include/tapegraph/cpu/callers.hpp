@@ -23,6 +23,10 @@ inline constinit thread_local bool in_team = false;
 /// Whether it is among those that are counted here.
 inline constinit thread_local bool counted_as_caller = false;
 
+struct alignas(64) caller_counter {
+    std::atomic<int> callers{0};
+};
+
 /// Counters that threads share out among each other, so that many who come and go every microsecond do not wait for one line of memory.
 template <class = void>
 class caller_count {
@@ -42,17 +46,14 @@ private:
     [[gnu::noinline]] static void choose() {
         // A child of fork() has the counts of its parent's threads, and none but one of these.
         [[maybe_unused]] static const int told = pthread_atfork(nullptr, nullptr, [] {
-            for (counter& c : counters) c.callers.store(0, std::memory_order_relaxed);
+            for (caller_counter& c : counters) c.callers.store(0, std::memory_order_relaxed);
             if (counted_as_caller) own().store(1, std::memory_order_relaxed);
         });
         counter_of_thread = &counters[next.fetch_add(1, std::memory_order_relaxed) % shares].callers;
     }
 
     static constexpr int shares = 16;
-    struct alignas(64) counter {
-        std::atomic<int> callers{0};
-    };
-    inline static counter counters[16]{};
+    inline static caller_counter counters[shares]{};
     inline static std::atomic<unsigned> next{0};
     inline static constinit thread_local std::atomic<int>* counter_of_thread = nullptr;
 };

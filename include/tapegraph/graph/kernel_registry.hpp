@@ -86,13 +86,13 @@ public:
         kernels_[{op, type}] = k;
     }
     /// A region that is compiled as a whole: of one result by evaluate_tile, of several by evaluate_merged_tile.
-    void add(const region_key& key, cpu::tile_function whole) {
+    void add(const region_key& code, cpu::tile_function whole) {
         const std::unique_lock lock(mutex_);
-        regions_[key] = whole;
+        regions_[code] = whole;
     }
-    cpu::tile_function find(const region_key& key) const {
+    cpu::tile_function find(const region_key& code) const {
         const std::shared_lock lock(mutex_);
-        const auto found = regions_.find(key);
+        const auto found = regions_.find(code);
         return found == regions_.end() ? nullptr : found->second;
     }
 

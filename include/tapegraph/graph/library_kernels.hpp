@@ -138,13 +138,13 @@ TG_COMPILED(registry, void add_library_kernels<void>(kernel_registry&))
 
 template <class X>
 basic_kernel_registry<X>& basic_kernel_registry<X>::instance() {
-    static basic_kernel_registry all;
+    static basic_kernel_registry registry;
     static std::once_flag filled;
     std::call_once(filled, [] {
-        add_library_instructions<>(all);
-        add_library_kernels<>(all);
+        add_library_instructions<>(registry);
+        add_library_kernels<>(registry);
     });
-    return all;
+    return registry;
 }
 
 } // namespace tapegraph::ir

@@ -43,12 +43,12 @@ public:
 
     /// `wanted`: the registers of the results that are computed.
     void assemble(const std::vector<int>& wanted) {
-        const int slots = code_.slots(), all = slots + code_.instructions();
-        last_reader_.assign(static_cast<std::size_t>(all), -1);
-        needed_.assign(static_cast<std::size_t>(all), false);
-        place_.assign(static_cast<std::size_t>(all), -1);
+        const int slots = code_.slots(), count = slots + code_.instructions();
+        last_reader_.assign(static_cast<std::size_t>(count), -1);
+        needed_.assign(static_cast<std::size_t>(count), false);
+        place_.assign(static_cast<std::size_t>(count), -1);
         for (const int r : wanted) need(r);
-        for (int i = all - slots - 1; i >= 0; --i) {
+        for (int i = count - slots - 1; i >= 0; --i) {
             if (!needed_[at(slots + i)]) continue;
             const region_instruction step = code_.instruction(i);
             for (int k = 0; k < step.operands(); ++k) need(step.operand[k]);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/environment.hpp>
 #include <tapegraph/graph/lower.hpp>
 #include <tapegraph/nn/measured.hpp>
@@ -179,5 +180,7 @@ void hint_of_outputs(const ir::program_view& v, const hinted_part* parts, std::s
 /// Whether `compile` says on stderr what looks like a mistake in a model that can be compiled; so it does by default, and
 /// TAPEGRAPH_HINTS=0 in the environment says no from the start.
 inline void show_hints(bool on) { detail::hints_setting().store(on, std::memory_order_relaxed); }
+
+TG_COMPILED(nn, void detail::hint_of_outputs<void>(const ir::program_view&, const detail::hinted_part*, std::size_t))
 
 } // namespace tapegraph

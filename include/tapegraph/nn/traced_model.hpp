@@ -108,13 +108,13 @@ public:
         const detail::traced_now<Model> now(model_);
         const auto layers = ir::traced_program::of<ir::prediction_trace<model, Spec, true>>(false);
         constexpr bool trains = !std::is_same_v<Optimizer, none>;
-        const auto all = ir::traced_program::of<std::conditional_t<trains, training, prediction>>(false);
+        const auto whole = ir::traced_program::of<std::conditional_t<trains, training, prediction>>(false);
         detail::first_value_functions init;
         init.of_float = &detail::initialize<float>;
         init.of_double = &detail::initialize<double>;
         if constexpr (requires { sizeof(detail::projections<model>); })
             init.project = detail::projections<model>::project;
-        detail::model_base::read_traces(*this, layers->view(), all->view(), init, trains);
+        detail::model_base::read_traces(*this, layers->view(), whole->view(), init, trains);
         this->set_first_values(optimizer_);
         this->gradients_ = detail::traced_gradient::pool_of(programs_->by_inputs);
     }
@@ -171,11 +171,11 @@ private:
         const auto fill = [&](std::span<any_tensor> to) { this->predict_with(calls, {x...}, to); };
         if constexpr (detail::is_outputs<result>) {
             return [&]<fixed_string... Names, class... Handles>(const outputs<named_output<Names, Handles>...>*) {
-                any_tensor all[sizeof...(Handles)];
-                fill(std::span<any_tensor>(all));
+                any_tensor found[sizeof...(Handles)];
+                fill(std::span<any_tensor>(found));
                 return [&]<std::size_t... I>(std::index_sequence<I...>) {
                     return outputs{named_output<Names, tensor<value_type>>{
-                        detail::typed_result<value_type>(std::move(all[I]), "predict")}...};
+                        detail::typed_result<value_type>(std::move(found[I]), "predict")}...};
                 }
                 (std::index_sequence_for<Handles...>{});
             }

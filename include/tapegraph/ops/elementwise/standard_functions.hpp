@@ -5,10 +5,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 /// std::sqrt of a tensor and its like. The standard library's functions of numbers take no tensors, and the compiler lists each of them,
 /// with its macros, to say so. These say instead what to write. They take this library's types alone and nobody can call one: that is
 /// all that is declared in namespace std, which is meant for others.
+///
+/// <math.h> brings std's functions into the global namespace, where sqrt(x) then finds these, too. So they take tensors by a conversion,
+/// and tapegraph::sqrt, which takes them as they are, is always the better one.
 
 namespace tapegraph {
 /// Shown for a function of std given a tensor: sqrt(x) finds the right one, and so does tapegraph::sqrt(x).
@@ -17,107 +21,83 @@ struct leave_out_std;
 namespace detail {
 template <class... Given>
 concept given_a_tensor = (tensor_like<Given> || ...);
+
+struct tensor_for_std {
+    template <tensor_like X>
+    constexpr tensor_for_std(const X&) {} // NOLINT: any tensor or formula is one
+};
+struct number_for_std {
+    template <class X>
+        requires std::is_arithmetic_v<X>
+    constexpr number_for_std(const X&) {} // NOLINT
+};
 } // namespace detail
 } // namespace tapegraph
 
+// Written out: the compiler shows the line that declares what was called, and macros on the way.
 // clang-format off
 namespace std {
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std sqrt(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std cbrt(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std exp(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std exp2(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std expm1(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std log(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std log2(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std log10(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std log1p(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std sin(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std cos(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std tan(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std asin(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std acos(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std atan(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std sinh(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std cosh(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std tanh(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std asinh(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std acosh(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std atanh(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std abs(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std fabs(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std floor(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std ceil(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std round(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std trunc(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std rint(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std erf(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std erfc(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std lgamma(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std tgamma(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std isnan(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std isinf(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std isfinite(const X&) TG_MISTAKE;
-template <tapegraph::tensor_like X>
-tapegraph::leave_out_std signbit(const X&) TG_MISTAKE;
-template <class X, class Y>
-    requires tapegraph::detail::given_a_tensor<X, Y>
-tapegraph::leave_out_std pow(const X&, const Y&) TG_MISTAKE;
-template <class X, class Y>
-    requires tapegraph::detail::given_a_tensor<X, Y>
-tapegraph::leave_out_std fmod(const X&, const Y&) TG_MISTAKE;
-template <class X, class Y>
-    requires tapegraph::detail::given_a_tensor<X, Y>
-tapegraph::leave_out_std atan2(const X&, const Y&) TG_MISTAKE;
-template <class X, class Y>
-    requires tapegraph::detail::given_a_tensor<X, Y>
-tapegraph::leave_out_std hypot(const X&, const Y&) TG_MISTAKE;
-template <class X, class Y>
-    requires tapegraph::detail::given_a_tensor<X, Y>
-tapegraph::leave_out_std fmax(const X&, const Y&) TG_MISTAKE;
-template <class X, class Y>
-    requires tapegraph::detail::given_a_tensor<X, Y>
-tapegraph::leave_out_std fmin(const X&, const Y&) TG_MISTAKE;
-template <class X, class Y>
-    requires tapegraph::detail::given_a_tensor<X, Y>
-tapegraph::leave_out_std copysign(const X&, const Y&) TG_MISTAKE;
-template <class X, class Y>
-    requires tapegraph::detail::given_a_tensor<X, Y>
-tapegraph::leave_out_std remainder(const X&, const Y&) TG_MISTAKE;
+tapegraph::leave_out_std sqrt(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std cbrt(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std exp(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std exp2(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std expm1(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std log(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std log2(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std log10(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std log1p(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std sin(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std cos(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std tan(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std asin(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std acos(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std atan(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std sinh(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std cosh(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std tanh(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std asinh(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std acosh(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std atanh(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std abs(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std fabs(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std floor(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std ceil(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std round(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std trunc(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std rint(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std erf(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std erfc(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std lgamma(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std tgamma(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std isnan(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std isinf(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std isfinite(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std signbit(tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std pow(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std pow(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
+tapegraph::leave_out_std pow(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std fmod(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std fmod(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
+tapegraph::leave_out_std fmod(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std atan2(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std atan2(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
+tapegraph::leave_out_std atan2(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std hypot(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std hypot(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
+tapegraph::leave_out_std hypot(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std fmax(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std fmax(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
+tapegraph::leave_out_std fmax(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std fmin(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std fmin(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
+tapegraph::leave_out_std fmin(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std copysign(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std copysign(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
+tapegraph::leave_out_std copysign(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std remainder(tapegraph::detail::tensor_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+tapegraph::leave_out_std remainder(tapegraph::detail::tensor_for_std, tapegraph::detail::number_for_std) TG_MISTAKE;
+tapegraph::leave_out_std remainder(tapegraph::detail::number_for_std, tapegraph::detail::tensor_for_std) TG_MISTAKE;
+// These take anything of one type, and so must the overloads that are to be better; no header of C's has them.
 template <class X, class Y>
     requires tapegraph::detail::given_a_tensor<X, Y>
 tapegraph::leave_out_std max(const X&, const Y&) TG_MISTAKE;
