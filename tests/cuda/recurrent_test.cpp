@@ -3,7 +3,10 @@
 #include <cuda/calls.hpp>
 
 #include <tapegraph/cuda/ops/recurrent/recurrent.cuh>
+#include <tapegraph/ops/recurrent/gru.hpp>
 #include <tapegraph/ops/recurrent/layers_kernel.hpp>
+#include <tapegraph/ops/recurrent/lstm.hpp>
+#include <tapegraph/ops/recurrent/simple_rnn.hpp>
 
 #include <cmath>
 #include <type_traits>

@@ -9,6 +9,10 @@
 ///     auto model = tg::compile<tg::graph>(network{}, spec, loss, tg::adam{}, tg::sharded{.shards = 8});
 ///     model.fit(train, {.batch_size = 128, .shards = 8});
 
+#ifdef __CUDACC__
+#include <tapegraph/nn/sharded/compile_by_nvcc.hpp>
+#else
+
 namespace tapegraph {
 
 namespace detail {
@@ -75,3 +79,5 @@ template <class Mode, auto Model, class Spec, class Loss, class Optimizer, class
 }
 
 } // namespace tapegraph
+
+#endif

@@ -148,8 +148,9 @@ private:
 template <class Model, class... Columns>
 profile_result profile_steps(const profile_options& options, Model& model, const Columns&... columns) {
     const restored<Model> afterwards(model, options.restore);
+    constexpr bool trains = requires { model.train_on_batch(columns...); }; // within the lambda nvcc would find none
     return profiled(options, [&](recorder&) {
-        if constexpr (requires { model.train_on_batch(columns...); })
+        if constexpr (trains)
             (void)model.train_on_batch(columns...);
         else
             (void)model(columns...);
