@@ -1,4 +1,4 @@
-# Sourced by tests/gpu.sh and benchmarks/gpu.sh: which GPU there is, and a build for it in build/gpu.
+# Sourced by tests/gpu.sh and benchmarks/gpu.sh: a build for a GPU in build/gpu, and what of it runs elsewhere, in build/gpu/packed.
 
 # Sets gpu_name and gpu_architecture ("90"), of the first GPU; false when there is none.
 find_gpu() {
@@ -8,13 +8,6 @@ find_gpu() {
     gpu_name=${line%,*}
     gpu_architecture=$(tr -dc '0-9' <<<"${line##*,}")
     [ -n "$gpu_architecture" ]
-}
-
-# What is left, at least 1, of the seconds that a script takes: those it ends within, ten minutes less some for the end, unless
-# TAPEGRAPH_GPU_SECONDS says otherwise.
-left() {
-    local seconds=$((${TAPEGRAPH_GPU_SECONDS:-585} - SECONDS))
-    echo $((seconds > 1 ? seconds : 1))
 }
 
 # Where cuBLAS is if it is not beside nvcc: in the wheels that PyTorch brings along. Prints arguments for CMake, if any.
@@ -31,7 +24,7 @@ if header and library:
 PYTHON
 }
 
-# configure_for_gpu ARGUMENT...: for CMake; TAPEGRAPH_CMAKE_ARGS adds to them. What is missing is the last line said.
+# configure_for_gpu ARCHITECTURE: CMake, for "90"; TAPEGRAPH_CMAKE_ARGS adds arguments. What is missing is the last line said.
 configure_for_gpu() {
     command -v cmake >/dev/null 2>&1 || {
         echo "cmake was not found" >&2
@@ -48,10 +41,10 @@ configure_for_gpu() {
     # Word splitting is wanted: several arguments in one variable.
     # shellcheck disable=SC2046,SC2086
     cmake -S . -B build/gpu -G Ninja -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG" \
-        "-DCMAKE_CUDA_FLAGS_RELEASE=-O2 -DNDEBUG" "-DCMAKE_CUDA_ARCHITECTURES=$gpu_architecture-real" \
-        "-DTAPEGRAPH_CUDA_REPORT_ARCHITECTURES=$gpu_architecture-real" $(cublas_of_python) \
-        -DTAPEGRAPH_CUDA=ON -DTAPEGRAPH_GPU_TESTS=ON -DTAPEGRAPH_BUILD_EXAMPLES=OFF "$@" ${TAPEGRAPH_CMAKE_ARGS:-} \
-        2>&1 | tee build/gpu/configuration.log && return # with pipefail cmake's own status counts
+        "-DCMAKE_CUDA_FLAGS_RELEASE=-O2 -DNDEBUG" "-DCMAKE_CUDA_ARCHITECTURES=$1-real" \
+        "-DTAPEGRAPH_CUDA_REPORT_ARCHITECTURES=$1-real" $(cublas_of_python) -DTAPEGRAPH_BUILD_TESTS=ON \
+        -DTAPEGRAPH_BUILD_BENCHMARKS=ON -DTAPEGRAPH_CUDA=ON -DTAPEGRAPH_GPU_TESTS=ON -DTAPEGRAPH_BUILD_EXAMPLES=OFF \
+        ${TAPEGRAPH_CMAKE_ARGS:-} 2>&1 | tee build/gpu/configuration.log && return # with pipefail cmake's own status counts
     echo "not configured:$(awk '
         /^CMake Error/ { if (found++) exit; sub(/^CMake Error( at [^:]*:[0-9]+ [^:]*)?: */, "") }
         found && (/^--/ || (NF == 0 && told)) { exit }
@@ -60,9 +53,32 @@ configure_for_gpu() {
     return 1
 }
 
-# build_for_gpu SECONDS FOLDER PROGRAM...: as many of the folder's as can be built in that time; what fails does not keep the
-# others from it. Afterwards those that are up to date exist, and no others.
+# gpu_programs PATTERN: targets of the build, small ones first.
+gpu_programs() {
+    ninja -C build/gpu -t targets all | sed -n 's/: phony$//p' | grep -E "^($1)$" | sort -u
+}
+
+# build_for_gpu ARCHITECTURE PATTERN: all programs of these names; what fails does not keep the others from it, and is named at the end.
+# One that was stopped goes on where it was.
 build_for_gpu() {
-    (cd "build/gpu/$2" && rm -f -- "${@:3}")
-    timeout "$1" cmake --build build/gpu --parallel "$(nproc)" --target "${@:3}" -- -k 0
+    configure_for_gpu "$1" || return
+    # shellcheck disable=SC2046
+    cmake --build build/gpu --parallel "$(nproc)" --target $(gpu_programs "$2") -- -k 0 && return
+    echo "not everything was built" >&2
+    return 1
+}
+
+# pack_for_gpu: what is built, stripped, with the scripts that run it, as the folder build/gpu/packed.
+pack_for_gpu() {
+    local to=build/gpu/packed program
+    rm -rf "$to"
+    mkdir -p "$to/bin" "$to/benchmarks"
+    for program in build/gpu/tests/cuda/{test_gpu_*,program_by_nvcc} build/gpu/benchmarks/bench_{gpu,compare}_*; do
+        [ -f "$program" ] && [ -x "$program" ] || continue
+        strip -o "$to/bin/${program##*/}" "$program"
+    done
+    cp tests/gpu_plan.sh "$to/"
+    cp -r benchmarks/gpu_*.py benchmarks/compare "$to/benchmarks/"
+    rm -rf "$to"/benchmarks/compare/{*.cpp,*.hpp,__pycache__}
+    git rev-parse HEAD >"$to/commit" 2>/dev/null || echo unknown >"$to/commit"
 }

@@ -2,8 +2,13 @@
 
 #include "noise.hpp"
 
+#include <tapegraph/core/math_mode.hpp>
 #include <tapegraph/fast_convolution.hpp>
+#include <tapegraph/runtime/device_runtime.hpp>
 #include <tapegraph/tensor.hpp>
+#ifdef TG_CUDA
+#include <tapegraph/cuda/memory.hpp>
+#endif
 
 #include <algorithm>
 #include <chrono>
@@ -12,6 +17,7 @@
 #include <cstdlib>
 #include <ctime>
 #include <exception>
+#include <fstream>
 #include <functional>
 #include <iostream>
 #include <memory>
@@ -33,9 +39,10 @@ struct row {
     std::string work, kind; ///< "cnn", "training"
     std::int64_t size = 1;  ///< the batch, or the elements
     std::int64_t length = 0;
+    tg::math_mode math = tg::math_mode::fp32; ///< how a GPU multiplies floats
 };
 
-/// "cnn/training/32", "conv1d_small/inference/32/140".
+/// "cnn/training/32", "conv1d_small/inference/32/140", "cnn@tf32/training/32".
 inline row row_of(const std::string& text) {
     row r;
     std::istringstream in(text);
@@ -43,6 +50,10 @@ inline row row_of(const std::string& text) {
     std::getline(in, r.work, '/'), std::getline(in, r.kind, '/'), std::getline(in, size, '/'),
         std::getline(in, length, '/');
     r.size = std::atoll(size.c_str()), r.length = std::atoll(length.c_str());
+    if (const auto at = r.work.find('@'); at != std::string::npos) {
+        if (r.work.substr(at) == "@tf32") r.math = tg::math_mode::tf32;
+        r.work.resize(at);
+    }
     return r;
 }
 
@@ -51,6 +62,7 @@ struct prepared {
     std::function<void()> step{};                               ///< what is timed
     std::function<std::vector<double>(std::int64_t)> numbers{}; ///< what others must get, too
     std::function<void(const std::string&)> save{};             ///< writes weights
+    std::function<std::string()> profile{};                     ///< where a step's time goes
     std::int64_t operations = 1;                                ///< in a step
 };
 
@@ -82,6 +94,13 @@ inline std::pair<double, double> clocks() {
             static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec)};
 }
 
+/// Memory of the GPU that others may need.
+inline void give_back() {
+#ifdef TG_CUDA
+    if (tg::runtime::current_runtime() != nullptr) tg::cuda::memory_pool::of(0).trim();
+#endif
+}
+
 /// Answers one request.
 inline std::string answer(const std::string& line, const maker& make, prepared& now) {
     std::istringstream in(line);
@@ -91,11 +110,17 @@ inline std::string answer(const std::string& line, const maker& make, prepared& 
     in >> verb >> a >> b >> c;
     if (verb == "prepare") {
         now = {};
-        now = make(row_of(a), b == "check", c == "-" ? std::string() : c);
+        give_back();
+        const row asked = row_of(a);
+        tg::set_math_mode(asked.math);
+        now = make(asked, b == "check", c == "-" ? std::string() : c);
     } else if (verb == "forget") {
         now = {};
+        give_back();
     } else if (verb == "save" && now.save) {
         now.save(a);
+    } else if (verb == "profile" && now.profile) {
+        std::ofstream(a) << now.profile();
     } else if (verb == "check" && now.numbers) {
         for (const double number : now.numbers(std::atoll(a.c_str()))) out << ' ' << number;
     } else if (verb == "run" && now.step) {
@@ -104,6 +129,7 @@ inline std::string answer(const std::string& line, const maker& make, prepared& 
         for (std::int64_t left = std::atoll(a.c_str()); left > 0; --left) {
             const double start = clocks().first;
             now.step();
+            if (tg::runtime::device_runtime* device = tg::runtime::current_runtime()) device->wait();
             steps << ' ' << (clocks().first - start) / static_cast<double>(now.operations);
         }
         out << ' ' << (clocks().second - before) / static_cast<double>(now.operations) << steps.str();
@@ -113,15 +139,18 @@ inline std::string answer(const std::string& line, const maker& make, prepared& 
     return "ok" + out.str();
 }
 
-/// Answers until stdin ends. Arguments: [--threads N] [--convolution direct|fast].
+/// Answers until stdin ends. Arguments: [--threads N] [--convolution direct|fast] [--device cpu|cuda:0].
 inline int serve(int argc, char** argv, const maker& make) {
+    tg::device place;
     for (int i = 1; i + 1 < argc; i += 2) {
         const std::string_view name = argv[i], value = argv[i + 1];
+        if (name == "--device") place = tg::device::parse(value);
         if (name == "--threads") tg::set_thread_count(std::max(1, std::atoi(argv[i + 1])));
         if (name == "--convolution")
             tg::set_convolution_algorithm(value == "fast" ? tg::convolution_algorithm::automatic
                                                           : tg::convolution_algorithm::direct);
     }
+    const tg::device_scope on(place);
     prepared now;
     for (std::string line; std::getline(std::cin, line);) {
         try {

@@ -44,13 +44,18 @@ prepared gradient(auto f, const auto&... x) {
     prepared p;
     p.step = [=] { [[maybe_unused]] const auto all = (*compiled)(x...); };
     p.numbers = [=](std::int64_t) {
-        std::vector<double> numbers;
-        std::apply(
-            [&](const auto&... each) {
-                for (const auto& one : {digest(each)...}) numbers.insert(numbers.end(), one.begin(), one.end());
-            },
-            (*compiled)(x...).gradient);
-        return numbers;
+        const auto result = (*compiled)(x...).gradient;
+        if constexpr (sizeof...(x) == 1) {
+            return digest(result);
+        } else {
+            std::vector<double> numbers;
+            std::apply(
+                [&](const auto&... each) {
+                    for (const auto& one : {digest(each)...}) numbers.insert(numbers.end(), one.begin(), one.end());
+                },
+                result);
+            return numbers;
+        }
     };
     return p;
 }
@@ -110,6 +115,22 @@ prepared operation(const row& r) {
         return forward<matrix>([](const auto& x) { return sum(x, {1}); }, noise({r.size / 1000, 1000}, 1));
     if (r.work == "sum_of_columns")
         return forward<matrix>([](const auto& x) { return sum(x, {0}); }, noise({r.size / 1000, 1000}, 1));
+    if (r.work == "sum") return forward<vector>([](const auto& x) { return sum(x); }, noise({r.size}, 1));
+    if (r.work == "cumulative_sum")
+        return forward<matrix>([](const auto& x) { return cumulative_sum(x); }, noise({r.size / 1000, 1000}, 1));
+    if (r.work == "sort")
+        return forward<matrix>([](const auto& x) { return sort(x); }, noise({r.size / 1000, 1000}, 1));
+    if (r.work == "sort_whole") return forward<vector>([](const auto& x) { return sort(x); }, noise({r.size}, 1));
+    if (r.work == "top_k")
+        return forward<matrix>([](const auto& x) { return top_k(x, 10).values; }, noise({r.size / 1000, 1000}, 1));
+    if (r.work == "layer_normalization") {
+        constexpr auto f = [](const auto& x) {
+            const auto [average, spread] = moments(x, {1}, {.keepdims = true});
+            return (x - average) * rsqrt(spread + 1e-3);
+        };
+        const auto x = noise({r.size / 1000, 1000}, 1);
+        return r.kind == "gradient" ? gradient<matrix>(f, x) : forward<matrix>(f, x);
+    }
     if (r.work == "lstm") {
         constexpr auto f = [](const auto& x, const auto& w, const auto& u, const auto& b) {
             return tg::lstm(x, w, u, b);

@@ -16,6 +16,6 @@ def operands(work, size):
         return noise((size, size), 1), noise((size, size), 0.1)
     if work == "lstm":
         return (noise((size, 40, 128), 1), noise((128, 512), 0.05), noise((128, 512), 0.05), noise((512,), 0.1))
-    if work == "chain":
+    if work in ("chain", "sum", "sort_whole"):
         return (noise((size,), 1),)
     return (noise((size // 1000, 1000), 1),)

@@ -7,6 +7,9 @@ numbers behind it or "error" and why; a new prepare forgets the last one's work:
     save FILE                                              writes the weights
     check N                                                losses of N training steps, or a digest of a result
     run N                                                  processor seconds of all N steps, then wall-clock seconds of each
+    profile FILE                                           writes where a step's time goes, in the contestant's own words
+
+WORK may say how a GPU multiplies floats, as cnn@tf32. On a GPU a step has ended when the device has.
 """
 
 import gc
@@ -129,14 +132,14 @@ class Contestant:
 
 
 class Prepared:
-    """What a Python contestant has prepared: `step` is timed, `numbers(count)` compared, `operations` in a step."""
+    """What a Python contestant has prepared: `step` is timed, `numbers(count)` compared, `operations` in a step; `profile()` is text."""
 
-    def __init__(self, step, numbers, operations=1):
-        self.step, self.numbers, self.operations = step, numbers, operations
+    def __init__(self, step, numbers, operations=1, profile=None):
+        self.step, self.numbers, self.operations, self.profile = step, numbers, operations, profile
 
 
-def answer(request, prepare, now):
-    """Answers one request; `now` holds what is prepared."""
+def answer(request, prepare, now, forgotten):
+    """Answers one request; `now` holds what is prepared, and `forgotten` is called when that is given up."""
     words = request.split()
     if words[0] == "prepare" and len(words) == 4:
         now.clear()
@@ -145,9 +148,14 @@ def answer(request, prepare, now):
     if words[0] == "forget":
         now.clear()
         gc.collect()
+        forgotten()
         return []
     if not now:
         raise Failure("nothing is prepared")
+    if words[0] == "profile" and now[0].profile:
+        with open(words[1], "w", encoding="utf-8") as file:
+            file.write(now[0].profile())
+        return []
     if words[0] == "check":
         return now[0].numbers(int(words[1]))
     if words[0] == "run":
@@ -161,14 +169,14 @@ def answer(request, prepare, now):
     raise Failure(f"no request '{words[0]}'")
 
 
-def serve(prepare):
+def serve(prepare, forgotten=lambda: None):
     """A Python contestant's main loop. What libraries print on stdout goes to stderr."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     now = []
     for request in sys.stdin:
         try:
-            print("ok", *(f"{float(number):.10g}" for number in answer(request, prepare, now)), file=answers, flush=True)
+            print("ok", *(f"{float(number):.10g}" for number in answer(request, prepare, now, forgotten)), file=answers, flush=True)
         except Exception as e:  # every request is answered, and the next one may succeed
             kind = "" if isinstance(e, Failure) else f"{type(e).__name__}: "
             print("error", f"{kind}{e}".replace("\n", " ")[:400], file=answers, flush=True)

@@ -11,7 +11,7 @@ int main(int argc, char** argv) {
         using dense = rnn<words::dense_gradient>;
         using sparse = rnn<words::sparse_gradient>;
         const auto x = dense::input(r.size);
-        const auto y = three_classes(r.size);
+        const auto y = in_turns(r.size, 3);
         const tg::sparse_softmax_cross_entropy loss{};
         if (r.kind == "sparse_training") return training_of<sparse, sparse::spec>(r, weights, x, y, loss, tg::adam{});
         return training_of<dense, dense::spec>(r, weights, x, y, loss, tg::adam{});

@@ -25,11 +25,12 @@ def head():
 
 
 class Study:
-    """layers; `shape` of a record, None for its length; `rate` of the optimizer; `classes`: 2, one logit, or more."""
+    """layers, None where they are no chain; `shape` of a record, None for its length; `rate` of the optimizer; `classes`: 2, one logit,
+    or more. `successors`: each character's label is the next one."""
 
-    def __init__(self, layers, shape, optimizer, rate, classes=2, vocabulary=0):
+    def __init__(self, layers, shape, optimizer, rate, classes=2, vocabulary=0, successors=False):
         self.layers, self.shape, self.optimizer, self.rate = layers, shape, optimizer, rate
-        self.classes, self.vocabulary = classes, vocabulary
+        self.classes, self.vocabulary, self.successors = classes, vocabulary, successors
 
     def layers_for(self, check):
         """Random numbers differ from library to library, so nothing drops where results are compared."""
@@ -39,11 +40,14 @@ class Study:
         """NumPy arrays x [batch, ...] and y."""
         shape = (batch, *(length if extent is None else extent for extent in self.shape))
         if self.vocabulary:
-            x = (numpy.arange(numpy.prod(shape), dtype=numpy.int64) * 7919 % self.vocabulary).astype(numpy.int32).reshape(shape)
+            places = numpy.arange(numpy.prod(shape), dtype=numpy.int64)
+            x = (places * 7919 % self.vocabulary).astype(numpy.int32).reshape(shape)
+            if self.successors:
+                return x, ((places + 1) * 7919 % self.vocabulary).astype(numpy.int32)
         else:
             x = noise(shape, 1)
         rows = numpy.arange(batch)
-        return x, (rows % 3).astype(numpy.int32) if self.classes > 2 else (rows % 2).astype(numpy.float32).reshape(batch, 1)
+        return x, (rows % self.classes).astype(numpy.int32) if self.classes > 2 else (rows % 2).astype(numpy.float32).reshape(batch, 1)
 
 
 def noise(shape, scale):
@@ -85,6 +89,8 @@ STUDIES = {
                            dense("dense", 64), RELU, dense("score", 1)], (None, 30), "adam", 1e-4),
     "conv1d_medium": Study(medium(), (None, 30), "adam", 1e-4),
     "conv1d_large": Study(large(), (None, 30), "adam", 1e-4),
+    "resnet18": Study(None, (32, 32, 3), "momentum", 1e-3, classes=10),
+    "gpt": Study(None, (256,), "adam", 1e-4, classes=65, vocabulary=65, successors=True),
 }
 
 
@@ -92,3 +98,48 @@ def same_padding(extent, kernel, stride):
     """Zeros before and behind an axis: the odd one behind, as TensorFlow has it."""
     total = max((-(-extent // stride) - 1) * stride + kernel - extent, 0)
     return total // 2, total - total // 2
+
+
+def step_flop(work, batch, length):
+    """Floating-point operations of the products in a training step: forward, by the weights, and by what stands before, which the first
+    product does not need."""
+    study = STUDIES[work]
+    if work == "gpt":  # Six blocks of width 384: 12 width^2 weights each; scores of all pairs, two products.
+        tokens = batch * 256
+        return 3 * 2 * tokens * (6 * (12 * 384**2 + 2 * 256 * 384) + 384 * 65)
+    if work == "resnet18":
+        forward, side, inputs = 32 * 32 * 27 * 64, 32, 64
+        for i in range(8):
+            filters = 64 << i // 2
+            if i % 2 == 0 and i:
+                side //= 2
+                forward += side**2 * inputs * filters
+            forward += side**2 * 9 * (inputs + filters) * filters
+            inputs = filters
+        return 2 * batch * (3 * (forward + 512 * 10) - 32 * 32 * 27 * 64)
+    total, first = 0, True
+    extents, channels = [length if e is None else e for e in study.shape[:-1]], study.shape[-1]
+    for kind, _, options in study.layers:
+        if kind == "convolution":
+            taps, stride = options["kernel"], options["stride"]
+            same = options["padding"] == "same"
+            extents = [(e - (1 if same else k)) // stride + 1 for e, k in zip(extents, taps)]
+            products = numpy.prod(extents, dtype=float) * numpy.prod(taps) * channels * options["filters"]
+            channels = options["filters"]
+        elif kind == "lstm":
+            products, extents = study.shape[0] * 4 * options["units"] * (channels + options["units"]), []
+            channels = options["units"]
+        elif kind == "dense":
+            products = channels * numpy.prod(extents, dtype=float) * options["units"]
+            extents, channels = [], options["units"]
+        else:
+            if kind == "embedding":
+                channels, first = options["units"], False
+            if kind == "pool":
+                extents = [e // 2 for e in extents]
+            if kind == "average":
+                extents = []
+            continue
+        total += (2 if first else 3) * 2 * batch * products
+        first = False
+    return total

@@ -3,6 +3,7 @@
 #include "contestant.hpp"
 
 #include <tapegraph/io/weights.hpp>
+#include <tapegraph/profile.hpp>
 #include <tapegraph/tapegraph.hpp>
 
 /// A model of the studies as a contestant, in the mode that the compiler's command line names (-DCOMPARE_MODE=eager).
@@ -13,16 +14,24 @@
 
 namespace compare {
 
-/// Labels of two classes [batch, 1], 0 and 1 in turns, or of three [batch].
+/// Labels of two classes [batch, 1], 0 and 1 in turns, or of some classes [batch].
 inline tg::tensor<float> two_classes(std::int64_t batch) {
     auto y = tg::tensor<float>::uninitialized({batch, 1});
     for (std::int64_t i = 0; i < batch; ++i) y.mutable_data()[i] = static_cast<float>(i % 2);
     return y;
 }
-inline tg::tensor<std::int32_t> three_classes(std::int64_t batch) {
+inline tg::tensor<std::int32_t> in_turns(std::int64_t batch, std::int64_t classes) {
     auto y = tg::tensor<std::int32_t>::uninitialized({batch});
-    for (std::int64_t i = 0; i < batch; ++i) y.mutable_data()[i] = static_cast<std::int32_t>(i % 3);
+    for (std::int64_t i = 0; i < batch; ++i) y.mutable_data()[i] = static_cast<std::int32_t>(i % classes);
     return y;
+}
+/// Characters [batch, time] of a vocabulary, from the `first` one of the same text on.
+inline tg::tensor<std::int32_t> characters(std::int64_t batch, std::int64_t time, std::int64_t vocabulary,
+                                           std::int64_t first = 0) {
+    auto x = tg::tensor<std::int32_t>::uninitialized({batch, time});
+    for (std::int64_t i = 0; i < x.size(); ++i)
+        x.mutable_data()[i] = static_cast<std::int32_t>((i + first) * 7919 % vocabulary);
+    return x;
 }
 
 /// The model, loss and optimizer of a study. Weights are the seed's, or those of a file.
@@ -46,6 +55,7 @@ prepared training_of(const row& r, const std::string& weights, const auto& x, co
             for (; steps > 0; --steps) losses.push_back(static_cast<double>(model->train_on_batch(x, y).loss));
             return losses;
         };
+        p.profile = [model, x, y] { return tg::profile(*model, x, y).text(); };
     }
     return p;
 }

@@ -18,8 +18,7 @@ constexpr int operations = 1000; // of a step
 
 torch::Tensor noise(std::int64_t size, float scale) {
     auto t = torch::empty({size});
-    for (std::int64_t i = 0; i < size; ++i)
-        t.data_ptr<float>()[i] = scale * compare::noise_at(i);
+    for (std::int64_t i = 0; i < size; ++i) t.data_ptr<float>()[i] = scale * compare::noise_at(i);
     return t;
 }
 

@@ -1,4 +1,4 @@
-"""PyTorch as a contestant: with_torch.py eager|channels_last|compiled|sparse THREADS"""
+"""PyTorch as a contestant: with_torch.py eager|channels_last|compiled|sparse THREADS [cpu|cuda]"""
 
 import sys
 
@@ -9,8 +9,11 @@ from torch import nn
 import operations
 import protocol
 import studies
+import torch_models
 
 WAY = sys.argv[1]
+DEVICE = sys.argv[3] if len(sys.argv) > 3 else "cpu"
+ON_GPU = DEVICE != "cpu"
 torch.set_num_threads(int(sys.argv[2]))
 if hasattr(torch, "set_num_interop_threads"):
     torch.set_num_interop_threads(1)
@@ -91,8 +94,9 @@ def modules(study, check, weights, length, sparse):
 
 def optimizers_of(study, model, sparse):
     def make(parameters):
-        return (torch.optim.SGD(parameters, lr=study.rate) if study.optimizer == "sgd"
-                else torch.optim.Adam(parameters, lr=study.rate, eps=1e-7))
+        if study.optimizer == "adam":
+            return torch.optim.Adam(parameters, lr=study.rate, eps=1e-7, fused=ON_GPU or None)
+        return torch.optim.SGD(parameters, lr=study.rate, momentum=0.9 if study.optimizer == "momentum" else 0, fused=ON_GPU or None)
 
     if not sparse:
         return [make([p for p in model.parameters() if p.requires_grad])]
@@ -101,11 +105,35 @@ def optimizers_of(study, model, sparse):
             torch.optim.SparseAdam(table, lr=study.rate, eps=1e-7)]
 
 
+def compiled_form(function):
+    """On a GPU launches are recorded and replayed, as graph mode does."""
+    return torch.compile(function, dynamic=False, mode="reduce-overhead" if ON_GPU else None)
+
+
+def wait():
+    if ON_GPU:
+        torch.cuda.synchronize()
+
+
+def profile(step, count=5):
+    """The kernels of some steps, those that take longest first."""
+    from torch.profiler import ProfilerActivity
+
+    for _ in range(2):
+        step()
+    with torch.profiler.profile(activities=[ProfilerActivity.CUDA if ON_GPU else ProfilerActivity.CPU]) as measured:
+        for _ in range(count):
+            step()
+    key = "self_device_time_total" if ON_GPU else "self_cpu_time_total"
+    return measured.key_averages().table(sort_by=key, row_limit=40, max_name_column_width=100)
+
+
 def model_row(work, kind, batch, length, check, file):
     study, sparse, compiled = studies.STUDIES[work], kind == "sparse_training", WAY == "compiled"
     x, y = study.data(batch, length)
-    model = modules(study, check, load_file(file), length, sparse)
-    x, y = torch.from_numpy(x), torch.from_numpy(y)
+    weights = load_file(file)
+    model = (modules(study, check, weights, length, sparse) if study.layers else torch_models.make(work, weights)).to(DEVICE)
+    x, y = torch.from_numpy(x).to(DEVICE), torch.from_numpy(y).to(DEVICE)
     if study.vocabulary:
         x = x.long()
     elif x.ndim == 4:  # as its libraries expect them: channels first, or first in name
@@ -119,26 +147,30 @@ def model_row(work, kind, batch, length, check, file):
     if compiled:
         torch._dynamo.reset()  # what was compiled for other sizes counts towards a limit
     if kind == "inference":
-        forward = torch.compile(model.eval(), dynamic=False) if compiled else model.eval()
+        forward = compiled_form(model.eval()) if compiled else model.eval()
 
         def step():
             with torch.inference_mode():
-                return forward(x)
+                result = forward(x)
+            wait()
+            return result
 
-        return protocol.Prepared(step, lambda count: studies.digest(step().numpy()))
+        return protocol.Prepared(step, lambda count: studies.digest(step().cpu().numpy()))
     entropy = nn.functional.cross_entropy if study.classes > 2 else nn.functional.binary_cross_entropy_with_logits
     labels, optimizers = y.long() if study.classes > 2 else y, optimizers_of(study, model.train(), sparse)
 
     def loss():
         return entropy(model(x), labels)
 
-    forward = torch.compile(loss, dynamic=False) if compiled else loss
+    forward = compiled_form(loss) if compiled else loss
 
     done = 0
 
     def train():
         nonlocal done
         done += 1
+        if compiled and ON_GPU:
+            torch.compiler.cudagraph_mark_step_begin()
         for each in optimizers:
             each.zero_grad(set_to_none=True)
         value = forward()
@@ -148,9 +180,11 @@ def model_row(work, kind, batch, length, check, file):
             optimizers[0].param_groups[0]["eps"] = 1e-7 / (1 - 0.999**done) ** 0.5
         for each in optimizers:
             each.step()
-        return value.item()
+        number = value.item()
+        wait()
+        return number
 
-    return protocol.Prepared(train, lambda count: [train() for _ in range(count)])
+    return protocol.Prepared(train, lambda count: [train() for _ in range(count)], profile=lambda: profile(train))
 
 
 OPERATIONS = {
@@ -159,6 +193,12 @@ OPERATIONS = {
     "softmax": lambda x: torch.softmax(x, -1),
     "sum_of_rows": lambda x: x.sum(1),
     "sum_of_columns": lambda x: x.sum(0),
+    "sum": lambda x: x.sum(),
+    "cumulative_sum": lambda x: x.cumsum(-1),
+    "sort": lambda x: x.sort(-1)[0],
+    "sort_whole": lambda x: x.sort()[0],
+    "top_k": lambda x: x.topk(10, -1)[0],
+    "layer_normalization": lambda x: nn.functional.layer_norm(x, x.shape[-1:], eps=1e-3),
 }
 
 
@@ -174,6 +214,7 @@ def lstm_operation(arrays):
     names = ("kernel", "recurrent_kernel", "bias")
     module = Lstm(dict(zip(names, arrays[1:])), arrays[2].shape[0])
     parameters = [module.layer.weight_ih_l0, module.layer.weight_hh_l0, module.layer.bias_ih_l0]
+    module.to(DEVICE)
     return (lambda x, *_: module(x), [torch.from_numpy(arrays[0]), *parameters], [None, (1, 0), (1, 0), None])
 
 
@@ -195,6 +236,8 @@ def tiny(kind, arrays):
 
 def operation_row(work, kind, size):
     arrays = operations.operands(work, size)
+    if work == "add" and ON_GPU:
+        raise protocol.Failure("additions of a few numbers are compared on the CPU")
     if work == "add":
         return tiny(kind, arrays)
     if work.startswith("conv"):
@@ -203,18 +246,21 @@ def operation_row(work, kind, size):
         function, tensors, orders = lstm_operation(arrays)
     else:
         function, tensors, orders = OPERATIONS[work], [torch.from_numpy(each) for each in arrays], [None, None]
+    tensors = [each.to(DEVICE) for each in tensors]
 
     def numbers(results):
-        results = [result.detach() for result in results]
+        results = [result.detach().cpu() for result in results]
         return [number for result, order in zip(results, orders)
                 for number in studies.digest((result.permute(order) if order else result).numpy())]
 
     if kind == "forward":
-        compiled = torch.compile(function, dynamic=False) if WAY == "compiled" else function
+        compiled = compiled_form(function) if WAY == "compiled" else function
 
         def step():
             with torch.inference_mode():
-                return compiled(*tensors)
+                result = compiled(*tensors)
+            wait()
+            return result
 
         return protocol.Prepared(step, lambda count: numbers([step()]))
     for tensor in tensors:
@@ -223,19 +269,29 @@ def operation_row(work, kind, size):
     def loss(*operands):
         return function(*operands).square().mean()
 
-    compiled = torch.compile(loss, dynamic=False) if WAY == "compiled" else loss
+    compiled = compiled_form(loss) if WAY == "compiled" else loss
 
     def differentiate():
-        return torch.autograd.grad(compiled(*tensors), tensors)
+        gradients = torch.autograd.grad(compiled(*tensors), tensors)
+        wait()
+        return gradients
 
     return protocol.Prepared(differentiate, lambda count: numbers(differentiate()))
 
 
 def prepare(row, check, file):
     work, kind, size, length = row
+    work, _, precision = work.partition("@")
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = precision == "tf32"
+    torch.backends.cudnn.benchmark = ON_GPU
     if work in studies.STUDIES:
         return model_row(work, kind, size, length, check, file)
     return operation_row(work, kind, size)
 
 
-protocol.serve(prepare)
+def forgotten():
+    if ON_GPU:  # others need the memory
+        torch.cuda.empty_cache()
+
+
+protocol.serve(prepare, forgotten)
