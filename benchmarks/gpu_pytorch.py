@@ -1,9 +1,7 @@
-"""The same work as gpu_layers.cu, gpu_recurrent.cu and gpu_training_step.cu in PyTorch, timed in the same way. See gpu_table.py."""
+"""The same work as gpu_layers.cu and gpu_recurrent.cu in PyTorch, timed in the same way. See gpu_table.py."""
 
-import gc
 import re
 import statistics
-import time
 
 RUNS = 21
 PRECISIONS = {"fp32": False, "tf32": True}
@@ -105,67 +103,3 @@ class Kernels:
         forward = self.median(self.captured(lambda: layer(x)[0]))
         both = self.median(self.captured(lambda: torch.autograd.grad(layer(x)[0], wanted, dy)))
         return {"forward": forward, "backward": both - forward}
-
-
-class TrainingSteps:
-    """The model of examples/models/cats_and_dogs.hpp in channels_last, with SGD, for one batch size and precision.
-
-    `compiled`: model and loss by torch.compile(mode="reduce-overhead"), which replays CUDA graphs; else eager.
-    """
-
-    def __init__(self, torch, batch, precision, compiled):
-        self.torch, self.precision, self.is_compiled = torch, precision, compiled
-        nn = torch.nn
-        if compiled:
-            torch._dynamo.reset()  # what was compiled for other batch sizes counts towards a limit
-        self.model = nn.Sequential(
-            nn.Conv2d(3, 150, 3), nn.ReLU(), nn.BatchNorm2d(150), nn.MaxPool2d(2),
-            nn.Conv2d(150, 300, 5), nn.ReLU(), nn.BatchNorm2d(300), nn.MaxPool2d(2), nn.Dropout(0.25),
-            nn.Conv2d(300, 200, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Dropout(0.25),
-            nn.Linear(4 * 4 * 200, 1)).cuda().to(memory_format=torch.channels_last).train()
-        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=1e-5)
-        self.x = torch.rand(batch, 3, 50, 50, device="cuda").to(memory_format=torch.channels_last)
-        self.y = (torch.arange(batch, device="cuda") % 2).float().unsqueeze(1)
-        self.host = [torch.empty_like(t, device="cpu", pin_memory=True).copy_(t) for t in (self.x, self.y)]
-        model = self.model
-
-        def loss(x, y):
-            return nn.functional.binary_cross_entropy_with_logits(model(x), y)
-
-        self.loss = torch.compile(loss, mode="reduce-overhead", dynamic=False) if compiled else loss
-        self.run("batch", 4)
-
-    def step(self):
-        if self.is_compiled:
-            self.torch.compiler.cudagraph_mark_step_begin()
-        self.optimizer.zero_grad(set_to_none=True)
-        loss = self.loss(self.x, self.y)
-        loss.backward()
-        self.optimizer.step()
-        return loss.detach()
-
-    def run(self, way, steps):
-        """Microseconds a step, wall clock. `batch` reads every loss; `fit` copies each batch from pinned memory and reads
-        the sum of the losses at the end."""
-        torch = self.torch
-        allow_tf32(torch, self.precision)
-        torch.cuda.synchronize()
-        start = time.perf_counter()
-        if way == "batch":
-            for _ in range(steps):
-                self.step().item()
-        else:
-            total = torch.zeros((), device="cuda")
-            for _ in range(steps):
-                self.x.copy_(self.host[0], non_blocking=True)
-                self.y.copy_(self.host[1], non_blocking=True)
-                total += self.step()
-            total.item()
-        torch.cuda.synchronize()
-        return 1e6 * (time.perf_counter() - start) / steps
-
-
-def release(torch):
-    """Gives cached memory back: another process measures next."""
-    gc.collect()
-    torch.cuda.empty_cache()

@@ -28,7 +28,6 @@ import contestants  # noqa: E402
 import gpu_table  # noqa: E402
 import protocol  # noqa: E402
 import race  # noqa: E402
-import studies  # noqa: E402
 
 GRAPH, MEASURED, EAGER, PYTORCH, COMPILED = "graph", "measured", "eager", "PyTorch", "compiled"
 OURS = (GRAPH, MEASURED, EAGER)
@@ -125,6 +124,8 @@ class Steps:
         rate = self.rates.get("tf32" if work.endswith("@tf32") else "fp32")
         if work_of(row) not in MODELS or not rate or kind != "training":
             return None
+        import studies  # needs NumPy, which comes with PyTorch
+
         return studies.step_flop(work_of(row), int(batch), int(length[0]) if length else 0) / rate
 
     def run(self, row, compiled, seconds):

@@ -3,8 +3,8 @@
 # tapegraph_development and has all of them, as programs that use the library have.
 
 set(TAPEGRAPH_INSTRUCTION_SETS "native" CACHE STRING
-    "Instruction sets of tests, examples and benchmarks: native (this processor's best) or all")
-set_property(CACHE TAPEGRAPH_INSTRUCTION_SETS PROPERTY STRINGS native all)
+    "Instruction sets of tests, examples and benchmarks: native (this processor's best), avx2 (for another machine) or all")
+set_property(CACHE TAPEGRAPH_INSTRUCTION_SETS PROPERTY STRINGS native avx2 all)
 
 add_library(tapegraph_native_development INTERFACE)
 target_link_libraries(tapegraph_native_development INTERFACE tapegraph_development)
@@ -21,8 +21,10 @@ if(TAPEGRAPH_INSTRUCTION_SETS STREQUAL "native" AND NOT CMAKE_CROSSCOMPILING)
     endif()
     target_compile_definitions(tapegraph_native_development INTERFACE
         TG_INSTRUCTION_SETS=${TAPEGRAPH_NATIVE_INSTRUCTION_SET})
+elseif(TAPEGRAPH_INSTRUCTION_SETS STREQUAL "avx2")
+    target_compile_definitions(tapegraph_native_development INTERFACE TG_INSTRUCTION_SETS=2)
 elseif(NOT TAPEGRAPH_INSTRUCTION_SETS MATCHES "^(native|all)$")
-    message(FATAL_ERROR "TAPEGRAPH_INSTRUCTION_SETS is ${TAPEGRAPH_INSTRUCTION_SETS}, not native or all")
+    message(FATAL_ERROR "TAPEGRAPH_INSTRUCTION_SETS is ${TAPEGRAPH_INSTRUCTION_SETS}, not native, avx2 or all")
 endif()
 
 # Most of them link the compiled component, which is compiled as they are. Off, everything is compiled where it is used, as in

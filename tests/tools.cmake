@@ -39,7 +39,9 @@ if(Python3_Interpreter_FOUND)
         PASS_REGULAR_EXPRESSION "grid: what one block wrote: sees .*WRONG")
     # The comparison with other libraries, which takes none of them for this.
     add_test(NAME compare COMMAND Python3::Interpreter "${CMAKE_CURRENT_SOURCE_DIR}/compare/compare_test.py")
-    set_tests_properties(compare PROPERTIES LABELS tools TIMEOUT 300)
+    # The plan for a GPU, with programs that pass, fail and hang in the place of those that need one.
+    add_test(NAME gpu_plan COMMAND Python3::Interpreter "${CMAKE_CURRENT_SOURCE_DIR}/compare/gpu_plan_test.py")
+    set_tests_properties(compare gpu_plan PROPERTIES LABELS tools TIMEOUT 300)
     # What README.md and docs/ show, compiled; and pages on which the tool must find what is wrong.
     set(check_snippets "${PROJECT_SOURCE_DIR}/tools/check_snippets.py" --compiler "${CMAKE_CXX_COMPILER}")
     set(clang_budgets "")

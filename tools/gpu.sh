@@ -24,7 +24,8 @@ if header and library:
 PYTHON
 }
 
-# configure_for_gpu ARCHITECTURE: CMake, for "90"; TAPEGRAPH_CMAKE_ARGS adds arguments. What is missing is the last line said.
+# configure_for_gpu ARCHITECTURE: CMake, for "90"; TAPEGRAPH_CMAKE_ARGS adds arguments. The host's code is for AVX2: the machine with the
+# GPU may be another. What is missing is the last line said.
 configure_for_gpu() {
     command -v cmake >/dev/null 2>&1 || {
         echo "cmake was not found" >&2
@@ -44,7 +45,7 @@ configure_for_gpu() {
         "-DCMAKE_CUDA_FLAGS_RELEASE=-O2 -DNDEBUG" "-DCMAKE_CUDA_ARCHITECTURES=$1-real" \
         "-DTAPEGRAPH_CUDA_REPORT_ARCHITECTURES=$1-real" $(cublas_of_python) -DTAPEGRAPH_BUILD_TESTS=ON \
         -DTAPEGRAPH_BUILD_BENCHMARKS=ON -DTAPEGRAPH_CUDA=ON -DTAPEGRAPH_GPU_TESTS=ON -DTAPEGRAPH_BUILD_EXAMPLES=OFF \
-        ${TAPEGRAPH_CMAKE_ARGS:-} 2>&1 | tee build/gpu/configuration.log && return # with pipefail cmake's own status counts
+        -DTAPEGRAPH_INSTRUCTION_SETS=avx2 ${TAPEGRAPH_CMAKE_ARGS:-} 2>&1 | tee build/gpu/configuration.log && return # with pipefail cmake's own status counts
     echo "not configured:$(awk '
         /^CMake Error/ { if (found++) exit; sub(/^CMake Error( at [^:]*:[0-9]+ [^:]*)?: */, "") }
         found && (/^--/ || (NF == 0 && told)) { exit }

@@ -173,7 +173,8 @@ private:
                           t.words.push_back(number));
         v.previous = s.variable + 1;
         t.variables.push_back(v);
-        t.assignments.push_back({number, s.next});
+        const assignment_entry update{number, s.next}; // in place nvcc writes half of it into the host's code
+        t.assignments.push_back(update);
     }
 };
 
