@@ -24,7 +24,7 @@ build)
     ;;
 pack)
     archive=${2:-build/gpu/tapegraph-gpu.tar.xz}
-    pack_for_gpu && tar -C build/gpu/packed -c . | xz -T0 -6 >"$archive" && du -h "$archive"
+    pack_for_gpu && tar -C build/gpu/packed -c . | xz --lzma2=preset=6,dict=256MiB >"$archive" && du -h "$archive"
     ;;
 run)
     [ $# -ge 2 ] || { echo "tests/gpu.sh run ARCHIVE [stage...]" >&2; exit 2; }

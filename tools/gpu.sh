@@ -45,7 +45,8 @@ configure_for_gpu() {
         "-DCMAKE_CUDA_FLAGS_RELEASE=-O2 -DNDEBUG" "-DCMAKE_CUDA_ARCHITECTURES=$1-real" \
         "-DTAPEGRAPH_CUDA_REPORT_ARCHITECTURES=$1-real" $(cublas_of_python) -DTAPEGRAPH_BUILD_TESTS=ON \
         -DTAPEGRAPH_BUILD_BENCHMARKS=ON -DTAPEGRAPH_CUDA=ON -DTAPEGRAPH_GPU_TESTS=ON -DTAPEGRAPH_BUILD_EXAMPLES=OFF \
-        -DTAPEGRAPH_INSTRUCTION_SETS=avx2 ${TAPEGRAPH_CMAKE_ARGS:-} 2>&1 | tee build/gpu/configuration.log && return # with pipefail cmake's own status counts
+        -DTAPEGRAPH_INSTRUCTION_SETS=avx2 -DTAPEGRAPH_KERNELS_INSTRUCTION_SETS=2 \
+        ${TAPEGRAPH_CMAKE_ARGS:-} 2>&1 | tee build/gpu/configuration.log && return # with pipefail cmake's own status counts
     echo "not configured:$(awk '
         /^CMake Error/ { if (found++) exit; sub(/^CMake Error( at [^:]*:[0-9]+ [^:]*)?: */, "") }
         found && (/^--/ || (NF == 0 && told)) { exit }

@@ -213,7 +213,8 @@ public:
         }
         return result;
     }
-    friend bool operator==(const basic_cluster_spec&, const basic_cluster_spec&) = default;
+    // Of a template nvcc does not take a defaulted one.
+    friend bool operator==(const basic_cluster_spec& a, const basic_cluster_spec& b) { return a.jobs_ == b.jobs_; }
 
 private:
     // Of "host", "host:2222", "[::1]:2222".

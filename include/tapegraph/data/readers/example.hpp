@@ -91,7 +91,7 @@ public:
         return nullptr;
     }
     const std::vector<std::pair<std::string, feature>>& features() const { return features_; }
-    bool operator==(const basic_example&) const = default;
+    bool operator==(const basic_example& other) const { return features_ == other.features_; } // nvcc takes no default here
 
 private:
     std::vector<std::pair<std::string, feature>> features_;
