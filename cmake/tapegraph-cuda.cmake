@@ -60,10 +60,11 @@ if(NOT TARGET tapegraph::cuda)
     target_compile_options(tapegraph::cuda_headers INTERFACE
         "$<$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>:-fmad=false;--expt-relaxed-constexpr;SHELL:-Xcudafe --max_cost_constexpr_call=2000000000;SHELL:-Xcompiler ${tapegraph_host_options}>")
 
-    # CUB's headers cost nvcc seconds, so two sources include them, for CMAKE_CUDA_ARCHITECTURES, once for all programs of a build.
+    # CUB's and Thrust's headers cost nvcc seconds, so few sources include them, for CMAKE_CUDA_ARCHITECTURES, once for all programs of a build.
     # Their objects are named on the command line of whatever links tapegraph::cuda, also through static libraries: nothing in them
     # is called by name (they make themselves known before main), so that in an archive the linker would pass them by.
     add_library(tapegraph_cuda_library OBJECT EXCLUDE_FROM_ALL
+        "${TAPEGRAPH_CUDA_INCLUDE_DIR}/tapegraph/cuda/library/reduce.cu"
         "${TAPEGRAPH_CUDA_INCLUDE_DIR}/tapegraph/cuda/library/scan.cu"
         "${TAPEGRAPH_CUDA_INCLUDE_DIR}/tapegraph/cuda/library/sort.cu")
     target_link_libraries(tapegraph_cuda_library PRIVATE tapegraph::cuda_headers)

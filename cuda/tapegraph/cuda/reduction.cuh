@@ -2,13 +2,16 @@
 
 #include <tapegraph/cuda/kernels/compact_reduction.cuh>
 #include <tapegraph/cuda/kernels/reduction.cuh>
+#include <tapegraph/cuda/library_reduction.hpp>
 #include <tapegraph/cuda/region.cuh>
 #include <tapegraph/ops/reduction/kernel.hpp>
 
 #include <algorithm>
+#include <limits>
 
 /// Reductions on the device, with the region that produces their values fused into the reading. Sums and products need not
-/// have the CPU's bits (they are folded in another order), the rest does, but for the sign of a zero.
+/// have the CPU's bits (they are folded in another order), the rest does, but for the sign of a zero. Integers of whole tensors go to a
+/// library where it is linked.
 
 namespace tapegraph::cuda {
 
@@ -145,6 +148,23 @@ std::size_t reduction_bytes(const buffer_view& domain, std::uint32_t axes) {
     return parts == 1 ? 0 : static_cast<std::size_t>(parts * g.outputs()) * sizeof(typename Fold::total);
 }
 
+/// Scratch memory of a library that reduces all elements of a tensor of integers in memory; 0: our kernels do. Either reads the elements
+/// once in a launch that leaves less than 8 KiB of totals and folds these in a second one, so the library has what ours take two
+/// launches for; where ours take one, for up to 16,383 elements, it may take two. Floats stay here: of zeros of both signs the first or
+/// the last in our order is the result, in both modes, and CUB promises no order.
+template <class Element, class Source>
+std::size_t library_reduction_bytes(const kernel_call& call, reduction kind, std::uint32_t axes) {
+    const std::int64_t count = call.domain.elements();
+    if (reduction_of_library<Element>.reduce == nullptr || count == 0 ||
+        count > std::numeric_limits<std::int32_t>::max() || call.in[0].elements() != count)
+        return 0;
+    const reduction_geometry g(call.domain, axes);
+    if (g.outputs() != 1 || parts_of<Source>(g) == 1) return 0;
+    // A program is bound before its device is made the thread's.
+    if (call.out[0].memory > 0) driver::use(call.out[0].memory - 1);
+    return reduction_of_library<Element>.scratch_bytes(kind, count);
+}
+
 /// Reduces what `source` gives for a domain that is not empty. `Joining` folds totals. `blocks`: see run_region.
 template <class Fold, class Joining, class T, class Source>
 void reduce_source(const kernel_call& call, const char* name, const Source& source, std::uint32_t axes,
@@ -177,11 +197,18 @@ struct fused_reduction {
     using fold = kernels::value_fold<kind, element>;
     using joining = kernels::value_fold<kind, typename fold::total>;
 
+    static constexpr bool for_library = std::is_integral_v<element> && runtime::reads_in_place<Region>;
+
     static std::uint32_t axes(const kernel_call& call) { return static_cast<std::uint32_t>(call.attributes[0]); }
 
     /// `wanted`: of a source that has several results.
     static void run(const kernel_call& call, std::int64_t blocks = most_blocks, [[maybe_unused]] int wanted = 0) {
         if (call.domain.elements() == 0) return run_empty(call);
+        if constexpr (for_library)
+            if (const std::size_t bytes = library_reduction_bytes<element, Source>(call, kind, axes(call)); bytes > 0)
+                return reduction_of_library<element>.reduce(Op::name.data(), call.stream, kind,
+                                                            call.in[0].as<const element>(), call.out[0].as<element>(),
+                                                            call.domain.elements(), call.workspace, bytes);
         Source source{operands_of<typename Source::access>(call)};
         if constexpr (kernels::is_compact<Source>) source.wanted = wanted;
         reduce_source<fold, joining, T>(call, Op::name.data(), source, axes(call), blocks);
@@ -204,6 +231,9 @@ struct fused_reduction {
         }
     }
     static std::size_t workspace(const kernel_call& call) {
+        if constexpr (for_library)
+            if (const std::size_t bytes = library_reduction_bytes<element, Source>(call, kind, axes(call)); bytes > 0)
+                return bytes;
         return reduction_bytes<fold, Source>(call.domain, axes(call));
     }
 };

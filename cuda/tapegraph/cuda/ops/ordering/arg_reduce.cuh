@@ -1,10 +1,13 @@
 #pragma once
 
 #include <tapegraph/cuda/kernels/arg_reduce.cuh>
+#include <tapegraph/cuda/library_reduction.hpp>
 #include <tapegraph/cuda/lines.cuh>
 #include <tapegraph/ops/ordering/kernel.hpp>
 
-/// argmax and argmin.
+#include <limits>
+
+/// argmax and argmin. Those of whole tensors go to a library where it is linked.
 
 namespace tapegraph::cuda {
 
@@ -13,7 +16,9 @@ struct kernel<arg_reduce_op, T> {
     using element = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
 
     static std::size_t workspace(const kernel_call& c) {
-        const detail::line_plan p(c.in[0], runtime::attributes_of<arg_reduce_op>(c).axis);
+        const auto a = runtime::attributes_of<arg_reduce_op>(c);
+        const detail::line_plan p(c.in[0], a.axis);
+        if (const std::size_t bytes = library_bytes(c, p, a.maximum != 0); bytes > 0) return bytes;
         return p.chunks == 1 ? 0 : static_cast<std::size_t>(p.lines * p.chunks) * sizeof(std::int32_t);
     }
     static void run(const kernel_call& c) {
@@ -21,10 +26,25 @@ struct kernel<arg_reduce_op, T> {
         const detail::line_plan p(c.in[0], a.axis);
         if (p.lines == 0) return;
         cpu::reduce_detail::check_arg_axis(a.maximum != 0, static_cast<int>(a.axis), p.length);
+        if (const std::size_t bytes = library_bytes(c, p, a.maximum != 0); bytes > 0)
+            return arg_reduction_of_library<element>.find(a.maximum != 0 ? "argmax" : "argmin", c.stream,
+                                                          a.maximum != 0, c.in[0].as<const element>(),
+                                                          c.out[0].as<std::int32_t>(), p.length, c.workspace, bytes);
         a.maximum != 0 ? reduce<true>(c, p) : reduce<false>(c, p);
     }
 
 private:
+    /// Scratch memory of a library that looks through one line; 0: our kernels do. Either reads the line once and looks through what is
+    /// left in a second launch; ours then reads the candidates' elements, a sector of 32 bytes each, which the library has kept beside
+    /// their positions. A line that is one block's is a launch of ours and may be two of the library.
+    static std::size_t library_bytes(const kernel_call& c, const detail::line_plan& p, bool maximum) {
+        if (arg_reduction_of_library<element>.find == nullptr || p.lines != 1 || p.chunks == 1 ||
+            p.length > std::numeric_limits<std::int32_t>::max())
+            return 0;
+        // A program is bound before its device is made the thread's.
+        if (c.out[0].memory > 0) driver::use(c.out[0].memory - 1);
+        return arg_reduction_of_library<element>.scratch_bytes(maximum, p.length);
+    }
     template <bool Maximum>
     static void reduce(const kernel_call& c, const detail::line_plan& p) {
         constexpr const char* name = Maximum ? "argmax" : "argmin";
