@@ -64,6 +64,7 @@ if(NOT TARGET tapegraph::cuda)
     # Their objects are named on the command line of whatever links tapegraph::cuda, also through static libraries: nothing in them
     # is called by name (they make themselves known before main), so that in an archive the linker would pass them by.
     add_library(tapegraph_cuda_library OBJECT EXCLUDE_FROM_ALL
+        "${TAPEGRAPH_CUDA_INCLUDE_DIR}/tapegraph/cuda/library/places.cu"
         "${TAPEGRAPH_CUDA_INCLUDE_DIR}/tapegraph/cuda/library/reduce.cu"
         "${TAPEGRAPH_CUDA_INCLUDE_DIR}/tapegraph/cuda/library/scan.cu"
         "${TAPEGRAPH_CUDA_INCLUDE_DIR}/tapegraph/cuda/library/sort.cu")

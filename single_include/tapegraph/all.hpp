@@ -2546,7 +2546,9 @@ void add_library_kernels(kernel_registry& to) {
  detail::register_list(
   to, common_types{},
   detail::operation_list<transpose_op, slice_op, pad_op, index_map_op, index_map_adjoint_op, concat_op,
-       argsort_op, arg_reduce_op, gather_op, gather_nd_op, take_along_op>{});
+       argsort_op, arg_reduce_op, searchsorted_op, gather_op, gather_nd_op, take_along_op>{});
+ detail::register_list(to, element_types<bool>{}, detail::operation_list<marked_places_op>{});
+ detail::register_list(to, element_types<std::int32_t>{}, detail::operation_list<count_places_op>{});
  detail::register_list(to, number_types{},
       detail::operation_list<cumulative_sum_op, cumulative_product_op, scatter_add_op,
             scatter_nd_op, put_along_op>{});
@@ -23787,6 +23789,100 @@ private:
 ///     auto model = tg::compile<tg::graph>(network{}, spec, loss, tg::adam{}, tg::sharded{.shards = 8});
 ///     model.fit(train, {.batch_size = 128, .shards = 8});
 
+#if defined(__CUDACC__)
+// -- tapegraph/nn/sharded/compile_by_nvcc.hpp
+
+#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_NN_COMPILE_BY_NVCC_HPP
+#define TAPEGRAPH_INLINED_TAPEGRAPH_NN_COMPILE_BY_NVCC_HPP
+// -- tapegraph/nn/compile_by_nvcc.hpp
+namespace tapegraph {
+namespace detail {
+template <class Trace>
+constexpr void require_trace() {
+ if constexpr (!ir::well_formed<ir::traced_stage<Trace>>) ir::refuse<ir::traced_stage<Trace>>();
+}
+template <class Mode, class Model, class Spec, class Loss, class Optimizer>
+compiled_model<Mode, Model, Spec, Loss, Optimizer> compiled_by_nvcc(const compile_options& options, const Loss& loss,
+                 const Optimizer& optimizer) {
+ require_trace<ir::prediction_trace<Model, Spec, true>>();
+ if constexpr (!std::is_same_v<Optimizer, none>) require_trace<ir::training_trace<Model, Spec, Loss, Optimizer>>();
+ return {options, loss, optimizer};
+}
+}
+template <class Model, detail::input_spec_like Spec>
+model_summary summarize(const Model&, Spec) {
+ using trace = ir::prediction_trace<detail::model_type<Model>, Spec, true>;
+ detail::require_trace<trace>();
+ return detail::describe_model(ir::stage_view<ir::traced_stage<trace>>());
+}
+template <class Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer>
+auto compile(const Model&, Spec, const Loss& loss, const Optimizer& optimizer, const compile_options& options = {}) {
+ return detail::compiled_by_nvcc<Mode, detail::model_type<Model>, Spec>(options, loss, optimizer);
+}
+template <class Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer, class... Metrics>
+auto compile(const Model&, Spec, const Loss& loss, const Optimizer& optimizer, const metrics<Metrics...>& measured_by,
+   const compile_options& options = {}) {
+ return detail::compiled_by_nvcc<Mode, detail::model_type<Model>, Spec>(
+  options, measured<Loss, Metrics...>{loss, measured_by}, optimizer);
+}
+template <class Mode, class Model, detail::input_spec_like Spec>
+auto compile(const Model&, Spec, const compile_options& options = {}) {
+ return detail::compiled_by_nvcc<Mode, detail::model_type<Model>, Spec>(options, sigmoid_cross_entropy{}, none{});
+}
+template <class Mode, auto Model, detail::input_spec_like Spec, class Loss, class Optimizer>
+auto compile(Spec, const Loss& loss, const Optimizer& optimizer, const compile_options& options = {}) {
+ return detail::compiled_by_nvcc<Mode, detail::model_constant<Model>, Spec>(options, loss, optimizer);
+}
+template <class Mode, auto Model, detail::input_spec_like Spec, class Loss, class Optimizer, class... Metrics>
+auto compile(Spec, const Loss& loss, const Optimizer& optimizer, const metrics<Metrics...>& measured_by,
+   const compile_options& options = {}) {
+ return detail::compiled_by_nvcc<Mode, detail::model_constant<Model>, Spec>(
+  options, measured<Loss, Metrics...>{loss, measured_by}, optimizer);
+}
+template <class Mode, auto Model, detail::input_spec_like Spec>
+auto compile(Spec, const compile_options& options = {}) {
+ return detail::compiled_by_nvcc<Mode, detail::model_constant<Model>, Spec>(options, sigmoid_cross_entropy{},
+                   none{});
+}
+}
+#endif
+
+/// tg::compile of models whose batches are cut into shards, for nvcc (see nn/compile_by_nvcc.hpp).
+
+namespace tapegraph {
+
+namespace detail {
+template <class Mode, class Model, class Spec, class Loss, class Optimizer>
+compiled_model<sharded_mode<Mode>, Model, Spec, Loss, Optimizer> sharded_by_nvcc(const sharded& how, const Loss& loss,
+                    const Optimizer& optimizer) {
+ require_trace<ir::prediction_trace<Model, Spec, true>>();
+ return {how, loss, optimizer};
+}
+}
+
+template <class Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer>
+auto compile(const Model&, Spec, const Loss& loss, const Optimizer& optimizer, const sharded& how) {
+ return detail::sharded_by_nvcc<Mode, detail::model_type<Model>, Spec>(how, loss, optimizer);
+}
+template <class Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer, class... Metrics>
+auto compile(const Model&, Spec, const Loss& loss, const Optimizer& optimizer, const metrics<Metrics...>& measured_by,
+   const sharded& how) {
+ return detail::sharded_by_nvcc<Mode, detail::model_type<Model>, Spec>(
+  how, measured<Loss, Metrics...>{loss, measured_by}, optimizer);
+}
+template <class Mode, auto Model, detail::input_spec_like Spec, class Loss, class Optimizer>
+auto compile(Spec, const Loss& loss, const Optimizer& optimizer, const sharded& how) {
+ return detail::sharded_by_nvcc<Mode, detail::model_constant<Model>, Spec>(how, loss, optimizer);
+}
+template <class Mode, auto Model, detail::input_spec_like Spec, class Loss, class Optimizer, class... Metrics>
+auto compile(Spec, const Loss& loss, const Optimizer& optimizer, const metrics<Metrics...>& measured_by,
+   const sharded& how) {
+ return detail::sharded_by_nvcc<Mode, detail::model_constant<Model>, Spec>(
+  how, measured<Loss, Metrics...>{loss, measured_by}, optimizer);
+}
+}
+#else
+
 namespace tapegraph {
 
 namespace detail {
@@ -23852,6 +23948,8 @@ template <class Mode, auto Model, class Spec, class Loss, class Optimizer, class
   detail::model_mistake<Mode, detail::model_constant<Model>, Spec, measured<Loss, Metrics...>, Optimizer>());
 }
 }
+
+#endif
 // -- tapegraph/io.hpp
 
 /// All of files, and of what shows what a run does. What needs a library of somebody else comes in where its header is found; who uses
@@ -27742,8 +27840,9 @@ private:
 template <class Model, class... Columns>
 profile_result profile_steps(const profile_options& options, Model& model, const Columns&... columns) {
  const restored<Model> afterwards(model, options.restore);
+ constexpr bool trains = requires { model.train_on_batch(columns...); };
  return profiled(options, [&](recorder&) {
-  if constexpr (requires { model.train_on_batch(columns...); })
+  if constexpr (trains)
    (void)model.train_on_batch(columns...);
   else
    (void)model(columns...);

@@ -18960,6 +18960,132 @@ void arg_reduce(int rank, const std::int64_t* extents, int axis, const T* in, In
  });
 }
 }
+// -- tapegraph/ops/ordering/cpu_places.hpp
+namespace tapegraph {
+namespace detail {
+template <class T>
+TG_HD constexpr bool stands_before(T a, T b) {
+ return a < b || (b != b && a == a);
+}
+template <bool Right, class T>
+TG_HD constexpr std::int32_t bisected(const T* line, std::int64_t length, T value) {
+ std::int64_t first = 0;
+ while (length > 0) {
+  const std::int64_t half = length / 2;
+  const T middle = line[first + half];
+  const bool behind = Right ? !stands_before(value, middle) : stands_before(middle, value);
+  first += behind ? half + 1 : 0;
+  length = behind ? length - half - 1 : half;
+ }
+ return static_cast<std::int32_t>(first);
+}
+}
+namespace cpu {
+template <bool Right, class T>
+void search_rows(std::int64_t rows, std::int64_t n, std::int64_t m, const T* sorted, const T* values,
+    std::int32_t* out) {
+ constexpr std::int64_t in_task = 1024;
+ const std::int64_t count = rows * m;
+ parallel_for((count + in_task - 1) / in_task, count >= 8 * in_task, [=](std::int64_t task) {
+  for (std::int64_t i = task * in_task, end = std::min(count, i + in_task); i < end; ++i)
+   out[i] = tapegraph::detail::bisected<Right>(sorted + i / m * n, n, values[i]);
+ });
+}
+inline void marked_places(std::int64_t rows, std::int64_t n, std::int64_t size, const std::uint8_t* marks,
+      std::int32_t* out) {
+ parallel_for(rows, rows * n >= 65536, [=](std::int64_t row) {
+  std::int32_t* const to = out + row * size;
+  std::int64_t found = 0;
+  for (std::int64_t i = 0; i < n && found < size; ++i)
+   if (marks[row * n + i] != 0) to[found++] = static_cast<std::int32_t>(i + 1);
+  std::fill(to + found, to + size, 0);
+ });
+}
+inline void count_places(std::int64_t rows, std::int64_t n, std::int64_t length, const std::int32_t* x,
+      std::int32_t* out) {
+ parallel_for(rows, rows * n >= 65536, [=](std::int64_t row) {
+  std::int32_t* const to = out + row * length;
+  std::fill(to, to + length, 0);
+  for (std::int64_t i = row * n; i < (row + 1) * n; ++i)
+   if (x[i] >= 0 && x[i] < length) ++to[x[i]];
+ });
+}
+}
+}
+// -- tapegraph/ops/ordering/places.hpp
+
+/// What searchsorted, nonzero, unique and bincount do that sorts, sums and gathers would do in more passes: places found by
+/// bisection, places of marks, and how often numbers occur. All go along the last axis and give int32.
+
+namespace tapegraph {
+
+/// (sorted [..., n], values [..., m]) to the number of elements of `sorted`, which is in ascending order, NaN last, that come before
+/// each value, or with `right` not behind it: [..., m].
+struct searchsorted_op {
+ static constexpr std::string_view name = "searchsorted";
+ static constexpr batching batched = batching::rows;
+ using result_element = std::int32_t;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ static constexpr int arity = 2;
+ struct attributes {
+  std::int64_t right = 0;
+ };
+ static constexpr void infer(const attributes&, inference& io) {
+  io.type = dtype::i32;
+  const shape &sorted = io.in[0].dims, &values = io.in[1].dims;
+  io.result = values;
+  if (!io.require(sorted.rank() > 0 && sorted.rank() == values.rank(), "searchsorted: ranks differ, or are 0") ||
+   !io.require(io.in[0].type == io.in[1].type, "searchsorted: element types differ") ||
+   !io.require(io.in[0].type != dtype::boolean, "searchsorted: the elements are bool; cast<...> first"))
+   return;
+  for (int i = 0; i + 1 < sorted.rank(); ++i)
+   io.require(equal_or_required(sorted[i], values[i]), "searchsorted: extents before the last axis differ");
+ }
+};
+
+/// Marks, bool [..., n], to the places of the first `size` of them in each row, counted from 1, and 0 behind these: [..., size].
+struct marked_places_op {
+ static constexpr std::string_view name = "marked_places";
+ static constexpr batching batched = batching::rows;
+ using result_element = std::int32_t;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ static constexpr int arity = 1;
+ struct attributes {
+  std::int64_t size = 0;
+ };
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = dtype::i32;
+  io.result = io.in[0].dims;
+  if (io.require(io.result.rank() > 0 && io.in[0].type == dtype::boolean,
+     "marked_places: marks are bool, in rows") &&
+   io.require(a.size >= 0, "nonzero, unique: size is negative"))
+   io.result.set(io.result.rank() - 1, a.size);
+ }
+};
+
+/// How often each of 0 .. length - 1 occurs in each row, int32 [..., n] to [..., length]; others are not counted.
+struct count_places_op {
+ static constexpr std::string_view name = "bincount";
+ static constexpr batching batched = batching::rows;
+ using result_element = std::int32_t;
+ static constexpr operation_kind kind = operation_kind::kernel;
+ static constexpr std::uint32_t saved_for_vjp = saved_operands;
+ static constexpr int arity = 1;
+ struct attributes {
+  std::int64_t length = 0;
+  std::int64_t runs = 0; ///< rows are 0, ..., 0, 1, ..., 1, 2, ..., without a gap: what is counted are runs
+ };
+ static constexpr void infer(const attributes& a, inference& io) {
+  io.type = dtype::i32;
+  io.result = io.in[0].dims;
+  if (io.require(io.result.rank() > 0 && io.in[0].type == dtype::i32, "bincount: numbers are i32, in rows") &&
+   io.require(a.length >= 0, "bincount: length is negative"))
+   io.result.set(io.result.rank() - 1, a.length);
+ }
+};
+}
 namespace tapegraph::runtime {
 template <class T>
 struct kernel<argsort_op, T> {
@@ -18982,6 +19108,32 @@ struct kernel<arg_reduce_op, T> {
           : &cpu::arg_reduce<false, element, std::int32_t>;
   reduce(c.in[0].rank, c.in[0].extents, static_cast<int>(a.axis), c.in[0].as<const element>(),
    c.out[0].as<std::int32_t>());
+ }
+};
+template <class T>
+struct kernel<searchsorted_op, T> {
+ static void run(const kernel_call& c) {
+  using element = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
+  const auto search = attributes_of<searchsorted_op>(c).right != 0 ? &cpu::search_rows<true, element>
+                  : &cpu::search_rows<false, element>;
+  search(detail::leading_extent(c.in[1]), detail::last_extent(c.in[0]), detail::last_extent(c.in[1]),
+   c.in[0].as<const element>(), c.in[1].as<const element>(), c.out[0].as<std::int32_t>());
+ }
+};
+template <class T>
+ requires std::is_same_v<T, bool>
+struct kernel<marked_places_op, T> {
+ static void run(const kernel_call& c) {
+  cpu::marked_places(detail::leading_extent(c.in[0]), detail::last_extent(c.in[0]), detail::last_extent(c.out[0]),
+      c.in[0].as<const std::uint8_t>(), c.out[0].as<std::int32_t>());
+ }
+};
+template <class T>
+ requires std::is_same_v<T, std::int32_t>
+struct kernel<count_places_op, T> {
+ static void run(const kernel_call& c) {
+  cpu::count_places(detail::leading_extent(c.in[0]), detail::last_extent(c.in[0]), detail::last_extent(c.out[0]),
+      c.in[0].as<const std::int32_t>(), c.out[0].as<std::int32_t>());
  }
 };
 }
@@ -34493,6 +34645,8 @@ constexpr auto model_mistake() {
 }
 
 #if defined(__CUDACC__)
+#ifndef TAPEGRAPH_INLINED_TAPEGRAPH_NN_COMPILE_BY_NVCC_HPP
+#define TAPEGRAPH_INLINED_TAPEGRAPH_NN_COMPILE_BY_NVCC_HPP
 // -- tapegraph/nn/compile_by_nvcc.hpp
 namespace tapegraph {
 namespace detail {
@@ -34544,6 +34698,7 @@ auto compile(Spec, const compile_options& options = {}) {
                    none{});
 }
 }
+#endif
 #else
 
 namespace tapegraph {
@@ -37896,8 +38051,8 @@ struct batched_axis {
 };
 template <class Op>
 struct batched_rows {
- static constexpr auto apply(const auto& c, const typename Op::attributes& a, const auto& x) {
-  return c.template run<Op>(a, nullptr, c.whole(x));
+ static constexpr auto apply(const auto& c, const typename Op::attributes& a, const auto&... x) {
+  return c.template run<Op>(a, nullptr, c.whole(x)...);
  }
 };
 template <class Op>
@@ -47528,9 +47683,8 @@ constexpr auto counted(const W& weights, const P& places, std::int64_t length, s
 template <tensor_like A>
 constexpr auto bincount(const A& values, std::int64_t length,
       std::source_location where = std::source_location::current()) {
- const auto flat = ravel(eval(values, where), where);
- const auto places = detail::counted_place(flat, length, where);
- return detail::counted(fill<std::int32_t>(flat, shape_of(flat), 1, where), places, length, where);
+ const auto number = eval(cast<std::int32_t>(ravel(eval(values, where), where)), where);
+ return invoke<count_places_op>({length, 0}, nullptr, where, number);
 }
 /// The sums of the weights of each of 0 .. length - 1, added in their order: weights' type [length]. Weights have the values'
 /// shape; their derivative is the adjoint of where they were counted, 0 of those that were not.
@@ -47560,8 +47714,8 @@ constexpr auto histogram_fixed_width(const A& x, double low, double high, std::i
 }
 // -- tapegraph/ops/ordering/searching.hpp
 
-/// searchsorted, nonzero, unique: where something is, as int32 positions. They stand on sorts, running sums and gathers, so that
-/// they run wherever those do. Not part of tapegraph.hpp.
+/// searchsorted, nonzero, unique: where something is, as int32 positions. They stand on places (ops/ordering/places.hpp), sorts, running sums
+/// and gathers, so that they run wherever those do. Not part of tapegraph.hpp.
 ///
 /// How much nonzero and unique find depends on the elements, and extents do not: `size` says how many places the result has, and
 /// `count` how many of them are meant. In eager mode, without `size`, the result is as long as what was found.
@@ -47580,12 +47734,8 @@ struct marked {
 };
 template <handle H>
 constexpr auto marked_places(const H& marks, std::int64_t size, std::source_location where) {
- const auto one = eval(cast<std::int32_t>(marks), where);
- const auto number = cumulative_sum(one, 0, {}, where);
- const auto to = eval(tapegraph::where(logical_and(marks, number <= size), number - 1, size), where);
- const auto from_one = arange<std::int32_t>(marks, shape_of(marks)[0], 1, 1, where);
- const auto places = slice(scatter_add(from_one, to, shape{size + 1}, 0, 0, where), {{0, size}}, where);
- const auto count = sum(one, {}, {}, where);
+ const auto places = invoke<marked_places_op>({size}, nullptr, where, marks);
+ const auto count = sum(cast<std::int32_t>(marks), {}, {}, where);
  return marked<std::remove_cvref_t<decltype(places)>, std::remove_cvref_t<decltype(count)>>{places, count};
 }
 template <handle H, handle P>
@@ -47612,19 +47762,7 @@ struct searchsorted_options {
 template <tensor_like S, tensor_like V>
 constexpr auto searchsorted(const S& sorted, const V& values, searchsorted_options options = {},
        std::source_location where = std::source_location::current()) {
- const auto line = eval(sorted, where);
- const auto asked = eval(values, where);
- const int axis = shape_of(line).rank() - 1;
- const extent n = shape_of(line)[axis], m = shape_of(asked)[axis];
- const auto ours = fill<std::int32_t>(line, shape_of(line), 1, where);
- const auto theirs = fill<std::int32_t>(line, shape_of(asked), 0, where);
- const bool left = options.side == search_side::left;
- const auto together = left ? concat(asked, line, axis, where) : concat(line, asked, axis, where);
- const auto of_sorted = left ? concat(theirs, ours, axis, where) : concat(ours, theirs, axis, where);
- const auto order = argsort(together, axis, {}, where);
- const auto before = cumulative_sum(take_along(of_sorted, order, axis, where), axis, {}, where);
- const auto where_they_stood = put_along(before, order, shape_of(together), axis, where);
- return detail::part_of(where_they_stood, axis, left ? extent(0) : n, m, where);
+ return invoke<searchsorted_op>({options.side == search_side::right}, nullptr, where, sorted, values);
 }
 no_such_option_in<searchsorted_options> searchsorted(any_argument, any_argument, ...) TG_MISTAKE;
 
@@ -47684,7 +47822,7 @@ constexpr auto unique(const A& x, unique_options options,
  const auto values = detail::at_places(line, found.places, options.fill_value, where);
  const auto indices = detail::at_places(order, found.places, 0, where);
  const auto inverse = put_along(which, order, dims, 0, where);
- const auto counts = bincount(which, options.size, where);
+ const auto counts = invoke<count_places_op>({options.size, 1}, nullptr, where, which);
  return unique_elements<std::remove_cvref_t<decltype(values)>, std::remove_cvref_t<decltype(indices)>,
       std::remove_cvref_t<decltype(found.count)>>{values, indices, inverse, counts, found.count};
 }

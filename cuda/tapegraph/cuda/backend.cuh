@@ -19,6 +19,7 @@
 #include <tapegraph/cuda/ops/cumulative/product_terms.cuh>
 #include <tapegraph/cuda/ops/gather/scatter.cuh>
 #include <tapegraph/cuda/ops/ordering/arg_reduce.cuh>
+#include <tapegraph/cuda/ops/ordering/places.cuh>
 #include <tapegraph/cuda/ops/ordering/sort.cuh>
 #include <tapegraph/cuda/widened.cuh>
 

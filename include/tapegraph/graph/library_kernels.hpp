@@ -114,7 +114,9 @@ void add_library_kernels(kernel_registry& to) {
     detail::register_list(
         to, common_types{},
         detail::operation_list<transpose_op, slice_op, pad_op, index_map_op, index_map_adjoint_op, concat_op,
-                               argsort_op, arg_reduce_op, gather_op, gather_nd_op, take_along_op>{});
+                               argsort_op, arg_reduce_op, searchsorted_op, gather_op, gather_nd_op, take_along_op>{});
+    detail::register_list(to, element_types<bool>{}, detail::operation_list<marked_places_op>{});
+    detail::register_list(to, element_types<std::int32_t>{}, detail::operation_list<count_places_op>{});
     detail::register_list(to, number_types{},
                           detail::operation_list<cumulative_sum_op, cumulative_product_op, scatter_add_op,
                                                  scatter_nd_op, put_along_op>{});

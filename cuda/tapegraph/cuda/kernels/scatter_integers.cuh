@@ -22,7 +22,7 @@ inline constexpr int integer_cells = 16384 / sizeof(Word);
 inline std::int64_t integers_in_block(int cells) { return std::max<std::int64_t>(1024, std::int64_t{4} * cells); }
 
 /// Grid: [stretches of a slab's updates, slabs from `first` on]; out is zeros before. `cells`: of a slab of the result, if these
-/// fit into shared memory; otherwise 0. Word: unsigned, or unsigned long long.
+/// fit into shared memory; otherwise 0. Word: unsigned, or unsigned long long. Without updates each is 1.
 template <class Word>
 __global__ void add_integers(scattering s, int cells, std::int64_t in_block, std::int64_t first, index_view indices,
                              bool checked, fault_report report, const Word* updates, Word* out) {
@@ -31,7 +31,8 @@ __global__ void add_integers(scattering s, int cells, std::int64_t in_block, std
     const int t = static_cast<int>(threadIdx.x), lane = t % 32;
     const std::int64_t slab = first + blockIdx.y, batch = slab / s.outer, elements = s.count * s.width;
     const std::int64_t begin = blockIdx.x * in_block, end = begin + in_block < elements ? begin + in_block : elements;
-    updates += slab * elements, out += slab * s.rows * s.width;
+    if (updates != nullptr) updates += slab * elements;
+    out += slab * s.rows * s.width;
     for (int cell = t; cell < cells; cell += integer_threads) table[cell] = 0;
     __syncthreads();
     Word* const to = cells > 0 ? table : out;
@@ -42,7 +43,7 @@ __global__ void add_integers(scattering s, int cells, std::int64_t in_block, std
             const std::int64_t pick = i / s.width, place = s.by_column ? batch * elements + i : batch * s.count + pick;
             const std::int64_t index = indices[place];
             if (inside(index, s.rows))
-                cell = index * s.width + (i - pick * s.width), value = updates[i];
+                cell = index * s.width + (i - pick * s.width), value = updates != nullptr ? updates[i] : Word{1};
             else if (!checked)
                 report(place, index, s.rows);
         }

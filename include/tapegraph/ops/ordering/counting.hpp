@@ -5,8 +5,9 @@
 #include <tapegraph/ops/elementwise/rounding.hpp>
 #include <tapegraph/ops/elementwise/selection.hpp>
 #include <tapegraph/ops/gather/gather.hpp>
-#include <tapegraph/ops/movement/fill.hpp>
+#include <tapegraph/ops/movement/slice.hpp>
 #include <tapegraph/ops/movement/view.hpp>
+#include <tapegraph/ops/ordering/places.hpp>
 #include <tapegraph/ops/reduction/reduction.hpp>
 
 /// bincount, histogram_fixed_width: how often numbers occur. Counts are int32. Not part of tapegraph.hpp.
@@ -31,9 +32,8 @@ constexpr auto counted(const W& weights, const P& places, std::int64_t length, s
 template <tensor_like A>
 constexpr auto bincount(const A& values, std::int64_t length,
                         std::source_location where = std::source_location::current()) {
-    const auto flat = ravel(eval(values, where), where);
-    const auto places = detail::counted_place(flat, length, where);
-    return detail::counted(fill<std::int32_t>(flat, shape_of(flat), 1, where), places, length, where);
+    const auto number = eval(cast<std::int32_t>(ravel(eval(values, where), where)), where);
+    return invoke<count_places_op>({length, 0}, nullptr, where, number);
 }
 /// The sums of the weights of each of 0 .. length - 1, added in their order: weights' type [length]. Weights have the values'
 /// shape; their derivative is the adjoint of where they were counted, 0 of those that were not.

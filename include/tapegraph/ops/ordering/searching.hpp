@@ -13,10 +13,11 @@
 #include <tapegraph/ops/movement/view.hpp>
 #include <tapegraph/ops/ordering/counting.hpp>
 #include <tapegraph/ops/ordering/ordering.hpp>
+#include <tapegraph/ops/ordering/places.hpp>
 #include <tapegraph/ops/reduction/reduction.hpp>
 
-/// searchsorted, nonzero, unique: where something is, as int32 positions. They stand on sorts, running sums and gathers, so that
-/// they run wherever those do. Not part of tapegraph.hpp.
+/// searchsorted, nonzero, unique: where something is, as int32 positions. They stand on places (ops/ordering/places.hpp), sorts, running sums
+/// and gathers, so that they run wherever those do. Not part of tapegraph.hpp.
 ///
 /// How much nonzero and unique find depends on the elements, and extents do not: `size` says how many places the result has, and
 /// `count` how many of them are meant. In eager mode, without `size`, the result is as long as what was found.
@@ -38,12 +39,8 @@ struct marked {
 };
 template <handle H>
 constexpr auto marked_places(const H& marks, std::int64_t size, std::source_location where) {
-    const auto one = eval(cast<std::int32_t>(marks), where);
-    const auto number = cumulative_sum(one, 0, {}, where); // of a mark among the marks, counted from 1
-    const auto to = eval(tapegraph::where(logical_and(marks, number <= size), number - 1, size), where);
-    const auto from_one = arange<std::int32_t>(marks, shape_of(marks)[0], 1, 1, where);
-    const auto places = slice(scatter_add(from_one, to, shape{size + 1}, 0, 0, where), {{0, size}}, where);
-    const auto count = sum(one, {}, {}, where);
+    const auto places = invoke<marked_places_op>({size}, nullptr, where, marks);
+    const auto count = sum(cast<std::int32_t>(marks), {}, {}, where);
     return marked<std::remove_cvref_t<decltype(places)>, std::remove_cvref_t<decltype(count)>>{places, count};
 }
 /// What stands at such places of a line, and `missing` where there is none.
@@ -74,20 +71,7 @@ struct searchsorted_options {
 template <tensor_like S, tensor_like V>
 constexpr auto searchsorted(const S& sorted, const V& values, searchsorted_options options = {},
                             std::source_location where = std::source_location::current()) {
-    const auto line = eval(sorted, where);
-    const auto asked = eval(values, where);
-    const int axis = shape_of(line).rank() - 1;
-    const extent n = shape_of(line)[axis], m = shape_of(asked)[axis];
-    const auto ours = fill<std::int32_t>(line, shape_of(line), 1, where);
-    const auto theirs = fill<std::int32_t>(line, shape_of(asked), 0, where);
-    // Sorting is stable: among equals those come first that stand first.
-    const bool left = options.side == search_side::left;
-    const auto together = left ? concat(asked, line, axis, where) : concat(line, asked, axis, where);
-    const auto of_sorted = left ? concat(theirs, ours, axis, where) : concat(ours, theirs, axis, where);
-    const auto order = argsort(together, axis, {}, where);
-    const auto before = cumulative_sum(take_along(of_sorted, order, axis, where), axis, {}, where);
-    const auto where_they_stood = put_along(before, order, shape_of(together), axis, where);
-    return detail::part_of(where_they_stood, axis, left ? extent(0) : n, m, where);
+    return invoke<searchsorted_op>({options.side == search_side::right}, nullptr, where, sorted, values);
 }
 no_such_option_in<searchsorted_options> searchsorted(any_argument, any_argument, ...) TG_MISTAKE;
 
@@ -148,7 +132,7 @@ constexpr auto unique(const A& x, unique_options options,
     const auto values = detail::at_places(line, found.places, options.fill_value, where);
     const auto indices = detail::at_places(order, found.places, 0, where);
     const auto inverse = put_along(which, order, dims, 0, where);
-    const auto counts = bincount(which, options.size, where);
+    const auto counts = invoke<count_places_op>({options.size, 1}, nullptr, where, which);
     return unique_elements<std::remove_cvref_t<decltype(values)>, std::remove_cvref_t<decltype(indices)>,
                            std::remove_cvref_t<decltype(found.count)>>{values, indices, inverse, counts, found.count};
 }

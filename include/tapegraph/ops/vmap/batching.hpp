@@ -40,8 +40,8 @@ struct batched_axis {
 /// The operation works along the last axis, or element by element: the batch is one of the axes before it.
 template <class Op>
 struct batched_rows {
-    static constexpr auto apply(const auto& c, const typename Op::attributes& a, const auto& x) {
-        return c.template run<Op>(a, nullptr, c.whole(x));
+    static constexpr auto apply(const auto& c, const typename Op::attributes& a, const auto&... x) {
+        return c.template run<Op>(a, nullptr, c.whole(x)...);
     }
 };
 /// The operation has a batch of its own in front: both become one.
