@@ -2,6 +2,7 @@
 
 #include <cuda/calls.hpp>
 
+#include <tapegraph/cuda/ops/movement/library_sequence.hpp>
 #include <tapegraph/cuda/ops/ordering/library_places.hpp>
 #include <tapegraph/ops/ordering/cpu_places.hpp>
 
@@ -65,6 +66,13 @@ void search(const char*, void* stream, bool right, const T* sorted, std::int64_t
             out[i] = static_cast<std::int32_t>((right ? std::upper_bound(sorted, sorted + n, values[i], before)
                                                       : std::lower_bound(sorted, sorted + n, values[i], before)) -
                                                sorted);
+    });
+}
+
+template <class Word>
+void sequence(const char*, void* stream, Word* out, std::int64_t count, Word begin, Word step) {
+    in_order(stream, [=] {
+        for (std::int64_t i = 0; i < count; ++i) out[i] = static_cast<Word>(begin + step * static_cast<Word>(i));
     });
 }
 
@@ -154,6 +162,25 @@ private:
     with_value<cuda::library_runs> runs_;
     with_value<cuda::library_histogram> histogram_;
     with_value<cuda::library_search<T>> search_;
+};
+
+template <class Word>
+class noted_sequence {
+public:
+    noted_sequence() : set_(cuda::sequence_of_library<Word>, {under().usable, &sequence}) { places_calls.clear(); }
+    static bool linked() { return under().sequence != nullptr && under().usable(); }
+
+private:
+    static const cuda::library_sequence<Word>& under() {
+        return library_under<cuda::library_sequence<Word>>(
+            cuda::sequence_of_library<Word>, TG_IMITATED(&imitated_places::usable, &imitated_places::sequence<Word>));
+    }
+    static void sequence(const char* operation, void* stream, Word* out, std::int64_t count, Word begin, Word step) {
+        places_calls.push_back("sequence of " + std::to_string(count));
+        under().sequence(operation, stream, out, count, begin, step);
+    }
+
+    with_value<cuda::library_sequence<Word>> set_;
 };
 #undef TG_IMITATED
 

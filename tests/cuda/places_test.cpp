@@ -3,6 +3,7 @@
 #include <cuda/disorder.hpp>
 #include <cuda/noted_places.hpp>
 
+#include <tapegraph/cuda/ops/movement/fill.cuh>
 #include <tapegraph/cuda/ops/ordering/places.cuh>
 #include <tapegraph/ops/ordering/kernel.hpp>
 
@@ -173,6 +174,36 @@ TEST_CASE("runs on a device: many of them go to a library that is linked") {
                 const names calls(n > 0 && size > 4096 ? 1 : 0, call("encode", n));
                 library_same<count_places_op, std::int32_t, float>({size, 1}, {x}, {size}, want, calls);
             }
+}
+
+TEST_CASE_TEMPLATE("arange on a device: integers go to a library that is linked", T, std::int32_t, std::int64_t) {
+    using noted = noted_sequence<std::make_unsigned_t<T>>;
+    using op = arange_op<T>;
+    REQUIRE(noted::linked());
+    const auto like = filled<float>({1}, [](std::int64_t) { return 0; });
+    const struct { double begin, step; } lines[]{{0, 1}, {-7, 3}, {2147483000, 1}, {5, -2147483647}};
+    for (const std::int64_t count : lengths)
+        for (const auto& line : lines) {
+            CAPTURE(count);
+            const typename op::attributes a{line.begin, line.step, 0, 0};
+            const argument result = shaped<T>({count});
+            std::vector<T> want; // wraps around
+            for (std::int64_t i = 0; i < count; ++i)
+                want.push_back(static_cast<T>(static_cast<std::uint64_t>(static_cast<std::int64_t>(line.begin)) +
+                                              static_cast<std::uint64_t>(static_cast<std::int64_t>(line.step)) *
+                                                  static_cast<std::uint64_t>(i)));
+            {
+                const with_value none(cuda::sequence_of_library<std::make_unsigned_t<T>>, {});
+                CHECK(run_on_device<op, float>(a, {like}, {result}).template values<T>() == want);
+            }
+            const noted library;
+            CHECK(run_on_device<op, float>(a, {like}, {result}).template values<T>() == want);
+            CHECK(places_calls == names(count > 0 ? 1 : 0, call("sequence", count)));
+        }
+    const noted library; // all equal, and with an end of its own
+    check_same<op, float>({4, 0, 0, 0}, {like}, {shaped<T>({100})});
+    check_same<op, float>({0, 3, 299, 1}, {like}, {shaped<T>({100})});
+    CHECK(places_calls == names{});
 }
 
 TEST_CASE("places on a device: a library's are parts of a graph") {

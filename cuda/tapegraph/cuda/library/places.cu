@@ -1,4 +1,5 @@
 #include <tapegraph/cuda/driver.cuh>
+#include <tapegraph/cuda/ops/movement/library_sequence.hpp>
 #include <tapegraph/cuda/ops/ordering/library_places.hpp>
 
 #include <cub/device/device_histogram.cuh>
@@ -9,9 +10,10 @@
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/discard_iterator.h>
 #include <thrust/iterator/tabulate_output_iterator.h>
+#include <thrust/sequence.h>
 #include <thrust/system_error.h>
 
-/// CUB's selections, runs and histograms, and Thrust's bisections, compiled once per program.
+/// CUB's selections, runs and histograms, and Thrust's bisections and sequences, compiled once per program.
 
 // What their kernels are made of lies outside of our namespace, so that tests/gpu.sh can tell them from our kernels by their names.
 namespace first_places {
@@ -113,30 +115,46 @@ bool usable() {
     cudaGetLastError();
     return false;
 }
+/// What Thrust throws, as ours.
+template <class F>
+void checked(const char* algorithm, const char* operation, void* stream, const F& f) {
+    try {
+        f(thrust::cuda::par_nosync.on(static_cast<cudaStream_t>(stream)));
+    } catch (const thrust::system_error& e) {
+        driver::check(static_cast<cudaError_t>(e.code().value()), algorithm, operation);
+    }
+}
 template <class T>
 void search(const char* operation, void* stream, bool right, const T* sorted, std::int64_t n, const T* values,
             std::int64_t m, std::int32_t* out) {
-    const auto in_order = thrust::cuda::par_nosync.on(static_cast<cudaStream_t>(stream));
     const first_places::nan_last before;
-    try {
+    checked(right ? "thrust::upper_bound" : "thrust::lower_bound", operation, stream, [&](const auto& in_order) {
         if (right)
             thrust::upper_bound(in_order, sorted, sorted + n, values, values + m, out, before);
         else
             thrust::lower_bound(in_order, sorted, sorted + n, values, values + m, out, before);
-    } catch (const thrust::system_error& e) {
-        driver::check(static_cast<cudaError_t>(e.code().value()), "thrust::lower_bound", operation);
-    }
+    });
+}
+template <class Word>
+void sequence(const char* operation, void* stream, Word* out, std::int64_t count, Word begin, Word step) {
+    checked("thrust::sequence", operation, stream,
+            [&](const auto& in_order) { thrust::sequence(in_order, out, out + count, begin, step); });
 }
 
 template <class... T>
 void give_searches() {
     ((search_of_library<T> = {&usable, &search<T>}), ...);
 }
+template <class... Word>
+void give_sequences() {
+    ((sequence_of_library<Word> = {&usable, &sequence<Word>}), ...);
+}
 [[maybe_unused]] const bool places_are_known = [] {
     selection_of_library = {&selection_bytes, &select};
     runs_of_library = {&run_bytes, &encode};
     histogram_of_library = {&histogram_bytes, &count_places};
     give_searches<float, double, std::int32_t, std::int64_t>();
+    give_sequences<std::uint32_t, std::uint64_t>();
     return true;
 }();
 
