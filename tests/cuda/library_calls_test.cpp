@@ -169,6 +169,45 @@ TEST_CASE("argsort on a device: several long rows of floats go to a library as o
     CHECK(noted::calls == calls{{"argsort", 4 * 131101, 34}});
 }
 
+// Bytes take two digits of 6 bits: 1 + 3 * 2 times a pair, and twice what is wanted, against 1 + 2 * 4 of merges.
+TEST_CASE("argsort on a device: rows enough go to a library side by side, and come to the same order") {
+    using noted = noted_rows<std::uint32_t>;
+    REQUIRE(noted::linked());
+    const auto x = disorder<std::uint8_t>({9, 16411});
+    const auto sorted = [&](std::int64_t descending, std::int64_t wanted) {
+        return run_on_device<argsort_op, std::uint8_t>({descending, wanted}, {x}, {shaped<std::int32_t>({9, wanted})})
+            .out;
+    };
+    for (const std::int64_t descending : {0, 1})
+        for (const std::int64_t wanted : {16411, 16000}) {
+            const auto merged = [&] {
+                const with_value none(cuda::sort_of_library<std::uint32_t>, {});
+                return sorted(descending, wanted);
+            }();
+            const noted library(9);
+            CHECK(sorted(descending, wanted) == merged);
+            CHECK(noted::calls == std::vector<rows_call>{{"argsort", 9, 16411, 8}});
+            check_same<argsort_op, std::uint8_t>({descending, wanted}, {x}, {shaped<std::int32_t>({9, wanted})});
+        }
+    {
+        const noted library(10); // too few rows
+        check_same<argsort_op, std::uint8_t>({0, -1}, {x}, {shaped<std::int32_t>({9, 16411})});
+        CHECK(noted::calls.empty());
+    }
+    const noted library(3);
+    const argument floats = disorder<float>({3, 16411}); // six digits
+    check_same<argsort_op, float>({0, -1}, {floats}, {shaped<std::int32_t>({3, 16411})});
+    check_same<argsort_op, std::uint8_t>({0, 10}, {x},
+                                         {shaped<std::int32_t>({9, 10})}); // merges drop what is not wanted
+    CHECK(noted::calls.empty());
+    const with_value set(cuda::detail::most_elements, 70000); // four rows at a time, then one
+    check_same<argsort_op, std::uint8_t>({0, -1}, {x}, {shaped<std::int32_t>({9, 16411})});
+    REQUIRE(noted::calls.size() >= 3);
+    noted::calls.resize(3);
+    CHECK(noted::calls ==
+          std::vector<rows_call>{{"argsort", 4, 16411, 8}, {"argsort", 4, 16411, 8}, {"argsort", 1, 16411, 8}});
+}
+
 #ifdef TG_SIMT
 TEST_CASE_TEMPLATE("rows as one on a device: the order of words is that of rows, keys and positions", Key,
                    std::uint32_t, std::uint64_t) {

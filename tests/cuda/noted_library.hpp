@@ -95,6 +95,74 @@ private:
     with_value<cuda::library_sort<Key>> set_;
 };
 
+struct rows_call {
+    std::string operation;
+    std::int64_t rows, length;
+    int bits;
+
+    bool operator==(const rows_call&) const = default;
+    friend std::ostream& operator<<(std::ostream& out, const rows_call& c) {
+        return out << c.operation << " of " << c.rows << " rows of " << c.length << " by " << c.bits << " bits";
+    }
+};
+
+#ifdef TG_SIMT
+template <class Key>
+struct imitated_rows {
+    using pair = cuda::kernels::sort_pair<Key>;
+
+    static std::size_t scratch_bytes(std::int64_t rows, std::int64_t, int bits) {
+        return static_cast<std::size_t>(rows + bits);
+    }
+    static pair* sort(const char* operation, void* stream, pair* pairs, pair* other, std::int64_t rows,
+                      std::int64_t length, int bits, void* scratch, std::size_t bytes) {
+        pair* sorted = nullptr;
+        for (std::int64_t begin = 0; begin < rows * length; begin += length)
+            sorted = imitated_library<Key>::sort(operation, stream, pairs + begin, other + begin, length, bits, scratch,
+                                                 bytes) -
+                     begin;
+        return sorted;
+    }
+};
+#endif
+
+/// While it lives, its library sorts `least` rows and more side by side where that moves fewer bytes, and all others as it did.
+template <class Key>
+class noted_rows {
+public:
+    static inline std::vector<rows_call> calls;
+
+    explicit noted_rows(std::int64_t least)
+        : least_(cuda::detail::rows_of_blocks, least),
+          set_(cuda::sort_of_library<Key>,
+               {under().scratch_bytes, under().sort, under().scratch_bytes_of_rows, &note}) {
+        calls.clear();
+    }
+    static bool linked() { return under().sort_rows != nullptr; }
+
+private:
+    using pair = cuda::kernels::sort_pair<Key>;
+
+    static const cuda::library_sort<Key>& under() {
+#ifdef TG_SIMT
+        static const cuda::library_sort<Key> it{&imitated_library<Key>::scratch_bytes, &imitated_library<Key>::sort,
+                                                &imitated_rows<Key>::scratch_bytes, &imitated_rows<Key>::sort};
+#else
+        static const cuda::library_sort<Key> it = cuda::sort_of_library<Key>;
+#endif
+        return it;
+    }
+    static pair* note(const char* operation, void* stream, pair* pairs, pair* other, std::int64_t rows,
+                      std::int64_t length, int bits, void* scratch, std::size_t bytes) {
+        CHECK(bytes >= under().scratch_bytes_of_rows(rows, length, bits));
+        calls.push_back({operation, rows, length, bits});
+        return under().sort_rows(operation, stream, pairs, other, rows, length, bits, scratch, bytes);
+    }
+
+    with_value<std::int64_t> least_;
+    with_value<cuda::library_sort<Key>> set_;
+};
+
 struct scan_call {
     std::string operation;
     bool product, exclusive;

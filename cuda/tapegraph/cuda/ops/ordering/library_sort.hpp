@@ -27,6 +27,12 @@ struct library_sort {
     kernels::sort_pair<Key>* (*sort)(const char* operation, void* stream, kernels::sort_pair<Key>* pairs,
                                      kernels::sort_pair<Key>* other, std::int64_t count, int bits, void* scratch,
                                      std::size_t scratch_bytes) = nullptr;
+    /// The same of `rows` rows of `length` pairs, each by itself, with at most as many bits as a key has; null where the library sorts
+    /// no rows side by side.
+    std::size_t (*scratch_bytes_of_rows)(std::int64_t rows, std::int64_t length, int bits) = nullptr;
+    kernels::sort_pair<Key>* (*sort_rows)(const char* operation, void* stream, kernels::sort_pair<Key>* pairs,
+                                          kernels::sort_pair<Key>* other, std::int64_t rows, std::int64_t length,
+                                          int bits, void* scratch, std::size_t scratch_bytes) = nullptr;
 };
 
 /// Empty until a source puts functions there.

@@ -17,11 +17,15 @@ namespace tapegraph::cuda {
 
 namespace detail {
 
-/// Sorts rows, in tiles that are then merged, or by a library's radix sort where that is linked and moves less: row by row, or all
-/// of them as one, for which each pair carries the number of its row. All give the same order. Workspace and run make the same one.
+/// Rows that are enough for a library that gives each a block of its own: two for each of an H100's 132 multiprocessors. A variable, so
+/// that tests have enough with few.
+inline std::int64_t rows_of_blocks = 264;
+
+/// Sorts rows, in tiles that are then merged, or by a library's radix sort where that is linked and moves less: row by row, all
+/// side by side, or all of them as one, for which each pair carries the number of its row. All give the same order. Workspace and run make the same one.
 /// By what launch_bytes.hpp predicts, a single row goes to the library if it has more than 524,288 floats, or 131,072 indices
 /// into up to 32,767 places; eight rows do, as one, from 262,145 floats or 109,227 indices on, and row by row from 2,686,976 or
-/// 868,352 on.
+/// 868,352 on; 264 rows do side by side from 16,385 bytes, or 8,193 indices into up to 4,095 places on.
 template <class Key>
 class row_sort {
 public:
@@ -41,9 +45,16 @@ public:
         const std::int64_t one_by_one = radix_bytes(rows, bits, keep ? 0 : wanted_),
                            at_once = radix_bytes(1, tagged_bits, wanted_);
         const bool as_one = rows > 1 && rows <= most / length && room && at_once < one_by_one;
-        if ((as_one ? at_once : one_by_one) >= merge_bytes()) return;
-        // A program is bound before its device is made the thread's.
-        if (c.out[0].memory > 0) driver::use(c.out[0].memory - 1);
+        const std::int64_t least = as_one ? at_once : one_by_one;
+        if (sort_of_library<Key>.sort_rows != nullptr && bits > 0 && rows >= rows_of_blocks && rows <= most / length &&
+            block_bytes(bits) < std::min(least, merge_bytes())) {
+            use_device_of(c);
+            library_bytes_ = sort_of_library<Key>.scratch_bytes_of_rows(rows, length, bits);
+            side_by_side_ = library_bytes_ > 0;
+            return;
+        }
+        if (least >= merge_bytes()) return;
+        use_device_of(c);
         if (as_one) at_once_ = rows, bits_ = tagged_bits;
         library_bytes_ = sort_of_library<Key>.scratch_bytes(at_once_ * length, bits_);
         if (as_one && library_bytes_ > 0) tag_ = tag;
@@ -84,6 +95,16 @@ private:
     std::int64_t radix_bytes(std::int64_t sorts, int bits, std::int64_t finished) const {
         const std::int64_t digits = divide_up(bits, 8), launches = 1 + sorts * (4 + 2 * digits) + (finished > 0);
         return (rows_ * length_ * (2 + 2 * digits) + 2 * rows_ * finished) * pair_bytes + launches * bytes_per_launch;
+    }
+    // A block sorts a row by digits of 6 bits, in a launch for each: it reads pairs for the counts, then once more, and writes them.
+    std::int64_t block_bytes(int bits) const {
+        const std::int64_t digits = divide_up(bits, 6), launches = 1 + digits + (keep_ ? 0 : 1);
+        return (rows_ * length_ * (1 + 3 * digits) + 2 * rows_ * (keep_ ? 0 : wanted_)) * pair_bytes +
+               launches * bytes_per_launch;
+    }
+    // A program is bound before its device is made the thread's.
+    static void use_device_of(const kernel_call& c) {
+        if (c.out[0].memory > 0) driver::use(c.out[0].memory - 1);
     }
     // The number of elements of a row that are left when each of its runs of `run` elements keeps only as many as are wanted.
     std::int64_t wanted_in(std::int64_t run) const {
@@ -130,7 +151,10 @@ private:
                            std::int32_t* order, pair* pairs) const {
         sort_tiles(c, operation, source, rows, 1, pairs, nullptr);
         pair *const other = pairs + rows_ * length_, *sorted = pairs;
-        for (std::int64_t row = 0; row < rows; row += at_once_) {
+        if (side_by_side_)
+            sorted = sort_of_library<Key>.sort_rows(operation, c.stream, pairs, other, rows, length_, bits_,
+                                                    other + rows_ * length_, library_bytes_);
+        for (std::int64_t row = 0; row < rows && !side_by_side_; row += at_once_) {
             const std::int64_t begin = row * length_, count = std::min(at_once_, rows - row) * length_;
             sorted = sort_of_library<Key>.sort(operation, c.stream, pairs + begin, other + begin, count, bits_,
                                                other + rows_ * length_, library_bytes_) -
@@ -145,7 +169,8 @@ private:
     std::int64_t rows_, length_, wanted_;
     int bits_;
     bool keep_;
-    std::int64_t at_once_ = 1; ///< rows that the library sorts as one
+    std::int64_t at_once_ = 1;  ///< rows that the library sorts as one
+    bool side_by_side_ = false; ///< a block of the library's for each row
     kernels::row_tag tag_;
     std::size_t library_bytes_ = 0; ///< scratch memory of the library; 0: tiles are merged
 };
