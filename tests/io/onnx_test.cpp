@@ -1,3 +1,4 @@
+#include <tapegraph/eager/searching.hpp>
 #include <tapegraph/io/onnx.hpp>
 #include <tapegraph/tapegraph.hpp>
 
@@ -57,6 +58,16 @@ struct scatters {
         const auto values = tg::reshape(tg::slice(x, {{0, 1}}), {6});
         const auto spread = tg::average_pooling2d(x, {.pool_size = {1, 2}, .stride = 1, .dilation = {1, 2}});
         return eval(spread + tg::sum(tg::scatter_add(values, at, {4})) + tg::sum(tg::put_along(values, at, {4}, 0)));
+    }
+};
+struct places {
+    constexpr auto operator()(auto, auto x) const { // [batch, 2, 3, 1]
+        const auto line = eval(tg::ravel(tg::slice(x, {{0, 1}})));
+        const auto found = tg::nonzero(line > 0, 4);
+        const auto different = tg::unique(line, {.size = 3});
+        const auto at = tg::searchsorted(tg::sort(line), line, {.side = tg::search_side::right});
+        return tg::outputs{tg::output<"positions">(found.positions), tg::output<"counts">(different.counts),
+                           tg::output<"places">(at), tg::output<"bins">(tg::histogram_fixed_width(line, 0, 1, 8))};
     }
 };
 struct scatters_in_batches {
@@ -269,6 +280,15 @@ TEST_CASE("what is added where indices point, and means of spread windows") {
         [&] { tg::io::export_onnx(tg::instance(scatters_in_batches{}, images{}), folder.path() / "no.onnx"); });
     CHECK(support::contains(said, "'scatter_add', with batch axes, (onnx_test.cpp:"));
     CHECK(!std::filesystem::exists(folder.path() / "no.onnx"));
+}
+
+TEST_CASE("places and counts, which ONNX makes of sorts, running sums and scatters") {
+    const support::temporary_folder folder;
+    const auto path = folder.path() / "p.onnx";
+    tg::io::export_onnx(tg::instance(places{}, images{}), path);
+    const std::string file = support::read_text(path);
+    for (const char* op : {"TopK", "CumSum", "ScatterElements", "GreaterOrEqual", "LessOrEqual", "positions", "bins"})
+        CHECK(support::contains(file, op));
 }
 
 TEST_CASE("many weights lie beside the file") {

@@ -5,6 +5,7 @@
 #include <tapegraph/cuda/ops/gather/rows.cuh>
 #include <tapegraph/cuda/ops/cumulative/cumulative.cuh>
 #include <tapegraph/cuda/ops/ordering/arg_reduce.cuh>
+#include <tapegraph/cuda/ops/ordering/places.cuh>
 #include <tapegraph/cuda/ops/gather/scatter.cuh>
 #include <tapegraph/cuda/ops/ordering/sort.cuh>
 #include <tapegraph/cuda/ops/reduction/softmax.cuh>
@@ -38,6 +39,9 @@ const runtime::kernel_functions movement_kernels[]{
     kernel_for<argsort_op, float>(),
     kernel_for<argsort_op, double>(),
     kernel_for<arg_reduce_op, float>(),
+    kernel_for<searchsorted_op, float>(),
+    kernel_for<marked_places_op, bool>(),
+    kernel_for<count_places_op, std::int32_t>(),
     kernel_for<softmax_op, float>(),
     kernel_for<log_softmax_op, float>(),
     kernel_for<softmax_gradient_op, float>(),

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/io/onnx/patterns.hpp>
+#include <tapegraph/io/onnx/places.hpp>
 #include <tapegraph/io/onnx/recurrent.hpp>
 #include <tapegraph/io/onnx/window.hpp>
 
@@ -70,6 +71,9 @@ inline constexpr node_rule<G> node_rules[] = {
     {"arange", &write_arange<G>},
     {"argsort", &write_argsort<G>},
     {"arg_reduce", &write_arg_reduce<G>},
+    {"searchsorted", &write_searchsorted<G>},
+    {"marked_places", &write_marked_places<G>},
+    {"bincount", &write_count_places<G>},
     {"cumulative_sum", &write_cumulative_sum<G>},
     {"softmax", &write_softmax<"Softmax", G>},
     {"log_softmax", &write_softmax<"LogSoftmax", G>},
