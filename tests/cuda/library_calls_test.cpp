@@ -328,6 +328,15 @@ TEST_CASE_TEMPLATE("argsort on a GPU: CUB and the merges come to the same order"
     const with_value none(cuda::sort_of_library<key>, {});
     CHECK(run_on_device<argsort_op, T>({1, -1}, {x}, {result}).out == want.out);
 }
+
+TEST_CASE("argsort on a GPU: CUB sorts 264 rows of bytes side by side, by what is predicted") {
+    const auto x = disorder<std::uint8_t>({264, 16385});
+    const auto result = shaped<std::int32_t>({264, 16385});
+    const noted_rows<std::uint32_t> library(cuda::detail::rows_of_blocks);
+    CHECK(run_on_device<argsort_op, std::uint8_t>({0, -1}, {x}, {result}).out ==
+          run_on_cpu<argsort_op, std::uint8_t>({0, -1}, {x}, {result}).out);
+    CHECK(noted_rows<std::uint32_t>::calls == std::vector<rows_call>{{"argsort", 264, 16385, 8}});
+}
 #endif
 
 } // namespace library_calls_test

@@ -66,7 +66,9 @@ TEST_CASE("searchsorted: as the standard library's bounds, row by row") {
             }
         }
     }
-    CHECK(message_of([] { searchsorted(tg::zeros<float>({2, 3}), tg::zeros<float>({3, 3})); }).find("searchsorted: extents") == 0);
+    CHECK(message_of([] {
+              searchsorted(tg::zeros<float>({2, 3}), tg::zeros<float>({3, 3}));
+          }).find("searchsorted: extents") == 0);
 }
 
 // numpy 2.1: np.argwhere([[0, 1, 0], [2, nan, 0]])
