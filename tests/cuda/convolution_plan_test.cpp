@@ -78,12 +78,14 @@ TEST_CASE("convolution plans: vectors divide the channels that are read along") 
 
 TEST_CASE("convolution plans: tiles suit awkward channels") {
     const auto columns = [](const tg::convolution_geometry& g, convolution_pass pass, math_mode mode) {
-        return tile_of(choose_convolution(g, pass, sizeof(float), mode, {132, true})).columns;
+        // Floats without room for windows, which the library would multiply.
+        const std::size_t limit = mode == math_mode::fp32 ? 1000 : convolution_workspace_limit;
+        return tile_of(choose_convolution(g, pass, sizeof(float), mode, {132, true}, limit)).columns;
     };
+    CHECK(columns(third_layer(128), convolution_pass::forward, math_mode::tf32) == 104);
     for (int batch : {128, 1024}) {
         CHECK(columns(second_layer(batch), convolution_pass::forward, math_mode::tf32) == 160);
-        CHECK(columns(second_layer(batch), convolution_pass::input_gradient, math_mode::tf32) == 160);
-        CHECK(columns(third_layer(batch), convolution_pass::forward, math_mode::tf32) == 104);
+        CHECK(columns(second_layer(batch), convolution_pass::input_gradient, math_mode::tf32) >= 104);
         CHECK(columns(second_layer(batch), convolution_pass::forward, math_mode::fp32) == 160);
         CHECK(columns(geometry(batch, 28, 28, 64, 3, 3, 128), convolution_pass::forward, math_mode::fp32) == 128);
     }
@@ -99,7 +101,8 @@ TEST_CASE("convolution plans: small products are split until nearly all of the d
     const auto wide = geometry(64, 64, 64, 16, 3, 3, 16);
     const auto p =
         choose_convolution(wide, convolution_pass::filter_gradient, sizeof(float), math_mode::fp32, {132, true});
-    CHECK(blocks_of(wide, convolution_pass::filter_gradient, p) >= 132);
+    if (p.algorithm != convolution_algorithm::product)
+        CHECK(blocks_of(wide, convolution_pass::filter_gradient, p) >= 132);
     // And one that fills the device alone is not.
     CHECK(choose_convolution(second_layer(1024), convolution_pass::forward, 4, math_mode::fp32, {132, true}).splits ==
           1);
@@ -165,18 +168,19 @@ TEST_CASE("convolution plans: windows begin at multiples of 16 bytes") {
 }
 
 TEST_CASE("convolution plans: windows are written out where the library is thought to be sooner done") {
-    // The gradient by the input of large kernels: three of ten products of an implicit one meet padding, and 3xTF32 makes three
-    // products of each.
-    const auto g = second_layer(1);
+    // Large products of floats: cuBLAS reaches more of the peak than our tiles do, by more than writing windows takes.
+    const auto g = second_layer(32);
     const auto planned = [&](math_mode mode, std::size_t limit) {
         return choose_convolution(g, convolution_pass::input_gradient, 4, mode, {132, true}, limit);
     };
-    const auto p = planned(math_mode::tf32x3, convolution_workspace_limit);
+    const auto p = planned(math_mode::fp32, convolution_workspace_limit);
     CHECK(p.algorithm == convolution_algorithm::product);
     CHECK(p.workspace == detail::chunk_bytes(g, 4, convolution_workspace_limit));
-    // Without room for them they are not, nor in one rounded product.
-    CHECK(planned(math_mode::tf32x3, 1000).algorithm == convolution_algorithm::tensor_cores);
+    // Without room for them they are not, nor on tensor cores, nor where a few launches take as long as the rest.
+    CHECK(planned(math_mode::fp32, 1000).algorithm == convolution_algorithm::multiply_adds);
     CHECK(planned(math_mode::tf32, convolution_workspace_limit).algorithm == convolution_algorithm::tensor_cores);
+    CHECK(choose_convolution(third_layer(1), convolution_pass::forward, 4, math_mode::fp32, {132, true}).algorithm ==
+          convolution_algorithm::multiply_adds);
     // And never in groups.
     for (auto pass : passes)
         CHECK(choose_convolution(geometry(8, 24, 24, 150, 5, 5, 300, 1, 1, 0, 0, 0, 0, 1, 1, 2), pass, 4,
@@ -232,8 +236,8 @@ TEST_CASE("convolution plans: first layers") {
         CHECK(forward.algorithm == convolution_algorithm::few_channels);
         CHECK(forward.workspace == 0);
         const auto filter = choose_convolution(first, convolution_pass::filter_gradient, 4, mode, {132, true});
-        CHECK(filter.algorithm == convolution_algorithm::few_channels);
-        CHECK(filter.splits >= 132);
+        CHECK(filter.algorithm !=
+              convolution_algorithm::few_channels); // a fifth to a third of the others' speed on an H200
         CHECK(filter.workspace <= convolution_workspace_limit);
     }
     const detail::few_channels_tiling t(first, convolution_pass::forward, 4);
@@ -316,7 +320,7 @@ TEST_CASE("convolution plans: batch innermost, input gradients skip what sees pa
         const auto g = second_layer(batch);
         CHECK(executed(g, false, 128, 16) > 1.2);
         CHECK(executed(g, true, 128, 16) < 1.03);
-        CHECK(choose_convolution(g, convolution_pass::input_gradient, 4, math_mode::fp32, {}).batch_innermost);
+        CHECK(choose_convolution(g, convolution_pass::input_gradient, 4, math_mode::fp32, {}, 1000).batch_innermost);
         CHECK(!choose_convolution(g, convolution_pass::forward, 4, math_mode::fp32, {}).batch_innermost);
     }
     const auto same = geometry(64, 14, 14, 32, 3, 3, 64, 1, 1, 1, 1, 1, 1);

@@ -202,7 +202,7 @@ TEST_CASE("GRU and simple RNN, all steps in one launch: splits of units and batc
     for_cells([&](auto cell) {
         using Cell = decltype(cell);
         if constexpr (cuda::kernels::runs_resident<Cell>) {
-            check(layer<Cell, float>(1, 1, 1), 1, 8, 1);
+            check(layer<Cell, float>(1, 1, 1), 2, 8, 1);
             check(layer<Cell, float>(9, 5, 33), 2, 32, 4); // blocks with many tiles
             check(layer<Cell, float>(33, 2, 31), 8, 8, 16);
             check(layer<Cell, float>(3, 2, 130), 16, 16, 32);

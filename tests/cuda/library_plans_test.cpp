@@ -21,7 +21,7 @@
 
 namespace library_plans_test {
 
-/// Convolutions by warpgroups as candidates of measured plans. Plans last for a process, so that every test has shapes of its own.
+/// Convolutions by warpgroups as candidates of measured plans, and predicted ones. Plans last for a process, so that every test has shapes of its own.
 
 namespace tg = tapegraph;
 using namespace tapegraph::cuda;
@@ -72,8 +72,9 @@ bool is_candidate(const convolution_geometry& g, convolution_pass pass, math_mod
 
 } // namespace
 
-TEST_CASE(
-    "library plans: a candidate where floats may be rounded to TF32 and the library takes the shape, never predicted") {
+TEST_CASE("library plans: a candidate where floats may be rounded to TF32 and the library takes the shape; predicted "
+          "for large "
+          "ones") {
     const auto plain = geometry(2, 13, 9, 20, 3, 3, 36, 1, 1, 1, 1, 1, 1),
                strided = geometry(2, 13, 9, 20, 3, 3, 36, 2, 2, 1, 1, 1, 1),
                grouped = geometry(2, 13, 9, 20, 3, 3, 36, 1, 1, 1, 1, 1, 1, 1, 1, 2);
@@ -97,6 +98,12 @@ TEST_CASE(
         CHECK_FALSE(is_candidate(plain, forward, mode, sizeof(double)));
         CHECK_FALSE(is_candidate(plain, forward, mode, sizeof(float), false));
         CHECK(choose_convolution(plain, forward, 4, mode, {}).algorithm != convolution_algorithm::warpgroups);
+        for (const auto pass : {forward, input_gradient}) {
+            const auto large = geometry(32, 24, 24, 150, 5, 5, 300);
+            const convolution_plan p = choose_convolution(large, pass, 4, mode, {});
+            CHECK((p.algorithm == convolution_algorithm::warpgroups) == (rounded && library_takes(large, pass)));
+            if (p.algorithm == convolution_algorithm::warpgroups) CHECK(p.workspace == library_workspace(large, pass));
+        }
     }
     if (!taken) return;
     const std::size_t needed = library_workspace(plain, forward);

@@ -102,6 +102,7 @@ public:
     block& peer(unsigned rank) const {
         if (rank >= config_.cluster)
             throw error("a cluster of " + std::to_string(config_.cluster) + " has no block " + std::to_string(rank));
+        if (config_.cluster < 2) throw error("a block that is no cluster sends to itself: an illegal instruction");
         return *pool()[rank];
     }
 

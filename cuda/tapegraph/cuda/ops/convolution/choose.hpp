@@ -132,6 +132,25 @@ inline convolution_plan warpgroups_plan(const convolution_geometry& g, convoluti
     p.workspace = library_workspace(g, pass);
     return p;
 }
+/// Cycles that warpgroups take: in waves of blocks, each bound by its products or by what it fetches from the second cache, as
+/// by_warpgroups.cuh counts them to choose a tile; before them rows are copied, in two launches. On an H200 eight passes took 0.95 to 1.25
+/// times that.
+inline double warpgroups_cycles(const convolution_geometry& g, convolution_pass pass, int multiprocessors) {
+    const bool forward = pass == convolution_pass::forward;
+    const std::int64_t in = g.batch * g.in_height * g.in_width, out = g.batch * g.out_height * g.out_width;
+    const std::int64_t channels = forward ? g.in_channels : g.out_channels, pixels = forward ? out : in;
+    const std::int64_t results = forward ? g.out_channels : g.in_channels;
+    const auto pieces = [](std::int64_t whole, std::int64_t piece) { return (whole + piece - 1) / piece; };
+    const std::int64_t steps = g.kernel_height * g.kernel_width * pieces(channels, 32);
+    double least = 0;
+    for (const auto& [rows, columns] : {std::pair{256, 160}, {256, 128}, {128, 208}, {128, 64}}) {
+        const std::int64_t waves = pieces(pieces(pixels, rows) * pieces(results, columns), multiprocessors);
+        const double cycles = static_cast<double>(waves * steps) * std::max(rows * columns / 32, (rows + columns) * 4);
+        if (least == 0 || cycles < least) least = cycles;
+    }
+    const double copied = 2.0 * sizeof(float) * static_cast<double>((forward ? in : out) * channels);
+    return least + 3 * 4000 + copied / (15.0 * multiprocessors);
+}
 inline convolution_plan direct_plan(const convolution_geometry& g, convolution_pass pass, std::size_t element,
                                     const convolution_device& device, std::size_t limit) {
     const product_extents e(g, pass);
@@ -168,8 +187,9 @@ inline convolution_plan choose_convolution(const convolution_geometry& g, convol
     const std::int64_t narrowest = std::min(g.group_in(), g.group_out());
     if (g.groups > 1 && (narrowest < 8 || g.groups > 65535))
         return detail::direct_plan(g, pass, element, device, limit);
-    if (const detail::few_channels_tiling t(g, pass, element); t.fits)
-        return detail::few_channels_plan(t, g, pass, element, device, limit);
+    const detail::few_channels_tiling shallow(g, pass, element);
+    if (shallow.fits && pass == convolution_pass::forward)
+        return detail::few_channels_plan(shallow, g, pass, element, device, limit);
 
     // A product of matrices as any other, which matmul gives to the library, too.
     const detail::product_extents e(g, pass);
@@ -177,17 +197,26 @@ inline convolution_plan choose_convolution(const convolution_geometry& g, convol
 
     const detail::tiled_products tiled(g, pass, element, mode, device, limit);
     const detail::tiled_products::choice best = tiled.best();
-    // The library's product of windows written out, where it is thought to be done a third sooner: it takes scratch memory, and the
-    // predictions are no better than that. What takes no longer than ten launches is not asked about. It has no 3xTF32: float then.
+    // The library's product of windows written out, where it is thought to be done sooner; in TF32 by a quarter, where the predictions are
+    // less sure. What takes no longer than forty launches is not asked about. It has no 3xTF32: float then.
     const bool tensor = tiled.on_tensor_cores(), exact = tiled.is_exact(), rounded = tensor && !exact;
     const auto cycles = [&](double cost, bool on_tensor_cores) {
         return cost / detail::machine_balance::of(element, on_tensor_cores).per_cycle;
     };
-    const double ours = cycles(exact ? 3 * best.cost : best.cost, tensor);
-    if (g.groups == 1 && ours > 10 * 4000 && detail::chunk_bytes(g, element, limit) <= limit &&
-        1.5 * cycles(detail::library_cost(g, pass, element, rounded, device.multiprocessors, limit), rounded) < ours)
-        return detail::library_plan(g, element, limit);
-    return tiled.plan_of(best);
+    const double tiles = cycles(exact ? exact_slowness * best.cost : best.cost, tensor);
+    double ours = tiles;
+    if (shallow.fits)
+        ours = std::min(ours, cycles(detail::few_channels_gradient_cost(e, device.multiprocessors), false));
+    const bool by_windows = g.groups == 1 && ours > 40 * 4000 && detail::chunk_bytes(g, element, limit) <= limit;
+    const double product =
+        by_windows ? cycles(detail::library_cost(g, pass, element, rounded, device.multiprocessors, limit), rounded)
+                   : 0;
+    if (rounded && library_takes(g, pass) && library_workspace(g, pass) <= limit) {
+        const double warpgroups = detail::warpgroups_cycles(g, pass, device.multiprocessors);
+        if (warpgroups < ours && !(by_windows && product < warpgroups)) return detail::warpgroups_plan(g, pass);
+    }
+    if (by_windows && (rounded ? 1.25 : 1.0) * product < ours) return detail::library_plan(g, element, limit);
+    return ours < tiles ? detail::few_channels_plan(shallow, g, pass, element, device, limit) : tiled.plan_of(best);
 }
 
 /// What plans are remembered by: algorithm, tile and splits, which tell those of one shape apart.

@@ -8,7 +8,6 @@
 
 /// Convolutions by a warpgroup's products (wgmma) of tiles that TMA fetches, which devices of compute capability 9.0 alone have. One
 /// source has them, cuda/tapegraph/cuda/library/convolution_sm90.cu. When it is linked, it puts its functions here before main().
-/// They have not run on a GPU yet, so none is predicted to be the fastest: measured plans choose them (choose.hpp).
 
 namespace tapegraph::cuda {
 

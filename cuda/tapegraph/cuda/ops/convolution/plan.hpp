@@ -22,7 +22,7 @@ enum class convolution_algorithm {
     few_channels,  ///< images of 1, 3 or 4 channels (kernels/few_channels.cuh)
     direct,        ///< a thread per result: groups too narrow for a tile (kernels/direct_convolution.cuh)
     product,       ///< a library's product, of pixels or of windows written out (by_product.cuh)
-    warpgroups     ///< library_convolution.hpp: where it is linked, on compute capability 9.0, and only when measured
+    warpgroups     ///< library_convolution.hpp: where it is linked, on compute capability 9.0
 };
 /// Those that compute all of a pass themselves, in scratch memory of their own: no parts of sums are added up behind them.
 constexpr bool is_whole(convolution_algorithm a) {
@@ -36,8 +36,8 @@ struct convolution_device {
     int number = 0;           ///< among the process's devices: what is measured holds for one
 };
 
-/// Tiles that kernels exist for. `rate` is the part of the peak that they are thought to reach; it only ranks them.
-/// The first of a list takes everything; the others at least `vector` float elements at once, and `exact` tf32x3.
+/// Tiles that kernels exist for. `rate` is the part of the peak (of mma.sync, where tensor cores are) that they reached on an H200, as the
+/// medians of some forty passes say (benchmarks/gpu_layers.cu; the model of costs is then within a fifth for most). The first of a list takes everything; the others at least `vector` float elements at once, and `exact` tf32x3.
 struct product_tile {
     int rows, columns, depth, threads;
     double rate;
@@ -45,11 +45,13 @@ struct product_tile {
     bool exact;
 };
 inline constexpr product_tile multiply_add_tiles[]{
-    {64, 64, 16, 128, 0.6, 1, false}, {128, 128, 8, 256, 0.75, 4, false}, {64, 160, 8, 128, 0.7, 2, false}};
-inline constexpr product_tile tensor_tiles[]{{64, 64, 16, 128, 0.5, 1, true},
-                                             {64, 80, 16, 128, 0.55, 2, false},
-                                             {128, 160, 16, 256, 0.8, 2, false},
-                                             {128, 104, 16, 128, 0.7, 4, false}};
+    {64, 64, 16, 128, 0.46, 1, false}, {128, 128, 8, 256, 0.6, 4, false}, {64, 160, 8, 128, 0.57, 2, false}};
+inline constexpr product_tile tensor_tiles[]{{64, 64, 16, 128, 0.24, 1, true},
+                                             {64, 80, 16, 128, 0.3, 2, false},
+                                             {128, 160, 16, 256, 0.44, 2, false},
+                                             {128, 104, 16, 128, 0.53, 4, false}};
+/// What 3xTF32 takes of the time of TF32 in the same tile: more than products stand in the loop.
+inline constexpr double exact_slowness = 1.27;
 
 /// Scratch memory a pass may ask for: less for a shape means fewer parts, which is slower but never wrong.
 inline constexpr std::size_t convolution_workspace_limit = std::size_t{256} << 20;
@@ -176,9 +178,8 @@ inline std::size_t chunk_bytes(const convolution_geometry& g, std::size_t elemen
            element;
 }
 
-/// Multiply-adds' worth of time of convolution_by_product on one multiprocessor. The library's tiles and the part of the peak that it
-/// reaches are predictions: 320 of 495 TFLOP/s in TF32 were reported for cuBLAS on an H100, 0.75 of fp32 is the middle of what is
-/// usual. Windows are written once and read once, past the caches.
+/// Multiply-adds' worth of time of convolution_by_product on one multiprocessor. On an H200 its passes took 0.93 to 1.34 times that.
+/// Windows are written once and read once, past the caches.
 inline double library_cost(const convolution_geometry& g, convolution_pass pass, std::size_t element, bool tensor,
                            int multiprocessors, std::size_t limit) {
     const machine_balance balance = machine_balance::of(element, tensor);
@@ -198,6 +199,13 @@ inline double library_cost(const convolution_geometry& g, convolution_pass pass,
     const std::int64_t images = images_of_chunk(g, element, limit), chunks = (g.batch + images - 1) / images;
     return least + static_cast<double>(2 * chunks - 1) * 4000 * balance.per_cycle + // launches
            2 * static_cast<double>(pixels * pitch) * static_cast<double>(element) * balance.per_byte / multiprocessors;
+}
+
+/// Multiply-adds' worth of time of a filter gradient by few_channels on one multiprocessor. On an H200 it took 28 us and 0.08 of the peak of
+/// float cores (of outputs 0.22, which no other way surpasses).
+inline double few_channels_gradient_cost(const product_extents& e, int multiprocessors) {
+    return 50000 * machine_balance::of(sizeof(float), false).per_cycle +
+           static_cast<double>(e.m) * static_cast<double>(e.n) * static_cast<double>(e.k) / (0.08 * multiprocessors);
 }
 
 /// How few_channels kernels cut a pass, if their shared memory holds it.

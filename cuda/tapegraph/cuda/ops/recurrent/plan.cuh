@@ -78,11 +78,13 @@ bool set_block(recurrent_plan& plan, int units, int block_units, recurrent_pass 
 
 } // namespace recurrent_detail
 
-/// Clusters of the given size: four samples each.
+/// Clusters of the given size, at least 2: four samples each. What a block sends to itself where it is alone, an H200 takes for an
+/// illegal instruction.
 template <class Cell, class T>
 bool plan_recurrent_clusters(recurrent_plan& plan, const recurrent_geometry& g, std::size_t shared_limit,
                              recurrent_pass pass, int size) {
     plan = {};
+    if (size < 2) return false;
     plan.stage = recurrent_stage::cluster;
     const int units = static_cast<int>(g.units);
     if (!recurrent_detail::set_block<Cell, T>(plan, units, recurrent_detail::quotient_up(units, size), pass,
@@ -185,11 +187,11 @@ recurrent_plan choose_recurrence(const recurrent_geometry& g, const driver::devi
     if (most >= recurrent_stage::cluster && device.major >= 9) {
         // As few blocks as do with two warps a scheduler; else as few as it takes. Sixteen is more than every device has.
         int size = 0;
-        for (const int c : {1, 2, 4, 8})
+        for (const int c : {2, 4, 8})
             if (size == 0 && plan_recurrent_clusters<Cell, T>(plan, g, device.shared_per_block, pass, c) &&
                 plan.warps <= 8)
                 size = c;
-        for (const int c : {1, 2, 4, 8, 16})
+        for (const int c : {2, 4, 8, 16})
             if (size == 0 && plan_recurrent_clusters<Cell, T>(plan, g, device.shared_per_block, pass, c)) size = c;
         if (size != 0 && plan_recurrent_clusters<Cell, T>(plan, g, device.shared_per_block, pass, size) &&
             static_cast<int>(plan.blocks()) <= many_tiles * device.multiprocessors &&
