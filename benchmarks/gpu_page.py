@@ -2,6 +2,7 @@
 """Puts what tests/gpu_plan.sh left in a folder into one page, in Markdown: gpu_page.py FOLDER > benchmarks/results/gpu-DATE-NAME.md"""
 
 import pathlib
+import re
 import sys
 
 FOLDER = pathlib.Path(sys.argv[1])
@@ -20,12 +21,28 @@ def table(head, rows):
     print()
 
 
+def told(results):
+    """A line for each stage, and one for each that did not end well."""
+    for stage in dict.fromkeys(row[0] for row in results):
+        rows = [row for row in results if row[0] == stage and row[1] != "all"]
+        good = [row for row in rows if row[2] == "ok"]
+        counts = [sum(int(n) for row in good for n in re.findall(what + r": (\d+) \|", row[4])) for what in ("test cases", "assertions")]
+        seconds = next((row[3] for row in results if row[0] == stage and row[1] == "all"), "?")
+        if good:
+            print(f"- {stage}: {len(good)} of {len(rows)} programs passed, with {counts[0]} cases and {counts[1]:,} assertions ({seconds} s)")
+        for row in rows:
+            if row[2] != "ok":
+                print(f"- {stage}, {row[1]}: {row[2]}" + (f"; {row[4].strip().replace(' |', ',')}" if row[4].strip() else ""))
+    print()
+
+
 def main():
     results, steps = lines("results.tsv"), lines("steps.tsv")
-    print(f"# {(FOLDER / 'gpu.txt').read_text(encoding='utf-8').strip() if (FOLDER / 'gpu.txt').is_file() else 'a GPU'}\n")
+    about = (FOLDER / "gpu.txt").read_text(encoding="utf-8").splitlines() if (FOLDER / "gpu.txt").is_file() else ["a GPU"]
+    print("\n\n".join([f"# {about[0]}", *about[1:]]) + "\n")
     if results:
         print("## What ran\n")
-        table(["stage", "what", "how it ended", "seconds", "figures"], results)
+        told([row for row in results if len(row) == 5])
     if len(steps) > 1:
         print("## Steps\n\nMicroseconds, medians of turns; floor: the products alone at the measured rate; ratio: the faster of PyTorch's "
               "two over graph mode (benchmarks/gpu_steps.py).\n")

@@ -68,6 +68,7 @@ tests() { (cd bin && ls test_gpu_* 2>/dev/null); }
 sanity() {
     nvidia-smi --query-gpu=name,compute_cap,memory.total,driver_version,clocks.sm,clocks.max.sm --format=csv,noheader |
         tee "$out/gpu.txt"
+    echo "$(date -u '+%Y-%m-%d %H:%M') UTC, commit $(cut -c1-12 commit), $(lscpu | sed -n 's/^Model name: *//p')" | tee -a "$out/gpu.txt"
     one sanity program_by_nvcc 40 bin/program_by_nvcc && one sanity context 40 bin/test_gpu_context_test -aa=5 && return
     cat "$logs"/sanity-*.txt
     return 1

@@ -21,6 +21,7 @@ class GpuPlanTest(unittest.TestCase):
         self.folder = pathlib.Path(scratch.name)
         shutil.copy(ROOT / "tests/gpu_plan.sh", self.folder)
         shutil.copytree(ROOT / "benchmarks", self.folder / "benchmarks", ignore=shutil.ignore_patterns("results", "__pycache__"))
+        (self.folder / "commit").write_text("0123456789abcdef\n", encoding="utf-8")
         for name, words in {"bin/program_by_nvcc": "true", "bin/test_gpu_context_test": f"echo '{COUNTS.format(2)}'",
                             "bin/test_gpu_good_test": f"echo '{COUNTS.format(3)}'", "bin/test_gpu_bad_test": "echo why; exit 1",
                             "stub/nvidia-smi": "echo 'A GPU, 9.0'", "stub/ldconfig": "echo libcublasLt.so.13"}.items():
