@@ -32,7 +32,8 @@ public:
 private:
 #ifdef TG_SIMT
     static bool takes(const convolution_geometry& g, cuda::convolution_pass pass, dtype element) {
-        return element == dtype::f32 && cuda::im2col_convolution::has(g, pass);
+        return (element == dtype::f32 || element == dtype::bf16 || element == dtype::f16) &&
+               cuda::im2col_convolution::has(g, pass);
     }
     static std::size_t scratch_bytes(const convolution_geometry& g, cuda::convolution_pass pass, dtype element) {
         return cuda::warpgroup_scratch(cuda::im2col_convolution(g, pass), size_of(element)).bytes();
@@ -42,9 +43,13 @@ private:
         REQUIRE(takes(g, pass, element));
         REQUIRE(reinterpret_cast<std::uintptr_t>(scratch) % cuda::library_convolution::scratch_alignment == 0);
         ++runs;
-        cuda::convolution_by_warpgroups<float>(operation, static_cast<cuda::driver::stream>(stream),
-                                               cuda::im2col_convolution(g, pass), o, scratch)
-            .template run<cuda::kernels::warpgroup_tile<1, 64>>(4);
+        const cuda::im2col_convolution c(g, pass);
+        const auto run_of = [&]<class T>() {
+            cuda::convolution_by_warpgroups<T>(operation, static_cast<cuda::driver::stream>(stream), c, o, scratch)
+                .template run<cuda::kernels::warpgroup_tile<1, 64>>(4);
+        };
+        if (element == dtype::f32) return run_of.template operator()<float>();
+        element == dtype::bf16 ? run_of.template operator()<bfloat16>() : run_of.template operator()<half>();
     }
 #endif
     cuda::library_convolution before_;

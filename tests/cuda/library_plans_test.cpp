@@ -3,6 +3,7 @@
 #include <cuda/convolution_calls.hpp>
 
 #include <tapegraph/cuda/ops/convolution/convolution.cuh>
+#include <tapegraph/cuda/ops/convolution/storage.cuh>
 #include <tapegraph/cuda/ops/pooling/of_convolution.cuh>
 #include <tapegraph/ops/convolution/kernel.hpp>
 #include <tapegraph/ops/pooling/kernel_of_convolution.hpp>
@@ -145,6 +146,40 @@ TEST_CASE("library plans: every operation's numbers, in scratch memory that begi
 #ifdef TG_SIMT
     CHECK(imitated_convolutions::runs == 2 * (5 + 4 + 4 + 4)); // in both orders of threads
 #endif
+}
+
+namespace {
+
+// On the executor too large to run: there the plan is looked at.
+template <class T>
+void check_narrow(const convolution_geometry& g) {
+    const imitated_convolutions here;
+    CAPTURE(static_cast<int>(tg::dtype_of<T>));
+    for (const auto pass : {forward, input_gradient}) {
+        const convolution_plan p = choose_narrow_convolution(g, pass, tg::dtype_of<T>, {});
+        const bool taken = library_takes(g, pass, tg::dtype_of<T>);
+        CHECK((p.algorithm == convolution_algorithm::warpgroups) == taken);
+        if (taken) CHECK(p.workspace == library_workspace(g, pass, tg::dtype_of<T>));
+        CHECK(choose_narrow_convolution(geometry(1, 5, 5, 16, 3, 3, 16), pass, tg::dtype_of<T>, {}).algorithm ==
+              convolution_algorithm::tensor_cores);
+    }
+    CHECK(choose_narrow_convolution(g, filter_gradient, tg::dtype_of<T>, {}).algorithm ==
+          convolution_algorithm::tensor_cores);
+#ifndef TG_SIMT
+    const auto attributes = attributes_of(g);
+    const argument x = whole<T>(image(g), 1), w = whole<T>(filter(g), 2), dy = whole<T>(convolved(g), 3),
+                   bias = whole<T>({g.out_channels}, 4);
+    check_same<tg::convolution_op, T>(attributes, {x, w}, {shaped<T>(convolved(g))});
+    check_same<tg::convolution_bias_op<true>, T>(attributes, {x, w, bias}, {shaped<T>(convolved(g))});
+    check_same<tg::convolution_input_gradient_op, T>(attributes, {dy, w}, {shaped<T>(image(g))});
+#endif
+}
+
+} // namespace
+
+TEST_CASE("library plans: 16-bit elements of large shapes, rounded once, then with bias and relu") {
+    check_narrow<tg::bfloat16>(geometry(32, 24, 24, 64, 3, 3, 128));
+    check_narrow<tg::half>(geometry(32, 24, 24, 64, 3, 3, 128));
 }
 
 TEST_CASE("library plans: files name them, and where they are not, the prediction holds") {

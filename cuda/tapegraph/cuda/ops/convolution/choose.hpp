@@ -126,29 +126,31 @@ inline convolution_plan library_plan(const convolution_geometry& g, std::size_t 
     p.workspace = chunk_bytes(g, element, limit);
     return p;
 }
-inline convolution_plan warpgroups_plan(const convolution_geometry& g, convolution_pass pass) {
+inline convolution_plan warpgroups_plan(const convolution_geometry& g, convolution_pass pass, dtype type = dtype::f32) {
     convolution_plan p;
     p.algorithm = convolution_algorithm::warpgroups;
-    p.workspace = library_workspace(g, pass);
+    p.workspace = library_workspace(g, pass, type);
     return p;
 }
 /// Cycles that warpgroups take: in waves of blocks, each bound by its products or by what it fetches from the second cache, as
-/// by_warpgroups.cuh counts them to choose a tile; before them rows are copied, in two launches. On an H200 eight passes took 0.95 to 1.25
-/// times that.
-inline double warpgroups_cycles(const convolution_geometry& g, convolution_pass pass, int multiprocessors) {
+/// by_warpgroups.cuh counts them to choose a tile; before them rows are copied, in two launches. On an H200 eight passes of floats took 0.95
+/// to 1.25 times that.
+inline double warpgroups_cycles(const convolution_geometry& g, convolution_pass pass, std::size_t element,
+                                int multiprocessors) {
     const bool forward = pass == convolution_pass::forward;
     const std::int64_t in = g.batch * g.in_height * g.in_width, out = g.batch * g.out_height * g.out_width;
     const std::int64_t channels = forward ? g.in_channels : g.out_channels, pixels = forward ? out : in;
     const std::int64_t results = forward ? g.out_channels : g.in_channels;
     const auto pieces = [](std::int64_t whole, std::int64_t piece) { return (whole + piece - 1) / piece; };
-    const std::int64_t steps = g.kernel_height * g.kernel_width * pieces(channels, 32);
+    const std::int64_t steps =
+        g.kernel_height * g.kernel_width * pieces(channels, 128 / static_cast<std::int64_t>(element));
     double least = 0;
     for (const auto& [rows, columns] : {std::pair{256, 160}, {256, 128}, {128, 208}, {128, 64}}) {
         const std::int64_t waves = pieces(pieces(pixels, rows) * pieces(results, columns), multiprocessors);
         const double cycles = static_cast<double>(waves * steps) * std::max(rows * columns / 32, (rows + columns) * 4);
         if (least == 0 || cycles < least) least = cycles;
     }
-    const double copied = 2.0 * sizeof(float) * static_cast<double>((forward ? in : out) * channels);
+    const double copied = 2.0 * static_cast<double>(element) * static_cast<double>((forward ? in : out) * channels);
     return least + 3 * 4000 + copied / (15.0 * multiprocessors);
 }
 inline convolution_plan direct_plan(const convolution_geometry& g, convolution_pass pass, std::size_t element,
@@ -212,11 +214,28 @@ inline convolution_plan choose_convolution(const convolution_geometry& g, convol
         by_windows ? cycles(detail::library_cost(g, pass, element, rounded, device.multiprocessors, limit), rounded)
                    : 0;
     if (rounded && library_takes(g, pass) && library_workspace(g, pass) <= limit) {
-        const double warpgroups = detail::warpgroups_cycles(g, pass, device.multiprocessors);
+        const double warpgroups = detail::warpgroups_cycles(g, pass, element, device.multiprocessors);
         if (warpgroups < ours && !(by_windows && product < warpgroups)) return detail::warpgroups_plan(g, pass);
     }
     if (by_windows && (rounded ? 1.25 : 1.0) * product < ours) return detail::library_plan(g, element, limit);
     return ours < tiles ? detail::few_channels_plan(shallow, g, pass, element, device, limit) : tiled.plan_of(best);
+}
+
+/// The same for 16-bit elements: by warpgroups, or on tensor cores in the tiles that floats in TF32 would have, of which they take half the
+/// time. Where it is neither, float kernels between conversions take over.
+inline convolution_plan choose_narrow_convolution(const convolution_geometry& g, convolution_pass pass, dtype type,
+                                                  const convolution_device& device,
+                                                  std::size_t limit = convolution_workspace_limit) {
+    const convolution_plan of_floats = choose_convolution(g, pass, sizeof(float), math_mode::tf32, device, limit);
+    const bool tiled = is_whole(of_floats.algorithm) || of_floats.algorithm == convolution_algorithm::tensor_cores;
+    if (!tiled || !device.tensor_cores || !detail::is_countable(g)) return of_floats;
+    const detail::tiled_products tiles(g, pass, sizeof(float), math_mode::tf32, device, limit);
+    const detail::tiled_products::choice best = tiles.best();
+    const double cycles = best.cost / detail::machine_balance::of(sizeof(float), true).per_cycle / 2;
+    if (library_takes(g, pass, type) && library_workspace(g, pass, type) <= limit &&
+        detail::warpgroups_cycles(g, pass, 2, device.multiprocessors) < cycles)
+        return detail::warpgroups_plan(g, pass, type);
+    return tiles.plan_of(best);
 }
 
 /// What plans are remembered by: algorithm, tile and splits, which tell those of one shape apart.

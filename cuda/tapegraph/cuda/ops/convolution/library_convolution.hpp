@@ -34,13 +34,13 @@ struct library_convolution {
 /// Empty until a source puts functions there.
 inline library_convolution convolution_of_library;
 
-/// Whether it computes a pass of floats on the current device.
-inline bool library_takes(const convolution_geometry& g, convolution_pass pass) {
-    return convolution_of_library.takes != nullptr && convolution_of_library.takes(g, pass, dtype::f32);
+/// Whether it computes a pass on the current device.
+inline bool library_takes(const convolution_geometry& g, convolution_pass pass, dtype type = dtype::f32) {
+    return convolution_of_library.takes != nullptr && convolution_of_library.takes(g, pass, type);
 }
 /// Scratch memory for that, wherever it begins: programs align it less than the library wants.
-inline std::size_t library_workspace(const convolution_geometry& g, convolution_pass pass) {
-    return convolution_of_library.scratch_bytes(g, pass, dtype::f32) + library_convolution::scratch_alignment - 1;
+inline std::size_t library_workspace(const convolution_geometry& g, convolution_pass pass, dtype type = dtype::f32) {
+    return convolution_of_library.scratch_bytes(g, pass, type) + library_convolution::scratch_alignment - 1;
 }
 inline void* library_scratch(void* workspace) {
     constexpr auto to = static_cast<std::uintptr_t>(library_convolution::scratch_alignment);

@@ -7,8 +7,8 @@
 
 #include <algorithm>
 
-/// Convolutions of 16-bit elements: those whose outputs see one pixel are the library's products; others run on tensor cores as they
-/// lie, with float sums in scratch memory that a second kernel adds up,
+/// Convolutions of 16-bit elements: those whose outputs see one pixel are the library's products; others are computed by warpgroups
+/// (library_convolution.hpp), or run on tensor cores as they lie, with float sums in scratch memory that a second kernel adds up,
 /// finishes and rounds; where these cannot (odd channels, few of them, an older device), the float kernels between conversions.
 /// Convolution, bias and relu each round their result, as they do alone. The math_mode does not matter: products of 16-bit
 /// elements are exact in float.
@@ -21,17 +21,24 @@ template <class T, convolution_pass Pass>
 struct narrow_convolution {
     convolution_geometry g;
     convolution_plan plan;
-    bool on_cores = false;
+    bool by_warpgroups = false, on_cores = false;
 
-    explicit narrow_convolution(const convolution_geometry& of)
-        : g(of),
-          plan(known_convolution_plans::predictions().of(of, Pass, sizeof(float),
-                                                         this_convolution_device())[math_mode::tf32]) {
+    explicit narrow_convolution(const convolution_geometry& of) : g(of) {
+        const convolution_device device = this_convolution_device();
+        // half and bfloat16 have plans of their own: no element of ours has three bytes.
+        constexpr std::size_t element = std::is_same_v<T, half> ? sizeof(T) : sizeof(T) + 1;
+        plan = known_convolution_plans::predictions().of(of, Pass, element, device, [&](const auto&) {
+            return convolution_plans::of_modes(
+                [&](math_mode) { return choose_narrow_convolution(of, Pass, dtype_of<T>, device); });
+        })[math_mode::tf32];
+        by_warpgroups = plan.algorithm == convolution_algorithm::warpgroups;
         on_cores = plan.algorithm == convolution_algorithm::tensor_cores && lanes() >= 2;
         plan.vector = lanes() % 8 == 0 ? 8 : 2;
         plan.tile = plan.tile == 2 ? 2 : 0; // the others serve narrow results
     }
-    std::size_t workspace() const { return slice() * sizeof(float) * static_cast<std::size_t>(plan.splits); }
+    std::size_t workspace() const {
+        return by_warpgroups ? plan.workspace : slice() * sizeof(float) * static_cast<std::size_t>(plan.splits);
+    }
 
     /// The splits' sums.
     void run(const kernel_call& call, const char* operation, const T* a, const T* b, float* sums) const {
@@ -104,7 +111,7 @@ struct narrow_call {
         const convolution_geometry g = runtime::geometry_of<Op>(c);
         if (by_library(g)) return 0;
         const narrow_convolution<T, Pass> n(g);
-        if (n.on_cores) return n.workspace();
+        if (n.on_cores || n.by_warpgroups) return n.workspace();
         const runtime::detail::widened_call wide(c);
         return wide.bytes + kernel<Op, float>::workspace(wide.call);
     }
@@ -118,8 +125,14 @@ struct narrow_call {
             return true;
         }
         const narrow_convolution<T, Pass> n(g);
-        if (!n.on_cores) return false;
+        if (!n.on_cores && !n.by_warpgroups) return false;
         if (c.out[0].elements() == 0) return true;
+        if (n.by_warpgroups) {
+            convolution_of_library.run(operation, c.stream, g, Pass, dtype_of<T>,
+                                       {c.in[0].data, c.in[1].data, c.out[0].data, bias, relu},
+                                       library_scratch(c.workspace));
+            return true;
+        }
         auto* const sums = static_cast<float*>(c.workspace);
         n.run(c, operation, c.in[0].as<const T>(), c.in[1].as<const T>(), sums);
         n.finish(c, operation, sums, bias, Pass == convolution_pass::input_gradient ? g.in_channels : g.out_channels,
