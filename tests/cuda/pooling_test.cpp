@@ -9,7 +9,8 @@
 
 namespace pooling_test {
 
-/// Pooling on a device against the CPU's kernels: equal bits, sums among them.
+/// Pooling on a device against the CPU's kernels: equal bits, sums among them. Which NaN lp_pool's arithmetic gives is the
+/// processor's choice.
 
 using namespace tapegraph;
 using namespace tapegraph::testing;
@@ -85,7 +86,7 @@ void check(const pooling& p, double bad) {
     check_same<max_pool_gradient_op, T>(p.a, {uneven<T>(pooled), x, y}, {shaped<T>(p.image)});
     check_same<max_pool_select_op, T>(p.a, {uneven<T>(p.image), x, y}, {shaped<T>(pooled)});
     for (const double norm : {1.0, 2.0, 3.5})
-        check_same<lp_pool_op, T>(lp_pool_op::attributes{p.a, norm}, {x}, {shaped<T>(pooled)});
+        check_same<lp_pool_op, T>(lp_pool_op::attributes{p.a, norm}, {x}, {shaped<T>(pooled)}, nan_bits::any);
     for (const std::int64_t count_padding : {0, 1}) {
         window_attributes a = p.a;
         a.count_padding = count_padding;
