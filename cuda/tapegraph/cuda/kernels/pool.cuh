@@ -5,10 +5,18 @@
 #include <cstdint>
 #include <limits>
 
-/// Maximum and average pooling of images [batch, height, width, channels]. Memory plan: a thread per element of the result,
-/// channels fastest, so that neighbours read and write side by side; a window's elements come through the caches. No shared
-/// memory. Gradients are gathered: an element of the image collects its windows in row-major order, as the CPU adds them, so
-/// the bits agree and nothing is added atomically.
+/// Maximum and average pooling of images [batch, height, width, channels]. No shared memory, nothing is added atomically, and
+/// bits are the CPU's. Memory plan:
+///
+///   pool_forward         a thread per window and vector of channels, which are fastest, so that neighbours read and write side
+///                        by side. Where windows do not overlap everything is read once, in words of up to 16 bytes; elements
+///                        of several windows come through the caches.
+///   pool_gradient_apart  of small windows that do not overlap: a thread per window and vector of channels, as above. It reads
+///                        the window's elements, y and dy once, and writes all of dx from its window to the next, zeros
+///                        where there is no window: every byte moves once.
+///   pool_gradient        of all others: a thread per element of the image, which collects its windows in row-major order, as
+///                        the CPU adds them; what it reads of them comes through the caches.
+///   pool_select          a thread per window and channel.
 
 namespace tapegraph::cuda::kernels {
 
@@ -20,20 +28,35 @@ struct pool_shape {
     bool whole_count;   ///< averages divide by window_height * window_width, padding and all
     std::int64_t first; ///< the first row, of all images together, of a launch
     std::uint32_t elements;
-    divisor by_row, by_channels, by_height;
+    divisor by_row, by_channels, by_height; ///< of a row's and a pixel's vectors of channels, and of an image's rows
 };
 
-/// Where a thread's element is.
+/// Where a thread's element is, or the first of `Lanes` channels.
 struct pool_place {
     std::int64_t image;
     int row, column, channel;
 };
-__device__ inline pool_place place_in(const pool_shape& g, std::uint32_t element) {
+template <int Lanes = 1>
+__device__ pool_place place_in(const pool_shape& g, std::uint32_t element) {
     const std::uint32_t line = g.by_row.quotient(element), rest = g.by_row.remainder(element, line);
     const std::uint32_t column = g.by_channels.quotient(rest);
     const auto row = static_cast<std::uint32_t>(g.first + line), image = g.by_height.quotient(row);
     return {image, static_cast<int>(g.by_height.remainder(row, image)), static_cast<int>(column),
-            static_cast<int>(g.by_channels.remainder(rest, column))};
+            static_cast<int>(g.by_channels.remainder(rest, column)) * Lanes};
+}
+
+/// Neighbouring channels, which move together.
+template <class T, int Lanes>
+struct alignas(sizeof(T) * Lanes) channel_vector {
+    T at[Lanes];
+
+    static __device__ channel_vector load(const T* from) { return *reinterpret_cast<const channel_vector*>(from); }
+    __device__ void store(T* to) const { *reinterpret_cast<channel_vector*>(to) = *this; }
+};
+
+/// An element's place in its image.
+__device__ inline std::int64_t in_place(const pool_shape& g, int row, int column, int channel) {
+    return (static_cast<std::int64_t>(row) * g.in_width + column) * g.channels + channel;
 }
 
 /// The elements of an axis of a window that lie inside the image: first, first + step, ..., below end.
@@ -51,6 +74,11 @@ struct pool_window {
     __device__ pool_window(const pool_shape& g, int oy, int ox)
         : rows(oy * g.stride_height - g.pad_top, g.window_height, g.dilation_height, g.in_height),
           columns(ox * g.stride_width - g.pad_left, g.window_width, g.dilation_width, g.in_width) {}
+    /// All of it is in the image, and this large, without gaps.
+    __device__ bool is(const pool_shape& g, int height, int width) const {
+        return rows.end - rows.first == height && columns.end - columns.first == width && g.dilation_height == 1 &&
+               g.dilation_width == 1;
+    }
     /// What an average divides by.
     template <class T>
     __device__ T scale(const pool_shape& g) const {
@@ -63,7 +91,7 @@ struct pool_window {
     __device__ void each(const pool_shape& g, int channel, const F& f) const {
         for (int row = rows.first; row < rows.end; row += g.dilation_height)
             for (int column = columns.first; column < columns.end; column += g.dilation_width)
-                if (f((static_cast<std::int64_t>(row) * g.in_width + column) * g.channels + channel)) return;
+                if (f(in_place(g, row, column, channel))) return;
     }
 };
 
@@ -73,6 +101,11 @@ __device__ inline std::int64_t in_elements(const pool_shape& g) {
 __device__ inline std::int64_t out_place(const pool_shape& g, std::int64_t image, int row, int column, int channel) {
     return ((image * g.out_height + row) * g.out_width + column) * g.channels + channel;
 }
+/// The same of a launch over windows, whose threads are in the order of memory.
+template <int Lanes>
+__device__ std::int64_t out_place(const pool_shape& g, std::uint32_t element) {
+    return (g.first * g.by_row.value + element) * Lanes;
+}
 
 /// A window's maximum is `pooled`: the first element that equals it, or the first NaN, is where it comes from.
 template <class T>
@@ -80,22 +113,61 @@ __device__ bool is_maximum(T value, T pooled) {
     return value == pooled || value != value;
 }
 
-template <bool Maximum, class T>
-__global__ void pool_forward(pool_shape g, const T* x, T* y) {
-    if (thread_number() >= g.elements) return;
-    const pool_place p = place_in(g, thread_number());
-    const pool_window window(g, p.row, p.column);
-    x += p.image * in_elements(g);
-    T state = Maximum ? -std::numeric_limits<T>::infinity() : T(0);
-    window.each(g, p.channel, [&](std::int64_t at) {
-        const T value = x[at];
-        if constexpr (Maximum)
-            state = (state > value || state != state) ? state : value;
-        else
-            state += value;
+/// The elements of a window of constant size at `from`: all are read before any is used.
+template <int Height, int Width, int Lanes, class T>
+struct whole_window {
+    channel_vector<T, Lanes> at[Height * Width];
+
+    __device__ whole_window(const pool_shape& g, const T* from) {
+        TG_UNROLL
+        for (int i = 0; i < Height * Width; ++i) at[i] = channel_vector<T, Lanes>::load(from + offset(g, i));
+    }
+    static __device__ std::int64_t offset(const pool_shape& g, int i) {
+        return (static_cast<std::int64_t>(i / Width) * g.in_width + i % Width) * g.channels;
+    }
+};
+
+/// Calls f for vectors of the window's channels, in row-major order. The usual windows are read at once.
+template <int Lanes, class T, class F>
+__device__ void each_vector(const pool_shape& g, const pool_window& window, const T* image, int channel, const F& f) {
+    const auto whole = [&]<int Height, int Width>(constant<Height>, constant<Width>) {
+        const whole_window<Height, Width, Lanes, T> w(
+            g, image + in_place(g, window.rows.first, window.columns.first, channel));
+        TG_UNROLL
+        for (int i = 0; i < Height * Width; ++i) f(w.at[i]);
+    };
+    if (window.is(g, 2, 2)) return whole(constant<2>(), constant<2>());
+    if (window.is(g, 1, 2)) return whole(constant<1>(), constant<2>());
+    window.each(g, channel, [&](std::int64_t at) {
+        f(channel_vector<T, Lanes>::load(image + at));
         return false;
     });
-    y[out_place(g, p.image, p.row, p.column, p.channel)] = Maximum ? state : state / window.template scale<T>(g);
+}
+
+template <bool Maximum, int Lanes, class T>
+__global__ void pool_forward(pool_shape g, const T* __restrict__ x, T* __restrict__ y) {
+    if (thread_number() >= g.elements) return;
+    const pool_place p = place_in<Lanes>(g, thread_number());
+    const pool_window window(g, p.row, p.column);
+    channel_vector<T, Lanes> state;
+    TG_UNROLL
+    for (int i = 0; i < Lanes; ++i) state.at[i] = Maximum ? -std::numeric_limits<T>::infinity() : T(0);
+    each_vector<Lanes>(g, window, x + p.image * in_elements(g), p.channel, [&](const channel_vector<T, Lanes>& values) {
+        TG_UNROLL
+        for (int i = 0; i < Lanes; ++i) {
+            const T value = values.at[i], so_far = state.at[i];
+            if constexpr (Maximum)
+                state.at[i] = (so_far > value || so_far != so_far) ? so_far : value;
+            else
+                state.at[i] = so_far + value;
+        }
+    });
+    if constexpr (!Maximum) {
+        const T scale = window.template scale<T>(g);
+        TG_UNROLL
+        for (int i = 0; i < Lanes; ++i) state.at[i] = state.at[i] / scale;
+    }
+    state.store(y + out_place<Lanes>(g, thread_number()));
 }
 
 /// out[window] = ddx at the window's first maximum.
@@ -133,7 +205,7 @@ __global__ void pool_gradient(pool_shape g, const T* dy, const T* x, const T* y,
     if (thread_number() >= g.elements) return;
     const pool_place p = place_in(g, thread_number());
     const std::int64_t image = p.image * in_elements(g);
-    const std::int64_t own = (static_cast<std::int64_t>(p.row) * g.in_width + p.column) * g.channels + p.channel;
+    const std::int64_t own = in_place(g, p.row, p.column, p.channel);
     T value(0), sum(0);
     if constexpr (Maximum) value = x[image + own];
     const windows_around rows(p.row, g.pad_top, g.window_height, g.dilation_height, g.stride_height, g.out_height);
@@ -162,6 +234,85 @@ __global__ void pool_gradient(pool_shape g, const T* dy, const T* x, const T* y,
         }
     }
     dx[image + own] = sum;
+}
+
+/// Along one axis, of windows that do not overlap: the elements from a window to the next, and those before the first and behind
+/// the last one. Every element is in one such range.
+struct pool_strip {
+    int first, end;
+
+    __device__ pool_strip(int window, int windows, int stride, int pad, int size)
+        : first(inside(window * stride - pad, size)),
+          end(window + 1 == windows ? size : inside((window + 1) * stride - pad, size)) {}
+    __device__ bool is(const pool_range& range) const { return first == range.first && end == range.end; }
+
+private:
+    static __device__ int inside(int at, int size) { return at < 0 ? 0 : at < size ? at : size; }
+};
+
+/// What pool_gradient computes, of windows that do not overlap and are not dilated.
+template <bool Maximum, int Lanes, class T>
+__global__ void pool_gradient_apart(pool_shape g, const T* __restrict__ dy, const T* __restrict__ x,
+                                    const T* __restrict__ y, T* __restrict__ dx) {
+    using channels = channel_vector<T, Lanes>;
+    if (thread_number() >= g.elements) return;
+    const pool_place p = place_in<Lanes>(g, thread_number());
+    const pool_window window(g, p.row, p.column);
+    const pool_strip rows(p.row, g.out_height, g.stride_height, g.pad_top, g.in_height);
+    const pool_strip columns(p.column, g.out_width, g.stride_width, g.pad_left, g.in_width);
+    const std::int64_t image = p.image * in_elements(g);
+    const std::int64_t pixel = out_place<Lanes>(g, thread_number());
+
+    // What is left of dy: the first maximum takes all of it.
+    channels left = channels::load(dy + pixel), pooled;
+    if constexpr (Maximum) {
+        pooled = channels::load(y + pixel);
+    } else {
+        const T scale = window.template scale<T>(g);
+        TG_UNROLL
+        for (int i = 0; i < Lanes; ++i) left.at[i] = left.at[i] / scale;
+    }
+    const auto share_of = [&](const channels& values) {
+        channels share;
+        TG_UNROLL
+        for (int i = 0; i < Lanes; ++i) {
+            const bool found = is_maximum(values.at[i], pooled.at[i]);
+            share.at[i] = found ? left.at[i] : T(0);
+            left.at[i] = found ? T(0) : left.at[i];
+        }
+        return share;
+    };
+    const auto whole = [&]<int Height, int Width>(constant<Height>, constant<Width>) {
+        using elements = whole_window<Height, Width, Lanes, T>;
+        const std::int64_t first = image + in_place(g, rows.first, columns.first, p.channel);
+        if constexpr (Maximum) {
+            const elements of(g, x + first);
+            TG_UNROLL
+            for (int i = 0; i < Height * Width; ++i) share_of(of.at[i]).store(dx + first + elements::offset(g, i));
+        } else {
+            TG_UNROLL
+            for (int i = 0; i < Height * Width; ++i) left.store(dx + first + elements::offset(g, i));
+        }
+    };
+    if (rows.is(window.rows) && columns.is(window.columns)) {
+        if (window.is(g, 2, 2)) return whole(constant<2>(), constant<2>());
+        if (window.is(g, 1, 2)) return whole(constant<1>(), constant<2>());
+    }
+    for (int row = rows.first; row < rows.end; ++row)
+        for (int column = columns.first; column < columns.end; ++column) {
+            const std::int64_t at = image + in_place(g, row, column, p.channel);
+            channels share;
+            TG_UNROLL
+            for (int i = 0; i < Lanes; ++i) share.at[i] = T(0);
+            if (row >= window.rows.first && row < window.rows.end && column >= window.columns.first &&
+                column < window.columns.end) {
+                if constexpr (Maximum)
+                    share = share_of(channels::load(x + at));
+                else
+                    share = left;
+            }
+            share.store(dx + at);
+        }
 }
 
 } // namespace tapegraph::cuda::kernels
