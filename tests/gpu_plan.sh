@@ -106,7 +106,7 @@ layers() {
     TAPEGRAPH_GPU_PLANS=measured TAPEGRAPH_LOG_PLACEMENT=1 measure layers_measured 40 bench_gpu_layers 128
     measure recurrent 30 bench_gpu_recurrent
     PYTHONUNBUFFERED=1 timeout -k 3 45 python3 benchmarks/gpu_table.py "$out/layers.tsv" --measured "$out/layers_measured.tsv" \
-        --recurrent "$out/recurrent.tsv" --seconds 36 >"$out/layers.md" 2>"$logs/layers-table.txt"
+        --recurrent "$out/recurrent.tsv" --seconds "${TABLE_SECONDS:-36}" >"$out/layers.md" 2>"$logs/layers-table.txt"
     say layers table "status $?" "$SECONDS" "$(tail -n 1 "$logs/layers-table.txt")"
 }
 steps() {
