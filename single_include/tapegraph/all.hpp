@@ -16662,7 +16662,7 @@ public:
   return nullptr;
  }
  const std::vector<std::pair<std::string, feature>>& features() const { return features_; }
- bool operator==(const basic_example&) const = default;
+ bool operator==(const basic_example& other) const { return features_ == other.features_; }
 
 private:
  std::vector<std::pair<std::string, feature>> features_;
@@ -20463,7 +20463,7 @@ public:
   }
   return result;
  }
- friend bool operator==(const basic_cluster_spec&, const basic_cluster_spec&) = default;
+ friend bool operator==(const basic_cluster_spec& a, const basic_cluster_spec& b) { return a.jobs_ == b.jobs_; }
 
 private:
  static std::string host_of(const std::string& address) {
@@ -23243,7 +23243,8 @@ private:
       t.words.push_back(number));
   v.previous = s.variable + 1;
   t.variables.push_back(v);
-  t.assignments.push_back({number, s.next});
+  const assignment_entry update{number, s.next};
+  t.assignments.push_back(update);
  }
 };
 }
@@ -27840,7 +27841,9 @@ private:
 template <class Model, class... Columns>
 profile_result profile_steps(const profile_options& options, Model& model, const Columns&... columns) {
  const restored<Model> afterwards(model, options.restore);
- constexpr bool trains = requires { model.train_on_batch(columns...); };
+ constexpr bool trains = std::is_base_of_v<tapegraph::detail::model_base, Model> || requires {
+  model.train_on_batch(columns...);
+ };
  return profiled(options, [&](recorder&) {
   if constexpr (trains)
    (void)model.train_on_batch(columns...);

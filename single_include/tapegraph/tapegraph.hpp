@@ -437,7 +437,8 @@ public:
 
  constexpr std::int64_t add(std::int64_t a, std::int64_t b, std::int64_t sign = 1) {
   list<monomial> sum = terms(a);
-  for (monomial term : terms(b)) {
+  const list<monomial> right = terms(b);
+  for (monomial term : right) {
    term.coefficient *= sign;
    accumulate(sum, term);
   }
@@ -446,8 +447,8 @@ public:
 
  constexpr std::int64_t multiply(std::int64_t a, std::int64_t b) {
   list<monomial> product;
-  const list<monomial> right = terms(b);
-  for (const monomial& x : terms(a))
+  const list<monomial> left = terms(a), right = terms(b);
+  for (const monomial& x : left)
    for (const monomial& y : right)
     accumulate(product, {x.coefficient * y.coefficient, merge(x.atoms, y.atoms)});
   return intern(product);
@@ -8735,8 +8736,8 @@ constexpr list<int> pullback(trace& t, const list<int>& ys, const list<int>& see
   const int at = again.copy_of(i);
   if (op.in_formula()) {
    const int domain = op.kind == operation_kind::reduce ? t.argument(at, 0) : at;
-   for (const contribution& c : differentiate_group(t, at, at, adjoint[i], wanted))
-    add(c.leaf, detail::fitted(t, c.adjoint, domain, c.leaf));
+   const list<contribution> flows = differentiate_group(t, at, at, adjoint[i], wanted);
+   for (const contribution& c : flows) add(c.leaf, detail::fitted(t, c.adjoint, domain, c.leaf));
    continue;
   }
   list<int> args(t.nodes[i].arguments);
@@ -10029,7 +10030,8 @@ constexpr list<int> live_nodes(const trace& t) {
 }
 constexpr void note_pass(trace& t, std::string_view name) {
  int count = 0;
- for (const int live : live_nodes(t)) count += live;
+ const list<int> live = live_nodes(t);
+ for (const int each : live) count += each;
  t.history.push_back({name, count});
 }
 }
@@ -13015,7 +13017,8 @@ struct update_merger {
    if (reader < 0 || !is_region(reader) || !t.same_shape(result[step], result[reader]) ||
     reads_view_of(reader, nodes))
     continue;
-   for (const int node : results_of(reader)) nodes.push_back(node);
+   const list<int> read = results_of(reader);
+   for (const int node : read) nodes.push_back(node);
    if (!fits(nodes)) continue;
    int last = step;
    while (members[last] >= 0) last = members[last];
@@ -13084,7 +13087,8 @@ struct sibling_merger : update_merger<> {
   if (t.nodes[result[step]].type != t.nodes[result[host]].type ||
    (reader != host && !is_small(step) && !share_an_operand(step, host)))
    return false;
-  for (const int node : results_of(host)) nodes.push_back(node);
+  const list<int> of_host = results_of(host);
+  for (const int node : of_host) nodes.push_back(node);
   if (nodes.size() > most_results) return false;
   const region_code code = together(nodes);
   if (code.slots.size() > most_slots || code.instructions > most_instructions) return false;

@@ -63,7 +63,8 @@ public:
 
     constexpr std::int64_t add(std::int64_t a, std::int64_t b, std::int64_t sign = 1) {
         list<monomial> sum = terms(a);
-        for (monomial term : terms(b)) {
+        const list<monomial> right = terms(b);
+        for (monomial term : right) {
             term.coefficient *= sign;
             accumulate(sum, term);
         }
@@ -72,8 +73,8 @@ public:
 
     constexpr std::int64_t multiply(std::int64_t a, std::int64_t b) {
         list<monomial> product;
-        const list<monomial> right = terms(b);
-        for (const monomial& x : terms(a))
+        const list<monomial> left = terms(a), right = terms(b);
+        for (const monomial& x : left)
             for (const monomial& y : right)
                 accumulate(product, {x.coefficient * y.coefficient, merge(x.atoms, y.atoms)});
         return intern(product);

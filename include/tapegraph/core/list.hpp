@@ -11,6 +11,9 @@ namespace tapegraph {
 ///
 /// std::vector would do, but each of its calls is a dozen constant-evaluated ones, and the passes push thousands of
 /// elements inside the compiler's budget.
+///
+/// In constant evaluation a range-based for must not run over a function's result that is a list: nvcc's front end (13.0) forgets to
+/// destroy it once the loop has taken a thousand steps or so, and calls its memory a leak. Such a result gets a name first.
 template <class T>
 class list {
 public:

@@ -219,8 +219,8 @@ constexpr list<int> pullback(trace& t, const list<int>& ys, const list<int>& see
         if (op.in_formula()) {
             // The domain of a formula under a reduction is the reduction's operand.
             const int domain = op.kind == operation_kind::reduce ? t.argument(at, 0) : at;
-            for (const contribution& c : differentiate_group(t, at, at, adjoint[i], wanted))
-                add(c.leaf, detail::fitted(t, c.adjoint, domain, c.leaf));
+            const list<contribution> flows = differentiate_group(t, at, at, adjoint[i], wanted);
+            for (const contribution& c : flows) add(c.leaf, detail::fitted(t, c.adjoint, domain, c.leaf));
             continue;
         }
         list<int> args(t.nodes[i].arguments);

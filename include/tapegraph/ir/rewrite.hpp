@@ -55,7 +55,8 @@ constexpr list<int> live_nodes(const trace& t) {
 /// Notes how many nodes are still needed; a pass that redirects leaves others behind.
 constexpr void note_pass(trace& t, std::string_view name) {
     int count = 0;
-    for (const int live : live_nodes(t)) count += live;
+    const list<int> live = live_nodes(t); // named for nvcc: see core/list.hpp
+    for (const int each : live) count += each;
     t.history.push_back({name, count});
 }
 

@@ -53,7 +53,8 @@ struct sibling_merger : update_merger<> {
         if (t.nodes[result[step]].type != t.nodes[result[host]].type ||
             (reader != host && !is_small(step) && !share_an_operand(step, host)))
             return false;
-        for (const int node : results_of(host)) nodes.push_back(node);
+        const list<int> of_host = results_of(host);
+        for (const int node : of_host) nodes.push_back(node);
         if (nodes.size() > most_results) return false;
         const region_code code = together(nodes);
         if (code.slots.size() > most_slots || code.instructions > most_instructions) return false;

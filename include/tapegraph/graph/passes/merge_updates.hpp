@@ -111,7 +111,8 @@ struct update_merger {
             if (reader < 0 || !is_region(reader) || !t.same_shape(result[step], result[reader]) ||
                 reads_view_of(reader, nodes))
                 continue;
-            for (const int node : results_of(reader)) nodes.push_back(node);
+            const list<int> read = results_of(reader);
+            for (const int node : read) nodes.push_back(node);
             if (!fits(nodes)) continue;
             int last = step;
             while (members[last] >= 0) last = members[last];
