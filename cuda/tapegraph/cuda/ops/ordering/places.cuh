@@ -81,7 +81,9 @@ struct kernel<marked_places_op, T> {
 
 private:
     static constexpr const char* name = "marked_places";
-    static constexpr runtime::kernel_functions sums = kernel_for<cumulative_sum_op, std::int32_t>();
+    // It depends on T, or the compiler would ask for the kernel here, before component.cuh says which the component holds.
+    using number = std::conditional_t<std::is_same_v<T, bool>, std::int32_t, T>;
+    static constexpr runtime::kernel_functions sums = kernel_for<cumulative_sum_op, number>();
 
     static std::size_t library_bytes(const kernel_call& c) {
         const std::int64_t n = runtime::detail::last_extent(c.in[0]);
