@@ -12775,6 +12775,7 @@ struct region_code {
 };
 struct region_marks {
  list<int> slot, order;
+ list<int> slots, ordered;
 };
 namespace detail {
 template <class IsSlot, class OpIndex>
@@ -12783,9 +12784,18 @@ struct region_encoder {
  const IsSlot& is_slot;
  const OpIndex& op_index;
  list<int> &slot_mark, &order_mark;
- list<int> slots{}, order{};
+ list<int>& slots;
+ list<int>& order;
  constexpr region_encoder(trace& source, const IsSlot& slot, const OpIndex& index, region_marks& marks)
-  : t(source), is_slot(slot), op_index(index), slot_mark(marks.slot), order_mark(marks.order) {
+  : t(source),
+  is_slot(slot),
+  op_index(index),
+  slot_mark(marks.slot),
+  order_mark(marks.order),
+  slots(marks.slots),
+  order(marks.ordered) {
+  slots.clear();
+  order.clear();
   slot_mark.resize(source.nodes.size(), -1);
   order_mark.resize(source.nodes.size(), -1);
  }

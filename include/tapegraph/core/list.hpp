@@ -12,8 +12,9 @@ namespace tapegraph {
 /// std::vector would do, but each of its calls is a dozen constant-evaluated ones, and the passes push thousands of
 /// elements inside the compiler's budget.
 ///
-/// In constant evaluation a range-based for must not run over a function's result that is a list: nvcc's front end (13.0) forgets to
-/// destroy it once the loop has taken a thousand steps or so, and calls its memory a leak. Such a result gets a name first.
+/// nvcc's front end (13.0) now and then forgets to destroy what owns memory, and calls that a leak, in loops of some thousand steps in
+/// constant evaluation. Seen so: a range-based for over a function's result, a temporary in the condition of an if, a block of an if with
+/// another if in it, and a while loop with a continue, whose function then forgets its own objects. Results get names before such a loop.
 template <class T>
 class list {
 public:

@@ -14,10 +14,11 @@ struct region_code {
     int instructions = 0;
 };
 
-/// Where a region's nodes stand, for every node of a trace. Kept from region to region: allocating it anew for each would
-/// make encoding quadratic.
+/// Where a region's nodes stand, for every node of a trace, and lists for the region at hand. Kept from region to region: allocating the
+/// former anew for each would make encoding quadratic, and nvcc for devices forgot to destroy the latter (see core/list.hpp).
 struct region_marks {
     list<int> slot, order;
+    list<int> slots, ordered; // what the region at hand reads and computes
 };
 
 namespace detail {
@@ -29,10 +30,19 @@ struct region_encoder {
     const IsSlot& is_slot;
     const OpIndex& op_index;
     list<int> &slot_mark, &order_mark; // per node: its place, -1 elsewhere
-    list<int> slots{}, order{};
+    list<int>& slots;
+    list<int>& order;
 
     constexpr region_encoder(trace& source, const IsSlot& slot, const OpIndex& index, region_marks& marks)
-        : t(source), is_slot(slot), op_index(index), slot_mark(marks.slot), order_mark(marks.order) {
+        : t(source),
+          is_slot(slot),
+          op_index(index),
+          slot_mark(marks.slot),
+          order_mark(marks.order),
+          slots(marks.slots),
+          order(marks.ordered) {
+        slots.clear();
+        order.clear();
         slot_mark.resize(source.nodes.size(), -1);
         order_mark.resize(source.nodes.size(), -1);
     }
