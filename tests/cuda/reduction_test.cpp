@@ -115,6 +115,23 @@ TEST_CASE("reductions: a producer of several operands, broadcast and of several 
                 .in<float>(outer, numbers(outer, 3));
             c.out<float>(r.kept()), shaped(c);
         });
+        // Nothing but what repeats along the rows beside what is read in order.
+        same_bits<sum_op, product, float>([&](device_call& c) {
+            c.in<float>(r.domain, numbers(r.domain, 1))
+                .in<float>(inner, numbers(inner, 2))
+                .in<float>({}, numbers({}, 3));
+            c.out<float>(r.kept()), shaped(c);
+        });
+        same_bits<sum_op, rounded, bfloat16>([&](device_call& c) {
+            const auto ones = [](const extents& e, unsigned seed) {
+                std::vector<bfloat16> v(static_cast<std::size_t>(cuda_test::size_of(e)));
+                for (std::size_t i = 0; i < v.size(); ++i)
+                    v[i] = static_cast<bfloat16>((scrambled(static_cast<unsigned>(i) + seed) & 1) != 0 ? 1.0f : -1.0f);
+                return v;
+            };
+            c.in<bfloat16>(r.domain, ones(r.domain, 1)).in<bfloat16>(inner, ones(inner, 2));
+            c.out<bfloat16>(r.kept()), shaped(c);
+        });
         same_bits<max_op, counted, float>(
             [&](device_call& c) { c.in<bool>(r.domain, 1).in<bfloat16>(inner, 2), c.out<float>(r.kept()), shaped(c); });
         same_bits<min_op, rounded, bfloat16>([&](device_call& c) {
@@ -124,7 +141,7 @@ TEST_CASE("reductions: a producer of several operands, broadcast and of several 
 }
 
 TEST_CASE("reductions: operands that are not aligned") {
-    for (const reduction_case& r : {reduction_case{{5003}, 1}, {{19, 128}, 2}, {{301, 8}, 1}}) {
+    for (const reduction_case& r : {reduction_case{{5003}, 1}, {{19, 128}, 2}, {{301, 8}, 1}, {{300, 150}, 1}}) {
         device_call aligned, shifted;
         run_device<cuda::detail::fused_reduction<sum_op, in_memory<float>, float>>(
             aligned,
@@ -164,7 +181,8 @@ TEST_CASE("reductions: blocks that take several turns") {
 
 // The promise of kernels/reduction.cuh: runs of 8 vectors of 4 lanes, so (8 + 2) / 2^24, and half a unit for the result.
 TEST_CASE("reductions: sums of floats are off by few units, however long they are") {
-    for (const reduction_case& r : {reduction_case{{400009}, 1}, {{150001, 2}, 1}, {{3, 100000}, 2}}) {
+    for (const reduction_case& r :
+         {reduction_case{{400009}, 1}, {{150001, 2}, 1}, {{150000, 2}, 1}, {{3, 100000}, 2}}) {
         std::vector<float> x(static_cast<std::size_t>(cuda_test::size_of(r.domain)));
         for (std::size_t i = 0; i < x.size(); ++i)
             x[i] = 0.1f + 1e-3f * static_cast<float>(scrambled(static_cast<unsigned>(i)) % 1000);

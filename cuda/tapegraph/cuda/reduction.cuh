@@ -7,7 +7,9 @@
 #include <tapegraph/ops/reduction/kernel.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <limits>
+#include <numeric>
 
 /// Reductions on the device, with the region that produces their values fused into the reading. Sums and products need not
 /// have the CPU's bits (they are folded in another order), the rest does, but for the sign of a zero. Integers of whole tensors go to a
@@ -19,6 +21,8 @@ namespace detail {
 
 // A grid that fills any device a few times over, and what is worth a block of its own when rows are cut into parts.
 inline constexpr std::int64_t wanted_blocks = 512, part_elements = 8192;
+// Of columns: whole waves on 132 multiprocessors that have room for two or four of them.
+inline constexpr std::int64_t wanted_column_blocks = 1056;
 // From this many threads along the columns alone none have to share a column.
 inline constexpr std::int64_t many_columns = 65536;
 inline constexpr std::int64_t most_row_vectors = 256; // of a warp; longer rows are a block's
@@ -71,51 +75,101 @@ struct row_plan {
 
 /// How columns are.
 struct column_plan {
-    int x = 0, y = 0;
+    std::int64_t columns, length; ///< of lines, each of which is `rows` rows
+    int rows = 1, wide = 1, high = 1;
     std::int64_t parts = 1, across = 1, down = 1;
 
-    __attribute__((noinline)) column_plan(const reduction_geometry& g, int lanes, bool cut) {
-        constexpr int whole = 8;
-        static_assert(1 << whole == kernels::reduce_threads);
-        const std::int64_t vectors = divide_up(g.columns, lanes), units = g.kept.size, length = g.reduced.size;
-        while (x < 5 && std::int64_t{1} << x < vectors) ++x;
-        if (units * vectors < many_columns)
-            while (x + y < whole && std::int64_t{2} << y <= length) ++y;
-        while (x + y < whole && std::int64_t{1} << x < vectors) ++x;
-        across = divide_up(vectors, std::int64_t{1} << x);
-        down = divide_up(units, kernels::reduce_threads >> (x + y));
-        if (const std::int64_t blocks = across * down; cut && blocks < wanted_blocks) {
-            const std::int64_t in_row = std::min(g.columns, std::int64_t{lanes} << x);
-            const std::int64_t worth = std::min(length * in_row / part_elements, length >> y);
-            parts = std::clamp<std::int64_t>(worth, 1, divide_up(wanted_blocks, blocks));
+    /// `cut`: where totals may be left for a second launch.
+    __attribute__((noinline)) column_plan(const reduction_geometry& g, int lanes, bool cut)
+        : columns(g.columns), length(g.reduced.size) {
+        // Rows that end within a vector begin beside one, too, and would be read element by element: so many are a line of whole ones.
+        const std::int64_t together = lanes / std::gcd<std::int64_t>(lanes, g.columns);
+        if (cut && together > 1 && g.kept.size == 1 && g.reduced.rank == 1 && g.reduced.strides[0][0] == g.columns &&
+            length % together == 0) {
+            columns *= together;
+            length /= together;
+            rows = static_cast<int>(together);
+            spread(g.kept.size, lanes, cut);
+            if (parts > 1) return;
+            columns = g.columns;
+            length = g.reduced.size;
+            rows = 1;
         }
+        spread(g.kept.size, lanes, cut);
     }
     std::int64_t tiles() const { return across * down * parts; }
+
+private:
+    void spread(std::int64_t units, int lanes, bool cut) {
+        const std::int64_t vectors = divide_up(columns, lanes);
+        const bool many = units * vectors >= many_columns;
+        // 1 KB of floats side by side, or what an access of memory brings of totals: so there are threads that share a column.
+        const std::int64_t most = many ? kernels::reduce_threads : cut ? 64 : 4;
+        across = divide_up(vectors, most);
+        wide = static_cast<int>(divide_up(vectors, across));
+        high = many ? 1 : static_cast<int>(std::min<std::int64_t>(length, kernels::reduce_threads / wide));
+        down = divide_up(units, kernels::reduce_threads / (wide * high));
+        parts = 1;
+        if (const std::int64_t blocks = across * down; cut && blocks < wanted_column_blocks) {
+            const std::int64_t in_row = std::min(columns, std::int64_t{lanes} * wide);
+            const std::int64_t worth = std::min(length * in_row / part_elements, length / high);
+            parts = std::clamp<std::int64_t>(worth, 1, divide_up(wanted_column_blocks, blocks));
+        }
+    }
 };
 
-/// Launches one kernel over `source`; results of type T, or totals if the plan has several parts.
+/// Whether an operand has the same elements wherever along some axes of a domain that it is broadcast over.
+inline bool stands_still(const buffer_view& operand, const buffer_view& domain, std::uint32_t axes) {
+    for (int a = 0; a < domain.rank; ++a) {
+        const int own = a - (domain.rank - operand.rank);
+        if ((axes >> a & 1) != 0 && domain.extents[a] > 1 && own >= 0 && operand.extents[own] > 1) return false;
+    }
+    return true;
+}
+
+/// Fills in how columns are spread over blocks; `steady`: of operands, see column_arguments.
+template <class Source>
+void spread_columns(kernels::column_arguments<Source>& p, const reduction_geometry& g, const column_plan& plan,
+                    [[maybe_unused]] bool steady) {
+    p.columns = plan.columns, p.length = plan.length, p.parts = plan.parts;
+    p.reduced = g.reduced;
+    if (plan.rows > 1) {
+        p.reduced = {};
+        p.reduced.add(plan.length, &plan.columns);
+    }
+    p.wide = kernels::divisor(static_cast<std::uint32_t>(plan.wide));
+    p.box = kernels::divisor(static_cast<std::uint32_t>(plan.wide * plan.high));
+    p.by_high = kernels::divisor(static_cast<std::uint32_t>(plan.high));
+    p.high = plan.high;
+    p.y = static_cast<int>(std::bit_width(static_cast<unsigned>(plan.high - 1)));
+    p.across = kernels::divisor(static_cast<std::uint32_t>(plan.across));
+    p.down = kernels::divisor(static_cast<std::uint32_t>(plan.down));
+    p.steady = steady && p.reduced.rank <= 1 && plan.columns % Source::lanes == 0;
+}
+
+/// Launches one kernel over `source`; results of type T, or totals if the plan leaves several for a result.
 template <class Fold, class T, class Source>
 void reduce_once(const kernel_call& call, const char* name, const Source& source, const reduction_geometry& g,
-                 void* out, bool cut, std::int64_t blocks) {
+                 void* out, bool cut, bool steady, std::int64_t blocks) {
     if constexpr (kernels::is_compact<Source>) {
         kernels::compact_arguments<Source> p;
-        p.source = source, p.kept = g.kept, p.reduced = g.reduced;
-        p.units = g.kept.size, p.columns = g.columns, p.length = g.reduced.size;
+        p.source = source, p.kept = g.kept, p.units = g.kept.size, p.out = out;
         p.by_rows = g.by_rows;
-        std::int64_t across = 1, down = 1;
+        std::int64_t work;
         if (g.by_rows) {
             const row_plan plan(g, Source::lanes, cut);
-            p.parts = plan.parts, p.y = plan.width;
-            down = divide_up(p.units, kernels::reduce_threads >> plan.width);
+            p.reduced = g.reduced, p.length = g.reduced.size, p.parts = plan.parts;
+            p.y = plan.width, p.high = 1 << plan.width;
+            p.box = p.by_high = kernels::divisor(static_cast<std::uint32_t>(p.high));
+            p.down =
+                kernels::divisor(static_cast<std::uint32_t>(divide_up(p.units, kernels::reduce_threads >> plan.width)));
+            work = p.down.value * p.parts;
         } else {
             const column_plan plan(g, Source::lanes, cut);
-            p.parts = plan.parts, p.x = plan.x, p.y = plan.y;
-            across = plan.across, down = plan.down;
+            spread_columns(p, g, plan, steady);
+            work = plan.tiles();
         }
-        p.across = kernels::divisor(static_cast<std::uint32_t>(across));
-        p.down = kernels::divisor(static_cast<std::uint32_t>(down));
-        p.out = out;
-        launch(call, name, {blocks_for(across * down * p.parts, blocks), kernels::reduce_threads},
+        launch(call, name, {blocks_for(work, blocks), kernels::reduce_threads},
                kernels::reduce_compact<Fold, T, Source>, p);
     } else if (g.by_rows) {
         const row_plan plan(g, Source::lanes, cut);
@@ -125,18 +179,20 @@ void reduce_once(const kernel_call& call, const char* name, const Source& source
                kernels::reduce_rows<Fold, T, Source>, p);
     } else {
         const column_plan plan(g, Source::lanes, cut);
-        const kernels::divisor across(static_cast<std::uint32_t>(plan.across)),
-            down(static_cast<std::uint32_t>(plan.down));
-        const kernels::column_arguments<Source> p{source,     g.kept, g.reduced, g.kept.size, g.columns, g.reduced.size,
-                                                  plan.parts, plan.x, plan.y,    across,      down,      out};
+        kernels::column_arguments<Source> p;
+        p.source = source, p.kept = g.kept, p.units = g.kept.size, p.out = out;
+        spread_columns(p, g, plan, steady);
         launch(call, name, {blocks_for(plan.tiles(), blocks), kernels::reduce_threads},
                kernels::reduce_columns<Fold, T, Source>, p);
     }
 }
 
+/// Totals that the first launch leaves for each result; 1: results themselves.
 template <class Source>
 std::int64_t parts_of(const reduction_geometry& g) {
-    return g.by_rows ? row_plan(g, Source::lanes, true).parts : column_plan(g, Source::lanes, true).parts;
+    if (g.by_rows) return row_plan(g, Source::lanes, true).parts;
+    const column_plan plan(g, Source::lanes, true);
+    return plan.parts * plan.rows;
 }
 
 /// Bytes of totals between the two launches of a reduction; 0 if one is enough.
@@ -171,7 +227,13 @@ void reduce_source(const kernel_call& call, const char* name, const Source& sour
                    std::int64_t blocks = most_blocks) {
     const reduction_geometry g(call.domain, axes);
     const std::int64_t parts = parts_of<Source>(g);
-    reduce_once<Fold, T>(call, name, source, g, parts == 1 ? call.out[0].data : call.workspace, true, blocks);
+    bool steady = true;
+    if constexpr (requires { typename Source::access; })
+        for (int s = 0; s < Source::access::slot_count; ++s)
+            steady = steady && ((source.in.in_order >> s & 1) != 0
+                                    ? is_aligned(call.in[s].data, Source::access::slot_alignment[s])
+                                    : stands_still(call.in[s], call.domain, axes));
+    reduce_once<Fold, T>(call, name, source, g, parts == 1 ? call.out[0].data : call.workspace, true, steady, blocks);
     if (parts == 1) return;
     using totals = kernels::memory_source<typename Fold::total>;
     buffer_view partial;
@@ -179,7 +241,7 @@ void reduce_source(const kernel_call& call, const char* name, const Source& sour
     partial.extents[g.by_rows ? 1 : 0] = parts;
     partial.extents[g.by_rows ? 0 : 1] = g.outputs();
     reduce_once<Joining, T>(call, name, totals{static_cast<const typename Fold::total*>(call.workspace)},
-                            reduction_geometry(partial, g.by_rows ? 2u : 1u), call.out[0].data, false, blocks);
+                            reduction_geometry(partial, g.by_rows ? 2u : 1u), call.out[0].data, false, false, blocks);
 }
 
 template <class Word>

@@ -41,6 +41,7 @@ kernels::region_operands<Slots> operands_of(const kernel_call& call, const std::
         operands.data[s] = call.in[s].data;
         // An operand of as many elements as the domain is read in order, whatever axes of extent 1 either has.
         const bool whole = call.in[s].elements() == domain.elements();
+        if (whole) operands.in_order |= 1u << s;
         broadcast_strides(whole ? domain : call.in[s], domain.rank, strides[s]);
     }
     for (int a = 0; a < domain.rank; ++a) {

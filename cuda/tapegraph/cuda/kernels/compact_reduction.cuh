@@ -4,8 +4,8 @@
 #include <tapegraph/cuda/kernels/reduction.cuh>
 
 /// The reductions of kernels/reduction.cuh, rows or columns, in one kernel of a third of their code, for what each formula would
-/// have a copy of. It folds in their order and gives their bits; it does not tell apart operands that are read in order, which
-/// costs some integer arithmetic per vector, and rows meet in shared memory, too (a total per thread and lane).
+/// have a copy of. It folds in their order and gives their bits; of operands that are read in order it tells apart only those of
+/// columns that are whole vectors, which costs some integer arithmetic per vector elsewhere, and rows meet in shared memory, too (a total per thread and lane).
 
 namespace tapegraph::cuda::kernels {
 
@@ -47,19 +47,19 @@ inline constexpr bool is_compact = false;
 template <class Region>
 inline constexpr bool is_compact<compact_source<Region>> = true;
 
-/// As column_arguments; of rows, `y` is their width and there is one column.
+/// As column_arguments; of rows, `high` is the number of their threads and there is one column.
 template <class Source>
 struct compact_arguments : column_arguments<Source> {
     bool by_rows = false;
 };
 
-/// Folds every 2^y-th row, or vector of a row, of [first, last). A row's total is that of its first lane.
+/// Folds every `high`-th row, or vector of a row, of [first, last). A row's total is that of its first lane.
 template <class Fold, class Source>
 __device__ __forceinline__ void fold_compact(const compact_arguments<Source>& p, std::int64_t base, int count,
                                              std::int64_t first, std::int64_t last,
                                              typename Fold::total (&total)[Source::lanes]) {
     constexpr int V = Source::lanes;
-    const std::int64_t step = std::int64_t{p.by_rows ? V : 1} << p.y;
+    const std::int64_t step = std::int64_t{p.by_rows ? V : 1} * p.high;
     TG_ROLLED
     while (first < last) {
         typename Fold::run run[V];
@@ -91,38 +91,43 @@ __device__ __forceinline__ void fold_compact(const compact_arguments<Source>& p,
 }
 
 /// Blocks of a multiprocessor that registers are left for: unasked, the compiler makes room for four and spills.
-template <class Source>
-inline constexpr int compact_blocks = Source::access::slot_count* Source::lanes <= 16 ? 3 : 2;
+inline constexpr int compact_blocks = 2;
 
 /// One-dimensional, `reduce_threads` to a block, any number of blocks.
 template <class Fold, class T, class Source>
-__global__ void __launch_bounds__(reduce_threads, compact_blocks<Source>)
+__global__ void __launch_bounds__(reduce_threads, compact_blocks)
     reduce_compact(const __grid_constant__ dependent<compact_arguments<Source>> given) {
     const compact_arguments<Source>& p = given.after_predecessors();
     constexpr int V = Source::lanes;
     __shared__ typename Fold::total shared[V * reduce_threads];
-    const int thread = static_cast<int>(threadIdx.x);
-    const int x = thread & ((1 << p.x) - 1), y = thread >> p.x & ((1 << p.y) - 1), z = thread >> (p.x + p.y);
-    const std::int64_t deep = reduce_threads >> (p.x + p.y), wide = std::int64_t{V} << p.x;
+    const int thread = static_cast<int>(threadIdx.x), across = static_cast<int>(p.wide.value);
+    const box_place box(p);
+    const int x = box.x, y = box.y;
+    const std::int64_t wide = std::int64_t{V} * across;
     const std::int64_t tiles = std::int64_t{p.across.value} * p.down.value * p.parts;
     TG_ROLLED
     for (std::int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
         const auto number = static_cast<std::uint32_t>(tile);
         const std::uint32_t line = p.across.quotient(number), part = p.down.quotient(line);
         const std::int64_t column = p.across.remainder(number, line) * wide + x * V, left = p.columns - column;
-        const std::int64_t unit = p.down.remainder(line, part) * deep + z;
-        const int count = unit >= p.units || left <= 0 ? 0 : (left < V ? static_cast<int>(left) : V);
+        const std::int64_t unit = std::int64_t{p.down.remainder(line, part)} * box.deep + box.z;
+        const int count = y == p.high || unit >= p.units || left <= 0 ? 0 : (left < V ? static_cast<int>(left) : V);
         typename Fold::total total[V];
         TG_UNROLL
         for (int v = 0; v < V; ++v) total[v] = Fold::nothing();
         if (count > 0) {
             std::int64_t first = 0, last = p.length;
             if (p.parts > 1) { // of a row: whole steps
-                const std::int64_t step = p.by_rows ? wide << p.y : 1, steps = (p.length + step - 1) / step;
+                const std::int64_t step = p.by_rows ? wide * p.high : 1, steps = (p.length + step - 1) / step;
                 first = steps * part / p.parts * step;
                 if (part + 1 < p.parts) last = steps * (part + 1) / p.parts * step;
             }
-            fold_compact<Fold>(p, p.kept.offset(unit) + column, count, first + y * (p.by_rows ? V : 1), last, total);
+            const std::int64_t base = p.kept.offset(unit) + column;
+            first += y * (p.by_rows ? V : 1);
+            if (p.steady)
+                fold_steadily<Fold, Source>(p, base, first, last, total);
+            else
+                fold_compact<Fold>(p, base, count, first, last, total);
         }
         if (p.y > 0) {
             TG_UNROLL
@@ -135,10 +140,10 @@ __global__ void __launch_bounds__(reduce_threads, compact_blocks<Source>)
                     p.by_rows && p.y > 5 ? (s < 5 ? 16 >> s : 1 << (p.y - 1) >> (s - 5)) : 1 << (p.y - 1) >> s;
                 __syncthreads();
                 done |= half;
-                if ((y & done) != 0) continue;
+                if ((y & done) != 0 || y + half >= p.high) continue;
                 TG_UNROLL
                 for (int v = 0; v < V; ++v) {
-                    Fold::combine(total[v], shared[v * reduce_threads + thread + (half << p.x)]);
+                    Fold::combine(total[v], shared[v * reduce_threads + thread + half * across]);
                     shared[v * reduce_threads + thread] = total[v];
                 }
             }

@@ -9,7 +9,10 @@
 /// as many vectors, and meet by shuffles; the warps of a block meet in shared memory (8 totals).
 ///
 /// Columns: the innermost axes stay. A block is a box of threads: x along the columns, y down the rows, z over what else
-/// stays; threads that differ in y meet in shared memory (a total per thread and lane), halving.
+/// stays; threads that differ in y meet in shared memory (a total per thread and lane), halving. Sides of the box are those that
+/// leave few threads idle, no powers of two: 150 columns are 38 vectors. Several rows may be taken as one line of whole vectors,
+/// whose columns are then several totals for a result. A thread keeps its columns, so that an operand repeated along the rows is
+/// read once.
 ///
 /// Where there are few rows or columns they are cut into parts, and a second launch of the same kernel folds the totals of the
 /// parts. Vectors, widths and parts follow from the shape alone and everything is folded in one order, without atomics: the
@@ -155,23 +158,91 @@ struct column_arguments {
     Source source;
     strided_index<1> kept, reduced; ///< kept: without the columns
     std::int64_t units = 1, columns = 1, length = 1, parts = 1;
-    int x = 0, y = 0; ///< a block is 2^x by 2^y by as many as are left
+    divisor wide, box, by_high; ///< a block is `wide` by `high` threads by as many such boxes as there is room for
+    int high = 1, y = 0;        ///< y: halvings until one of `high` is left
+    /// Whether every operand is in the domain's order, and lies by whole vectors, or has the same elements in every row.
+    bool steady = false;
     /// Blocks side by side along the columns, and along the units; all in all there are fewer than 2^31 tiles of work.
     divisor across, down;
     void* out = nullptr; ///< results; or totals [parts, units, columns] where there are several parts
+
+    /// How many of `left` rows, of which there are some, are a thread's. Divisions of 64 bits take a hundred instructions.
+    __device__ __forceinline__ std::int64_t rows_of(std::int64_t left) const {
+        return left <= 0x7FFFFFFF ? std::int64_t{by_high.quotient(static_cast<std::uint32_t>(left - 1))} + 1
+                                  : (left - 1) / high + 1;
+    }
 };
 
-/// Folds every 2^y-th of the rows [first, last), `count` columns of each.
+/// A thread's place in its block's box. Threads without one are below its last row, and have no columns.
+struct box_place {
+    int x, y, z, deep;
+
+    template <class Arguments>
+    __device__ __forceinline__ explicit box_place(const Arguments& p)
+        : deep(reduce_threads / static_cast<int>(p.box.value)) {
+        const auto thread = static_cast<std::uint32_t>(threadIdx.x);
+        const std::uint32_t of = p.box.quotient(thread), in = p.box.remainder(thread, of), row = p.wide.quotient(in);
+        x = static_cast<int>(p.wide.remainder(in, row));
+        z = static_cast<int>(of);
+        y = z < deep ? static_cast<int>(row) : p.high;
+    }
+};
+
+/// Folds every `high`-th of the rows [first, last) where all is steady. Operands that have the same elements in every row are read
+/// before the first; of the others some rows are always on their way, as a row is read where one has been folded (compilers move
+/// independent accesses in front of what uses the first, and then use fewer registers instead). The order is that of the other ways.
+template <class Fold, class Source>
+__device__ __forceinline__ void fold_steadily(const column_arguments<Source>& p, std::int64_t base, std::int64_t first,
+                                              std::int64_t last, typename Fold::total (&total)[Source::lanes]) {
+    using access = typename Source::access;
+    constexpr int V = Source::lanes;
+    // Rows on their way and one that is kept: together less than 128 registers.
+    constexpr int values = V * access::slot_count, ahead = values <= 16 ? 4 : (V <= 4 && values <= 28 ? 2 : 1);
+    static_assert(chain % ahead == 0);
+    if (first >= last) return;
+    const std::int64_t row = p.reduced.strides[0][0], down = row * p.high;
+    std::int64_t at = base + first * row;
+    int rows = static_cast<int>(p.rows_of(last - first)); // a part of a tensor that fits into memory
+    int unread = rows;
+    typename Source::batch still, x[ahead];
+    access::read_still(p.source.in, at, still);
+    const auto read_next = [&](typename Source::batch& to) {
+        to = still;
+        access::read_moving(p.source.in, at, to);
+        at += --unread > 0 ? down : 0; // behind the last row the last one again, which nobody folds
+    };
+    TG_UNROLL
+    for (int k = 0; k < ahead; ++k) read_next(x[k]);
+    TG_ROLLED
+    for (; rows > 0; rows -= chain) {
+        typename Fold::run run[V];
+        TG_UNROLL
+        for (int v = 0; v < V; ++v) run[v] = Fold::no_run();
+        TG_ROLLED
+        for (int s = 0; s < chain && s < rows; s += ahead) {
+            TG_UNROLL
+            for (int k = 0; k < ahead; ++k) {
+                if (s + k < rows)
+                    p.source.each(x[k], [&](int v, const auto& value) { Fold::combine(run[v], Fold::from(value)); });
+                read_next(x[k]);
+            }
+        }
+        TG_UNROLL
+        for (int v = 0; v < V; ++v) Fold::combine(total[v], Fold::joined(run[v]));
+    }
+}
+
+/// Folds every `high`-th of the rows [first, last), `count` columns of each.
 template <class Fold, bool Flat, class Source>
 __device__ __forceinline__ void fold_columns(const column_arguments<Source>& p, std::int64_t base, int count,
                                              std::int64_t first, std::int64_t last,
                                              typename Fold::total (&total)[Source::lanes]) {
     constexpr int V = Source::lanes, ahead = Flat ? Source::ahead : 1;
     static_assert(chain % ahead == 0);
-    const std::int64_t down = p.reduced.strides[0][0] << p.y; // from row to row, if they lie in order
+    const std::int64_t down = p.reduced.strides[0][0] * p.high; // from row to row, if they lie in order
+    std::int64_t left = first < last ? p.rows_of(last - first) : 0;
     TG_ROLLED
-    for (; first < last; first += std::int64_t{chain} << p.y) {
-        const std::int64_t left = ((last - first - 1) >> p.y) + 1;
+    for (; left > 0; left -= chain, first += std::int64_t{chain} * p.high) {
         const int rows = left < chain ? static_cast<int>(left) : chain;
         const std::int64_t from = base + first * p.reduced.strides[0][0];
         typename Fold::run run[V];
@@ -186,7 +257,7 @@ __device__ __forceinline__ void fold_columns(const column_arguments<Source>& p, 
                 if constexpr (Flat)
                     p.source.read_flat(from + (s + k) * down, count, x[k]);
                 else
-                    p.source.read(base + p.reduced.offset(first + (std::int64_t{s + k} << p.y)), count, x[k]);
+                    p.source.read(base + p.reduced.offset(first + std::int64_t{s + k} * p.high), count, x[k]);
             }
             TG_UNROLL
             for (int k = 0; k < ahead; ++k)
@@ -205,9 +276,10 @@ __global__ void __launch_bounds__(reduce_threads)
     const column_arguments<Source>& p = given.after_predecessors();
     constexpr int V = Source::lanes;
     __shared__ typename Fold::total shared[V * reduce_threads];
-    const int thread = static_cast<int>(threadIdx.x);
-    const int x = thread & ((1 << p.x) - 1), y = thread >> p.x & ((1 << p.y) - 1), z = thread >> (p.x + p.y);
-    const std::int64_t deep = reduce_threads >> (p.x + p.y), wide = std::int64_t{V} << p.x;
+    const int thread = static_cast<int>(threadIdx.x), across = static_cast<int>(p.wide.value);
+    const box_place place(p);
+    const int x = place.x, y = place.y;
+    const std::int64_t wide = std::int64_t{V} * across;
     const std::int64_t tiles = std::int64_t{p.across.value} * p.down.value * p.parts;
     const bool flat = p.reduced.rank <= 1 && p.source.flat();
     TG_ROLLED
@@ -215,8 +287,8 @@ __global__ void __launch_bounds__(reduce_threads)
         const auto number = static_cast<std::uint32_t>(tile);
         const std::uint32_t line = p.across.quotient(number), part = p.down.quotient(line);
         const std::int64_t column = p.across.remainder(number, line) * wide + x * V, left = p.columns - column;
-        const std::int64_t unit = p.down.remainder(line, part) * deep + z;
-        const int count = unit >= p.units || left <= 0 ? 0 : (left < V ? static_cast<int>(left) : V);
+        const std::int64_t unit = std::int64_t{p.down.remainder(line, part)} * place.deep + place.z;
+        const int count = y == p.high || unit >= p.units || left <= 0 ? 0 : (left < V ? static_cast<int>(left) : V);
         typename Fold::total total[V];
         TG_UNROLL
         for (int v = 0; v < V; ++v) total[v] = Fold::nothing();
@@ -227,7 +299,11 @@ __global__ void __launch_bounds__(reduce_threads)
                 last = p.length * (part + 1) / p.parts;
             }
             const std::int64_t base = p.kept.offset(unit) + column;
-            if (flat)
+            bool done = false;
+            if constexpr (requires { typename Source::access; })
+                if (p.steady) fold_steadily<Fold>(p, base, first + y, last, total), done = true;
+            if (done) {
+            } else if (flat)
                 fold_columns<Fold, true>(p, base, count, first + y, last, total);
             else
                 fold_columns<Fold, false>(p, base, count, first + y, last, total);
@@ -238,10 +314,10 @@ __global__ void __launch_bounds__(reduce_threads)
             TG_ROLLED
             for (int half = 1 << p.y >> 1; half > 0; half /= 2) {
                 __syncthreads();
-                if (y >= half) continue;
+                if (y >= half || y + half >= p.high) continue;
                 TG_UNROLL
                 for (int v = 0; v < V; ++v) {
-                    Fold::combine(total[v], shared[v * reduce_threads + thread + (half << p.x)]);
+                    Fold::combine(total[v], shared[v * reduce_threads + thread + half * across]);
                     shared[v * reduce_threads + thread] = total[v];
                 }
             }

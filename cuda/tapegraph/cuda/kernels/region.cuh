@@ -27,6 +27,7 @@ struct region_operands {
     const void* data[lists]{};
     strided_index<lists> index;
     std::uint32_t repeated = 0; ///< bit s: operand s has one element for all of the innermost merged axis
+    std::uint32_t in_order = 0; ///< bit s: operand s has as many elements as the domain, in the domain's order
     bool aligned = false;       ///< whether the others lie as vectors of `region_access::lanes` elements must
 
     /// Whether every operand is read in order or is one element.
@@ -152,6 +153,19 @@ struct region_access<region<slots<Slots...>, results<Results...>, Instructions..
             read_into_lane(in, at, v, x, slot_sequence{});
         }
     }
+    /// Elements [i, i + V) of the operands that are not in the domain's order; the others become zero.
+    static __device__ __forceinline__ void read_still(const operands& in, std::int64_t i, inputs& x) {
+        TG_UNROLL
+        for (int v = 0; v < V; ++v) {
+            std::int64_t at[operands::lists];
+            in.index.offsets(i + v, at);
+            read_still(in, at, v, x, slot_sequence{});
+        }
+    }
+    /// Elements [i, i + V) of those that are, by whole vectors; leaves the others as they are.
+    static __device__ __forceinline__ void read_moving(const operands& in, std::int64_t i, inputs& x) {
+        read_moving(in, i, x, slot_sequence{});
+    }
     /// Element i[v] for lane v, of the first `count`.
     static __device__ __forceinline__ void read_scattered(const operands& in, const std::int64_t (&i)[V], int count,
                                                           inputs& x) {
@@ -201,6 +215,22 @@ private:
     static __device__ __forceinline__ void read_lane(const operands& in, const std::int64_t (&at)[operands::lists],
                                                      int v, bool there, inputs& x, std::integer_sequence<int, S...>) {
         ((lanes_of<S>(x)[v] = there ? static_cast<const slot_word<S>*>(in.data[S])[at[S]] : slot_word<S>{}), ...);
+    }
+
+    template <int... S>
+    static __device__ __forceinline__ void read_still(const operands& in, const std::int64_t (&at)[operands::lists],
+                                                      int v, inputs& x, std::integer_sequence<int, S...>) {
+        ((lanes_of<S>(x)[v] =
+              (in.in_order >> S & 1) == 0 ? static_cast<const slot_word<S>*>(in.data[S])[at[S]] : slot_word<S>{}),
+         ...);
+    }
+    template <int... S>
+    static __device__ __forceinline__ void read_moving(const operands& in, std::int64_t i, inputs& x,
+                                                       std::integer_sequence<int, S...>) {
+        (((in.in_order >> S & 1) != 0
+              ? load_lanes(static_cast<const slot_word<S>*>(in.data[S]) + i, V, true, lanes_of<S>(x))
+              : void()),
+         ...);
     }
 
     template <int... S>
