@@ -90,12 +90,9 @@ __device__ __forceinline__ void fold_compact(const compact_arguments<Source>& p,
     }
 }
 
-/// Blocks of a multiprocessor that registers are left for: unasked, the compiler makes room for four and spills.
-inline constexpr int compact_blocks = 2;
-
 /// One-dimensional, `reduce_threads` to a block, any number of blocks.
 template <class Fold, class T, class Source>
-__global__ void __launch_bounds__(reduce_threads, compact_blocks)
+__global__ void __launch_bounds__(reduce_threads, column_blocks)
     reduce_compact(const __grid_constant__ dependent<compact_arguments<Source>> given) {
     const compact_arguments<Source>& p = given.after_predecessors();
     constexpr int V = Source::lanes;

@@ -197,7 +197,8 @@ __device__ __forceinline__ void fold_steadily(const column_arguments<Source>& p,
     using access = typename Source::access;
     constexpr int V = Source::lanes;
     // Rows on their way and one that is kept: together less than 128 registers.
-    constexpr int values = V * access::slot_count, ahead = values <= 16 ? 4 : (V <= 4 && values <= 28 ? 2 : 1);
+    constexpr int values = V * access::slot_count;
+    constexpr int ahead = values <= 16 && V <= 8 ? 4 : (values <= 16 || (V <= 4 && values <= 28) ? 2 : 1);
     static_assert(chain % ahead == 0);
     if (first >= last) return;
     const std::int64_t row = p.reduced.strides[0][0], down = row * p.high;
@@ -269,9 +270,12 @@ __device__ __forceinline__ void fold_columns(const column_arguments<Source>& p, 
     }
 }
 
+/// Blocks of a multiprocessor that registers are left for: unasked, the compiler makes room for three or four and spills.
+inline constexpr int column_blocks = 2;
+
 /// One-dimensional, `reduce_threads` to a block, any number of blocks.
 template <class Fold, class T, class Source>
-__global__ void __launch_bounds__(reduce_threads)
+__global__ void __launch_bounds__(reduce_threads, column_blocks)
     reduce_columns(const __grid_constant__ dependent<column_arguments<Source>> given) {
     const column_arguments<Source>& p = given.after_predecessors();
     constexpr int V = Source::lanes;
