@@ -33,6 +33,13 @@ const broadcast_case patterns[]{
     {{5, 8}, {5, 8}, {8}, {5, 1}},
     {{37, 150}, {37, 150}, {150}, {37, 1}},
     {{9, 3}, {9, 3}, {3}, {9, 1}},
+    {{3, 5, 150}, {3, 5, 150}, {150}, {1, 1, 150}},
+    {{40, 4, 150}, {40, 4, 150}, {40, 4, 150}, {150}},
+    {{40, 4, 6}, {40, 4, 6}, {4, 1}, {6}},
+    {{3000, 4, 3}, {3000, 4, 3}, {4, 3}, {3}},
+    {{7, 1}, {7, 1}, {1}, {7, 1}},
+    {{4, 4, 3}, {4, 4, 3}, {3}, {4, 1}},
+    {{1000, 2}, {1000, 2}, {2}, {1000, 1}},
     {{2, 3, 5, 4}, {2, 3, 5, 4}, {3, 1, 4}, {2, 1, 5, 1}},
     {{2, 3, 5, 4}, {1, 1, 1, 1}, {5, 1}, {2, 1, 1, 4}},
     {{11, 13}, {11, 1}, {13}, {1, 1}},
@@ -47,10 +54,12 @@ void same_bits(const Prepare& prepare, std::int64_t blocks = cuda::detail::most_
     prepare(cpu);
     tapegraph::cpu::run_map(&tapegraph::cpu::evaluate_tile<Region>, cpu.call);
     on_device::in_orders([&] {
-        device_call gpu;
-        prepare(gpu);
-        gpu.on_device([&](const kernel_call& c) { cuda::detail::run_region<Region>(c, blocks); });
-        CHECK(gpu.bytes() == cpu.bytes());
+        for (const std::int64_t many : {cuda::detail::many_elements, std::int64_t{1}}) {
+            device_call gpu;
+            prepare(gpu);
+            gpu.on_device([&](const kernel_call& c) { cuda::detail::run_region<Region>(c, blocks, many); });
+            CHECK(gpu.bytes() == cpu.bytes());
+        }
     });
 }
 
@@ -166,6 +175,17 @@ TEST_CASE("regions: results in place of operands, and results nobody wants") {
         c.in<float>({2050}, 1).in<float>({2050}, 2).in<float>({}, 3).out<float>({2050});
         c.in_place(0, 1).domain({2050});
     });
+    // As many elements as several turns of threads that keep their places, and each a vector ahead.
+    same_bits<three_floats>([](device_call& c) {
+        c.in<float>({2000, 6}, 1).in<float>({6}, 2).in<float>({2000, 6}, 3).out<float>({2000, 6});
+        c.in_place(0, 2).domain({2000, 6});
+    });
+    for (int wanted = 0; wanted < 2; ++wanted)
+        same_bits<update>([&](device_call& c) {
+            c.in<float>({2000, 6}, 1).in<float>({6}, 2).in<float>({1, 1}, 3);
+            for (int k = 0; k < 2; ++k) k == wanted ? c.out<float>({2000, 6}) : c.not_wanted(f32, {2000, 6});
+            c.domain({2000, 6});
+        });
     // Both read all operands before they write any result, so that several may be updated at once.
     const auto prepare = [](device_call& c) {
         c.in<float>({2050}, 1).in<float>({2050}, 2).in<float>({}, 3).out<float>({2050}).out<float>({2050}).domain(

@@ -3,6 +3,9 @@
 #include <tapegraph/cuda/kernel.cuh>
 #include <tapegraph/cuda/kernels/region.cuh>
 
+#include <algorithm>
+#include <numeric>
+
 /// Fused regions on the device. One kernel per region takes every pattern of broadcasting, any alignment and any number of
 /// elements.
 ///
@@ -69,9 +72,39 @@ inline unsigned blocks_for(std::int64_t work, std::int64_t most = most_blocks) {
     return static_cast<unsigned>(work < most ? work : most);
 }
 
-/// `blocks`: at most so many, for tests of what a thread does in its second turn.
+// From this many elements on threads have several turns if they are as many as a device has room for.
+inline constexpr std::int64_t many_elements = 1 << 21;
+
+/// Blocks of map_steadily; 0: map_region. Turns of 2, 3 or 4 blocks on each of 132 multiprocessors end with many of them at work.
+inline std::int64_t steady_blocks(const kernel_call& call, int slots, std::uint32_t in_order, int lanes,
+                                  const std::size_t* alignment) {
+    constexpr std::int64_t most = 1056, least_turns = 8;
+    const buffer_view& domain = call.domain;
+    const std::int64_t elements = domain.elements();
+    std::int64_t period = 1; // of all operands: products of the last extents divide each other
+    for (int s = 0; s < slots; ++s) {
+        const buffer_view& operand = call.in[s];
+        if ((in_order >> s & 1) != 0) {
+            if (!is_aligned(operand.data, alignment[s])) return 0;
+            continue;
+        }
+        std::int64_t own = 1, inside = 1;
+        for (int a = 1; a <= std::min(operand.rank, domain.rank); ++a) {
+            inside *= domain.extents[domain.rank - a];
+            if (operand.extents[operand.rank - a] != 1) own = inside;
+        }
+        period = std::max(period, own);
+    }
+    if (period == 1 || elements % lanes != 0) return 0;
+    const std::int64_t vectors = period / std::gcd<std::int64_t>(period, lanes);
+    const std::int64_t unit = vectors / std::gcd<std::int64_t>(vectors, kernels::map_threads);
+    const std::int64_t wanted = std::min(most, elements / (least_turns * lanes * kernels::map_threads));
+    return unit > most ? 0 : std::max(unit, wanted / unit * unit);
+}
+
+/// `blocks`: at most so many, for tests of what a thread does in its second turn; `many`: for those of map_steadily.
 template <class Region>
-void run_region(const kernel_call& call, std::int64_t blocks = most_blocks) {
+void run_region(const kernel_call& call, std::int64_t blocks = most_blocks, std::int64_t many = many_elements) {
     using access = kernels::region_access<Region>;
     kernels::map_arguments_of<Region> p;
     p.elements = call.domain.elements();
@@ -82,6 +115,15 @@ void run_region(const kernel_call& call, std::int64_t blocks = most_blocks) {
         p.out[k] = call.out[k].data;
         p.aligned = p.aligned && is_aligned(p.out[k], access::result_alignment[k]);
     }
+    if constexpr (access::slot_count > 1)
+        if (p.elements >= many && p.aligned)
+            if (const std::int64_t steady =
+                    steady_blocks(call, access::slot_count, p.in.in_order, access::lanes, access::slot_alignment);
+                steady > 0) {
+                launch(call, "an elementwise kernel", {static_cast<unsigned>(steady), kernels::map_threads},
+                       kernels::map_steadily<Region>, p);
+                return;
+            }
     constexpr std::int64_t in_block = std::int64_t{kernels::map_threads} * access::lanes * kernels::map_unroll<Region>;
     launch(call, "an elementwise kernel", {blocks_for(divide_up(p.elements, in_block), blocks), kernels::map_threads},
            kernels::map_region<Region>, p);

@@ -196,9 +196,7 @@ __device__ __forceinline__ void fold_steadily(const column_arguments<Source>& p,
                                               std::int64_t last, typename Fold::total (&total)[Source::lanes]) {
     using access = typename Source::access;
     constexpr int V = Source::lanes;
-    // Rows on their way and one that is kept: together less than 128 registers.
-    constexpr int values = V * access::slot_count;
-    constexpr int ahead = values <= 16 && V <= 8 ? 4 : (values <= 16 || (V <= 4 && values <= 28) ? 2 : 1);
+    constexpr int ahead = access::rows_ahead;
     static_assert(chain % ahead == 0);
     if (first >= last) return;
     const std::int64_t row = p.reduced.strides[0][0], down = row * p.high;

@@ -12,7 +12,10 @@
 /// A thread takes `region_access::lanes` neighbouring elements of the domain at a time, 16 bytes of the widest operand. An operand
 /// that runs along the innermost axis is read by one access of all lanes where it is aligned, one that is repeated there by
 /// one access of one element. What crosses the end of a row of the domain, or is not aligned, is read element by element.
-/// Everything is read before anything is written, so results may lie where operands of the same elements lie.
+/// Everything of an element is read before anything of it is written, so results may lie where operands of the same elements lie.
+///
+/// Where what is not read in order repeats along outer axes, as a number per channel does, and the domain is large, threads step by
+/// whole periods: each keeps its places within the period and reads those operands once, the others by vectors wherever rows end.
 ///
 /// Nothing is shared; registers hold the lanes of all operands and results, at most 256 bytes of them.
 
@@ -52,13 +55,34 @@ __device__ __forceinline__ void load_lanes(const Word* p, int count, bool whole,
         for (int v = 0; v < V; ++v) to[v] = v < count ? p[v] : Word{};
     }
 }
+/// In one access: beside branches the compiler makes one of each lane.
+template <class Pack>
+__device__ __forceinline__ void store_pack(void* p, const Pack& pack) {
+#ifdef __CUDA_ARCH__
+    if constexpr (sizeof(Pack) == 16) {
+        uint4 w;
+        __builtin_memcpy(&w, &pack, sizeof w);
+        asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(p)), "r"(w.x), "r"(w.y),
+                     "r"(w.z), "r"(w.w)
+                     : "memory");
+        return;
+    } else if constexpr (sizeof(Pack) == 8) {
+        uint2 w;
+        __builtin_memcpy(&w, &pack, sizeof w);
+        asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(p)), "r"(w.x), "r"(w.y)
+                     : "memory");
+        return;
+    }
+#endif
+    *static_cast<Pack*>(p) = pack;
+}
 template <class Word, int V>
 __device__ __forceinline__ void store_lanes(Word* p, int count, bool whole, const Word (&from)[V]) {
     if (V > 1 && whole) {
         lane_pack<Word, V> pack;
         TG_UNROLL
         for (int v = 0; v < V; ++v) pack.at[v] = from[v];
-        *reinterpret_cast<lane_pack<Word, V>*>(p) = pack;
+        store_pack(p, pack);
     } else {
         TG_UNROLL
         for (int v = 0; v < V; ++v)
@@ -103,6 +127,12 @@ struct region_access<region<slots<Slots...>, results<Results...>, Instructions..
     static constexpr int V = lanes;
     using inputs = lane_lists<V, std::make_integer_sequence<int, slot_count>, machine::word_t<Slots>...>;
     using outputs = lane_lists<V, std::make_integer_sequence<int, result_count>, word<Results>...>;
+
+    /// How many vectors of every operand are on their way where one more is kept: all in less than 128 registers.
+    static constexpr int rows_ahead = [] {
+        constexpr int values = V * slot_count;
+        return values <= 16 && V <= 8 ? 4 : (values <= 16 || (V <= 4 && values <= 28) ? 2 : 1);
+    }();
 
     /// Bytes to a multiple of which operands and results must lie to be read and written by vectors.
     static constexpr std::size_t slot_alignment[slot_count + 1]{sizeof(machine::word_t<Slots>) * V..., 1};
@@ -306,6 +336,41 @@ __global__ void __launch_bounds__(map_threads)
             typename access::outputs y;
             access::evaluate(x[u], y);
             access::store(p.out, i, left < V ? static_cast<int>(left) : V, p.aligned && left >= V, y);
+        }
+    }
+}
+
+/// The same where a turn of all threads is a whole number of periods of the operands that are not in the domain's order, the others
+/// and the results lie by vectors, and there are whole vectors of elements. As in fold_steadily, a vector is read where one has been
+/// used, so that some are always on their way.
+template <class Region>
+__global__ void __launch_bounds__(map_threads, 2)
+    map_steadily(const __grid_constant__ dependent<map_arguments_of<Region>> given) {
+    const map_arguments_of<Region>& p = given.after_predecessors();
+    using access = region_access<Region>;
+    constexpr int V = access::lanes, ahead = access::rows_ahead;
+    const std::int64_t turn = std::int64_t{gridDim.x} * map_threads * V;
+    std::int64_t i = (std::int64_t{blockIdx.x} * map_threads + threadIdx.x) * V, at = i;
+    if (i >= p.elements) return;
+    typename access::inputs still, x[ahead];
+    access::read_still(p.in, i, still);
+    const auto read_next = [&](typename access::inputs& to) {
+        to = still;
+        access::read_moving(p.in, at, to);
+        if (at + turn < p.elements) at += turn; // behind the last vector the last one again, which nobody uses
+    };
+    TG_UNROLL
+    for (int k = 0; k < ahead; ++k) read_next(x[k]);
+    TG_ROLLED
+    while (i < p.elements) {
+        TG_UNROLL
+        for (int k = 0; k < ahead; ++k, i += turn) {
+            if (i < p.elements) {
+                typename access::outputs y;
+                access::evaluate(x[k], y);
+                access::store(p.out, i, V, true, y);
+            }
+            read_next(x[k]);
         }
     }
 }
