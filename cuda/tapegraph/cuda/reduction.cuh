@@ -182,8 +182,13 @@ void reduce_once(const kernel_call& call, const char* name, const Source& source
         kernels::column_arguments<Source> p;
         p.source = source, p.kept = g.kept, p.units = g.kept.size, p.out = out;
         spread_columns(p, g, plan, steady);
-        launch(call, name, {blocks_for(plan.tiles(), blocks), kernels::reduce_threads},
-               kernels::reduce_columns<Fold, T, Source>, p);
+        const driver::launch_shape grid{blocks_for(plan.tiles(), blocks), kernels::reduce_threads};
+        if constexpr (requires { typename Source::access; })
+            if (p.steady) {
+                launch(call, name, grid, kernels::reduce_columns<Fold, T, true, Source>, p);
+                return;
+            }
+        launch(call, name, grid, kernels::reduce_columns<Fold, T, false, Source>, p);
     }
 }
 

@@ -271,9 +271,10 @@ __device__ __forceinline__ void fold_columns(const column_arguments<Source>& p, 
 /// Blocks of a multiprocessor that registers are left for: unasked, the compiler makes room for three or four and spills.
 inline constexpr int column_blocks = 2;
 
-/// One-dimensional, `reduce_threads` to a block, any number of blocks.
-template <class Fold, class T, class Source>
-__global__ void __launch_bounds__(reduce_threads, column_blocks)
+/// One-dimensional, `reduce_threads` to a block, any number of blocks. Steady columns have a kernel of their own: registers are given
+/// out for all that a kernel may do.
+template <class Fold, class T, bool Steady, class Source>
+__global__ void __launch_bounds__(reduce_threads, Steady ? column_blocks : 1)
     reduce_columns(const __grid_constant__ dependent<column_arguments<Source>> given) {
     const column_arguments<Source>& p = given.after_predecessors();
     constexpr int V = Source::lanes;
@@ -283,7 +284,7 @@ __global__ void __launch_bounds__(reduce_threads, column_blocks)
     const int x = place.x, y = place.y;
     const std::int64_t wide = std::int64_t{V} * across;
     const std::int64_t tiles = std::int64_t{p.across.value} * p.down.value * p.parts;
-    const bool flat = p.reduced.rank <= 1 && p.source.flat();
+    [[maybe_unused]] const bool flat = p.reduced.rank <= 1 && p.source.flat();
     TG_ROLLED
     for (std::int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
         const auto number = static_cast<std::uint32_t>(tile);
@@ -301,11 +302,9 @@ __global__ void __launch_bounds__(reduce_threads, column_blocks)
                 last = p.length * (part + 1) / p.parts;
             }
             const std::int64_t base = p.kept.offset(unit) + column;
-            bool done = false;
-            if constexpr (requires { typename Source::access; })
-                if (p.steady) fold_steadily<Fold>(p, base, first + y, last, total), done = true;
-            if (done) {
-            } else if (flat)
+            if constexpr (Steady)
+                fold_steadily<Fold>(p, base, first + y, last, total);
+            else if (flat)
                 fold_columns<Fold, true>(p, base, count, first + y, last, total);
             else
                 fold_columns<Fold, false>(p, base, count, first + y, last, total);

@@ -131,7 +131,7 @@ struct region_access<region<slots<Slots...>, results<Results...>, Instructions..
     /// How many vectors of every operand are on their way where one more is kept: all in less than 128 registers.
     static constexpr int rows_ahead = [] {
         constexpr int values = V * slot_count;
-        return values <= 16 && V <= 8 ? 4 : (values <= 16 || (V <= 4 && values <= 28) ? 2 : 1);
+        return values <= (V <= 4 ? 16 : 8) ? 4 : (values <= (V <= 4 ? 28 : 16) ? 2 : 1);
     }();
 
     /// Bytes to a multiple of which operands and results must lie to be read and written by vectors.
