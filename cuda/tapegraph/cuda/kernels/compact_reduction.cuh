@@ -5,7 +5,8 @@
 
 /// The reductions of kernels/reduction.cuh, rows or columns, in one kernel of a third of their code, for what each formula would
 /// have a copy of. It folds in their order and gives their bits; of operands that are read in order it tells apart only those of
-/// columns that are whole vectors, which costs some integer arithmetic per vector elsewhere, and rows meet in shared memory, too (a total per thread and lane).
+/// columns that are whole vectors, which costs some integer arithmetic per vector elsewhere, and rows meet in shared memory, too
+/// (a total per thread and lane).
 
 namespace tapegraph::cuda::kernels {
 

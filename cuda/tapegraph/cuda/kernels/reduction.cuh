@@ -195,8 +195,7 @@ template <class Fold, class Source>
 __device__ __forceinline__ void fold_steadily(const column_arguments<Source>& p, std::int64_t base, std::int64_t first,
                                               std::int64_t last, typename Fold::total (&total)[Source::lanes]) {
     using access = typename Source::access;
-    constexpr int V = Source::lanes;
-    constexpr int ahead = access::rows_ahead;
+    constexpr int V = Source::lanes, ahead = access::rows_ahead;
     static_assert(chain % ahead == 0);
     if (first >= last) return;
     const std::int64_t row = p.reduced.strides[0][0], down = row * p.high;

@@ -5,6 +5,7 @@
 #include <tapegraph/expr/registers.hpp>
 
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
 /// Fused elementwise regions.
