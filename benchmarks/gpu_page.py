@@ -30,8 +30,11 @@ def told(results):
         seconds = next((row[3] for row in results if row[0] == stage and row[1] == "all"), "?")
         if good:
             print(f"- {stage}: {len(good)} of {len(rows)} programs passed, with {counts[0]} cases and {counts[1]:,} assertions ({seconds} s)")
+        left = [row[1] for row in rows if row[2].startswith("left out")]
+        if left:
+            print(f"- {stage}, left out for want of time: {', '.join(left)}")
         for row in rows:
-            if row[2] != "ok":
+            if row[2] != "ok" and not row[2].startswith("left out"):
                 print(f"- {stage}, {row[1]}: {row[2]}" + (f"; {row[4].strip().replace(' |', ',')}" if row[4].strip() else ""))
     print()
 
