@@ -224,8 +224,32 @@ const tg::convolution_geometry first_layers[]{
     geometry(1, 13, 12, 3, 3, 3, 161, 2, 3, 1, 2, 0, 1, 2, 3), geometry(2, 1, 300, 4, 1, 9, 64, 1, 3, 0, 4, 0, 4),
 };
 
+namespace {
+
+/// While it lives, filter gradients of these shapes go by few_channels, which is predicted for large ones of few outputs alone.
+class by_few_channels {
+public:
+    explicit by_few_channels(const tg::convolution_geometry& g) {
+        constexpr auto pass = cuda::convolution_pass::filter_gradient;
+        const cuda::detail::few_channels_tiling t(g, pass, sizeof(float));
+        REQUIRE(t.fits);
+        const auto plan = cuda::detail::few_channels_plan(
+            t, g, pass, sizeof(float), cuda::detail::this_convolution_device(), cuda::convolution_workspace_limit);
+        for (const auto mode : {tg::math_mode::fp32, tg::math_mode::tf32, tg::math_mode::tf32x3})
+            cuda::plan_memory::instance().keep(cuda::context::of(0).properties().name,
+                                               cuda::detail::convolution_work(g, pass, tg::dtype::f32, mode),
+                                               {cuda::name_of(plan), 1});
+    }
+    by_few_channels(const by_few_channels&) = delete;
+    by_few_channels& operator=(const by_few_channels&) = delete;
+    ~by_few_channels() { cuda::plan_memory::instance().forget(); }
+};
+
+} // namespace
+
 TEST_CASE("convolution on a device: few channels") {
     for (const auto& g : first_layers) {
+        const by_few_channels remembered(g);
         const cuda::detail::few_channels_tiling t(g, cuda::convolution_pass::forward, sizeof(float));
         CHECK(t.fits);
         in_orders([&] { check_operations<float>(g); });
@@ -236,6 +260,7 @@ TEST_CASE("convolution on a device: few channels") {
 // Windows of outputs that a tile holds beyond the image's end may see the image: what is there must not count.
 TEST_CASE("convolution on a device: few channels, NaN only where the image's outputs see it") {
     const auto g = geometry(1, 9, 7, 3, 2, 2, 5, 2, 2);
+    const by_few_channels remembered(g);
     const sizes n(g);
     auto x = whole_numbers<float>(n.x, 1);
     const auto dy = whole_numbers<float>(n.y, 2);
@@ -249,6 +274,7 @@ TEST_CASE("convolution on a device: few channels, NaN only where the image's out
 #if defined(TG_SIMT) && !defined(SIMT_TSAN)
 TEST_CASE("convolution on a device: few channels, no barrier is there for nothing") {
     const auto g = geometry(2, 17, 21, 3, 3, 3, 70, 1, 1, 1, 1, 1, 1);
+    const by_few_channels remembered(g);
     const expected<float> e(g);
     std::size_t found = 0;
     auto unnoticed = simt::unnoticed_barriers(
