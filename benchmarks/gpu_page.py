@@ -49,7 +49,7 @@ def main():
     if len(steps) > 1:
         print("## Steps\n\nMicroseconds, medians of turns; floor: the products alone at the measured rate; ratio: the faster of PyTorch's "
               "two over graph mode (benchmarks/gpu_steps.py).\n")
-        head, complaints = steps[0][:-1], []
+        head = steps[0][:-1]
         table(head, [row for row in steps[1:] if len(row) >= len(head)])
         complaints = [f"- {row[0]}: {row[-1]}" for row in steps[1:] if row[-1] and (len(row) > len(head) or len(row) == 2)]
         print("\n".join(complaints) + "\n" if complaints else "")

@@ -14,7 +14,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 PACKAGES = {"pytorch": ["torch"], "tensorflow": ["tensorflow-cpu", "keras"], "jax": ["jax", "jaxlib"]}
-FLAGS = ("-std=c++20", "-O2", "-fopenmp", "-fconstexpr-ops-limit=2000000000", "-fconstexpr-loop-limit=10000000")
+FLAGS = ("-std=c++20", "-O2", "-fopenmp")
 SIZES = """
 import importlib.metadata, json, re, sys
 packages, todo = {}, [sys.argv[1]]

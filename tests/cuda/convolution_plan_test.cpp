@@ -99,10 +99,9 @@ TEST_CASE("convolution plans: small products are split until nearly all of the d
         }
     // A few results of many pixels.
     const auto wide = geometry(64, 64, 64, 16, 3, 3, 16);
-    const auto p =
-        choose_convolution(wide, convolution_pass::filter_gradient, sizeof(float), math_mode::fp32, {132, true});
-    if (p.algorithm != convolution_algorithm::product)
-        CHECK(blocks_of(wide, convolution_pass::filter_gradient, p) >= 132);
+    const detail::tiled_products tiled(wide, convolution_pass::filter_gradient, sizeof(float), math_mode::fp32,
+                                       {132, true}, convolution_workspace_limit);
+    CHECK(blocks_of(wide, convolution_pass::filter_gradient, tiled.plan_of(tiled.best())) >= 132);
     // And one that fills the device alone is not.
     CHECK(choose_convolution(second_layer(1024), convolution_pass::forward, 4, math_mode::fp32, {132, true}).splits ==
           1);

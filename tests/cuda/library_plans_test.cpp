@@ -22,7 +22,8 @@
 
 namespace library_plans_test {
 
-/// Convolutions by warpgroups as candidates of measured plans, and predicted ones. Plans last for a process, so that every test has shapes of its own.
+/// Convolutions by warpgroups as candidates of measured plans, and predicted ones. Plans last for a process, so that every test has
+/// shapes of its own.
 
 namespace tg = tapegraph;
 using namespace tapegraph::cuda;

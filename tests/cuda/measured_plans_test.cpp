@@ -185,6 +185,7 @@ TEST_CASE("measured plans: a kernel that computes something else is never chosen
     CHECK(told.find("tapegraph: 'multiply_adds 128x128x8' is not used for convolution forward f32 fp32 images 2x8x7x12 "
                     "filters 3x3x28") != std::string::npos);
     CHECK(told.find("its results differ by inf from those of multiply_adds ") != std::string::npos);
+    CHECK(told.find(", of which rounding explains") != std::string::npos);
     CHECK(test::captured_stderr(ask) == "");
 }
 

@@ -70,6 +70,10 @@ constexpr runtime::kernel_functions kernel_for() {
 
 namespace detail {
 constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+/// A program is bound before its device is made the thread's, so whoever asks that device for something then makes it so.
+inline void use_device_of(const kernel_call& c) {
+    if (c.out[0].memory > 0) driver::use(c.out[0].memory - 1);
+}
 } // namespace detail
 
 /// Launches on a call's stream.

@@ -221,8 +221,7 @@ std::size_t library_reduction_bytes(const kernel_call& call, reduction kind, std
         return 0;
     const reduction_geometry g(call.domain, axes);
     if (g.outputs() != 1 || parts_of<Source>(g) == 1) return 0;
-    // A program is bound before its device is made the thread's.
-    if (call.out[0].memory > 0) driver::use(call.out[0].memory - 1);
+    use_device_of(call);
     return reduction_of_library<Element>.scratch_bytes(kind, count);
 }
 

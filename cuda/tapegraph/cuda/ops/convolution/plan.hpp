@@ -37,7 +37,8 @@ struct convolution_device {
 };
 
 /// Tiles that kernels exist for. `rate` is the part of the peak (of mma.sync, where tensor cores are) that they reached on an H200, as the
-/// medians of some forty passes say (benchmarks/gpu_layers.cu; the model of costs is then within a fifth for most). The first of a list takes everything; the others at least `vector` float elements at once, and `exact` tf32x3.
+/// medians of some forty passes say (benchmarks/gpu_layers.cu; the model of costs is then within a fifth for most). The first of a list
+/// takes everything; the others at least `vector` float elements at once, and `exact` tf32x3.
 struct product_tile {
     int rows, columns, depth, threads;
     double rate;

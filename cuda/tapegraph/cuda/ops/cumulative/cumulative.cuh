@@ -37,8 +37,7 @@ struct scan_kernel {
                 return 0;
             const std::int64_t pass = p.lines * p.length * static_cast<std::int64_t>(sizeof(element));
             if (2 * pass + 2 * p.lines * bytes_per_launch >= 3 * (pass + bytes_per_launch)) return 0;
-            // A program is bound before its device is made the thread's.
-            if (c.out[0].memory > 0) driver::use(c.out[0].memory - 1);
+            detail::use_device_of(c);
             return scan_of_library<element>.scratch_bytes(way(c), p.length);
         }
         return 0;

@@ -41,8 +41,7 @@ private:
         if (arg_reduction_of_library<element>.find == nullptr || p.lines != 1 || p.chunks == 1 ||
             p.length > std::numeric_limits<std::int32_t>::max())
             return 0;
-        // A program is bound before its device is made the thread's.
-        if (c.out[0].memory > 0) driver::use(c.out[0].memory - 1);
+        detail::use_device_of(c);
         return arg_reduction_of_library<element>.scratch_bytes(maximum, p.length);
     }
     template <bool Maximum>

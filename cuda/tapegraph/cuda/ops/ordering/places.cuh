@@ -19,10 +19,6 @@ namespace detail {
 inline bool counted_by_library(std::int64_t rows, std::int64_t count) {
     return rows == 1 && count > 0 && count <= std::numeric_limits<std::int32_t>::max();
 }
-/// A program is bound before its device is made the thread's.
-inline void use_device_of(const kernel_call& c) {
-    if (c.out[0].memory > 0) driver::use(c.out[0].memory - 1);
-}
 inline void fill_zeros(const kernel_call& c) {
     if (c.out[0].bytes() > 0) driver::fill(c.out[0].data, 0, c.out[0].bytes(), static_cast<driver::stream>(c.stream));
 }

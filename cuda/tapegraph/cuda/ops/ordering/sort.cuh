@@ -48,13 +48,13 @@ public:
         const std::int64_t least = as_one ? at_once : one_by_one;
         if (sort_of_library<Key>.sort_rows != nullptr && bits > 0 && rows >= rows_of_blocks && rows <= most / length &&
             block_bytes(bits) < std::min(least, merge_bytes())) {
-            use_device_of(c);
+            detail::use_device_of(c);
             library_bytes_ = sort_of_library<Key>.scratch_bytes_of_rows(rows, length, bits);
             side_by_side_ = library_bytes_ > 0;
             return;
         }
         if (least >= merge_bytes()) return;
-        use_device_of(c);
+        detail::use_device_of(c);
         if (as_one) at_once_ = rows, bits_ = tagged_bits;
         library_bytes_ = sort_of_library<Key>.scratch_bytes(at_once_ * length, bits_);
         if (as_one && library_bytes_ > 0) tag_ = tag;
@@ -101,10 +101,6 @@ private:
         const std::int64_t digits = divide_up(bits, 6), launches = 1 + digits + (keep_ ? 0 : 1);
         return (rows_ * length_ * (1 + 3 * digits) + 2 * rows_ * (keep_ ? 0 : wanted_)) * pair_bytes +
                launches * bytes_per_launch;
-    }
-    // A program is bound before its device is made the thread's.
-    static void use_device_of(const kernel_call& c) {
-        if (c.out[0].memory > 0) driver::use(c.out[0].memory - 1);
     }
     // The number of elements of a row that are left when each of its runs of `run` elements keeps only as many as are wanted.
     std::int64_t wanted_in(std::int64_t run) const {
