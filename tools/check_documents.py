@@ -3,7 +3,8 @@
 
 What pages mention must exist: targets and headings of relative links, files, headers, presets, names in tg::, CMake options
 and variables (TAPEGRAPH_..., TG_...). What users may set must be mentioned: CMake options, presets, and variables that
-programs and scripts read from the environment. The first program in README.md is examples/first_program.cpp.
+programs and scripts read from the environment. The first program in README.md is examples/first_program.cpp, and the table
+of includes in docs/design.md is that of check_includes.py.
 """
 
 import json
@@ -11,6 +12,8 @@ import os
 import pathlib
 import re
 import sys
+
+import check_includes
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -99,6 +102,21 @@ def check_mentions(page, text, known, report):
             report(page, text, match, f"there is no preset {match[1]}")
 
 
+def check_directions(page, text, report):
+    """The table of who may include whom."""
+    rows = re.search(r"^\| folder \| may include \|\n\|.*\n((?:\|.*\n)+)", text, re.MULTILINE)
+    if rows is None:
+        report(page, text, None, "there is no table of who may include whom")
+        return
+    drawn = {}
+    for row in rows[1].splitlines():
+        folders, included = (re.findall(r"`([^`]+)`", cell) for cell in row.strip("|").split("|"))
+        drawn.update(dict.fromkeys(folders, check_includes.EVERYTHING if "everything" in row else set(included)))
+    for folder, included in check_includes.DIRECTIONS.items():
+        if folder and drawn.get(folder) != included:
+            report(page, text, rows, f"check_includes.py lets {folder} include {', '.join(sorted(included)) or 'nothing'}")
+
+
 def main():
     errors = []
 
@@ -120,6 +138,8 @@ def main():
     for page, text in pages.items():
         check_links(page, text, report)
         check_mentions(page, text, known, report)
+    design = ROOT / "docs/design.md"
+    check_directions(design, pages[design], report)
 
     everything = "\n".join(pages.values())
     contributing = ROOT / "CONTRIBUTING.md"

@@ -17,9 +17,8 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 # A folder of include/tapegraph (or cuda/tapegraph) and the folders its headers may include; always itself, too.
-# "" is the umbrella. Read it as the picture in docs/design.md: core <- expr <- ops, and so on. In a room of ops/ the files
-# that KERNEL_FILE matches are the operations' kernels; no operation that every program reads includes
-# them.
+# "" is the umbrella. docs/design.md has the same table. In a room of ops/ the files that KERNEL_FILE matches are the
+# operations' kernels; no operation that every program reads includes them.
 EVERYTHING = {"core", "expr", "cpu", "runtime", "ops", "ops kernels", "ir", "graph", "eager", "cuda", "nn", "data", "io",
               "profile", "distributed"}
 DIRECTIONS = {

@@ -20,8 +20,8 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 INCLUDE = ROOT / "include"
-# Pages on how the library is made name files, not what to include.
-NOT_FOR_USERS = {"design.md", "testing.md", "performance.md", "compile_time.md"}
+# Pages, and folders of pages, on how the library is made name files, not what to include.
+NOT_FOR_USERS = {"design.md", "design", "testing.md", "performance.md", "performance", "compile_time.md"}
 
 LAYER = """struct model {
     constexpr auto operator()(auto scope, auto x) const { return %s; }
@@ -155,7 +155,8 @@ def main():
 
     known = {path.relative_to(INCLUDE / "tapegraph").as_posix() for path in INCLUDE.rglob("*.hpp")}
     pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-    texts = {page: page.read_text(encoding="utf-8") for page in pages if page.name not in NOT_FOR_USERS}
+    texts = {page: page.read_text(encoding="utf-8") for page in pages
+             if page.relative_to(ROOT / "docs" if page.is_relative_to(ROOT / "docs") else ROOT).parts[0] not in NOT_FOR_USERS}
     compiled = set().union(*(in_blocks(text) for text in texts.values()))
     errors = []
     for page, text in texts.items():
