@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Counts the instructions of value_and_gradient(f) and of the same gradient written by hand, from the object code of
-scalar_gradient.cpp, and prints the table of docs/performance.md. Fails when a gradient calls anything.
+scalar_gradient.cpp, and prints the table of docs/performance/scalar_gradients.md. Fails when a gradient calls anything.
 
     benchmarks/scalar_gradient.py [compiler ...]        default: g++ and clang++-16, where found
 """

@@ -45,8 +45,8 @@ struct line_tiles {
     static std::int64_t products(std::int64_t transform) { return 3 * (transform / 2 - 1) + 2; }
 
     /// `pays`: none where direct sums are as quick. What a transform costs is counted in products of direct sums, by constants that a
-    /// least-squares fit gave for 13 shapes (docs/performance.md). The batch must not choose, as an image's results would
-    /// depend on it, so that filters, which a batch shares, count as for one of eight.
+    /// least-squares fit gave for 13 shapes (docs/performance/convolutions.md). The batch must not choose, because an image's
+    /// results would depend on it, so that filters, which a batch shares, count as for one of eight.
     line_tiles(const convolution_geometry& g, bool pays)
         : lead(divide_up(g.pad_left, g.stride_width) * g.stride_width - g.pad_left),
           taps(divide_up(g.kernel_width + lead, g.stride_width)),
