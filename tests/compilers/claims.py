@@ -55,7 +55,7 @@ def main():
                           ("README.md", r"g\+\+ (\d+) and newer, clang (\d+) and newer"),
                           ("CONTRIBUTING.md", r"g\+\+ (\d+) \(or clang\+\+ (\d+)\) at least"),
                           ("CONTRIBUTING.md", r"C\+\+20, g\+\+ (\d+) and clang\+\+ (\d+),")):
-        said = re.search(pattern, (ROOT / name).read_text(encoding="utf-8"))
+        said = re.search(pattern, " ".join((ROOT / name).read_text(encoding="utf-8").split()))
         if said is None or (int(said[1]), int(said[2])) != (oldest.get("g++"), oldest.get("clang")):
             errors.append(f"{name}: the oldest compilers are {said[0] if said else 'not named'}, "
                           f"built were g++ {oldest.get('g++')} and clang {oldest.get('clang')}")
