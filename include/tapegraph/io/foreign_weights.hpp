@@ -5,8 +5,10 @@
 #include <tapegraph/nn/model.hpp>
 #include <tapegraph/nn/path_matches.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -39,11 +41,15 @@ struct foreign_report : load_report {
     std::vector<std::pair<std::string, std::string>> sources; ///< paths of the model, names in the file
     std::vector<unread_value>
         unread; ///< what else the file holds that cannot be read, and why; no weights are lost by it
+    /// Scopes of the model for which several layers of the file fit, whose order the file does not say: "hidden: fc1 and fc2 of the file fit".
+    /// Nothing is loaded there; options.layers says which it is.
+    std::vector<std::string> unclear;
     /// The report of load, a line for every variable that was read, "hidden/kernel <- fc1.weight", and one for all that was not.
     template <class = void>
     std::string text() const {
         std::string result = load_report::text();
         for (const auto& [path, name] : sources) result.append(path).append(" <- ").append(name).append("\n");
+        for (const std::string& which : unclear) result.append("order not known: ").append(which).append("\n");
         for (const unread_value& u : unread)
             result.append("not read: ").append(u.name).append(": ").append(u.reason).append("\n");
         return result;
@@ -68,12 +74,18 @@ enum class layer_kind {
 struct foreign_tensor {
     std::string name, role;
     host_array array;
+    std::string reason{}; ///< why its values are not read: then the array has a shape alone
+};
+/// A step on the way to a layer in its file. Of two steps at one place the order is known where they have the same line.
+struct foreign_step {
+    std::string name, line;
 };
 struct foreign_layer {
     std::string path;
     layer_kind kind = layer_kind::unknown;
     std::vector<foreign_tensor> tensors{};
     std::vector<std::int64_t> flattened{}; ///< see foreign_options
+    std::vector<foreign_step> order{};     ///< nothing where the order of all layers is known
 
     const foreign_tensor* find(std::string_view role) const {
         for (const foreign_tensor& t : tensors)
@@ -81,6 +93,12 @@ struct foreign_layer {
         return nullptr;
     }
 };
+
+inline bool order_is_known(const foreign_layer& a, const foreign_layer& b) {
+    for (std::size_t i = 0; i < a.order.size() && i < b.order.size(); ++i)
+        if (a.order[i].name != b.order[i].name) return a.order[i].line == b.order[i].line;
+    return a.order.size() == b.order.size(); // not of a layer and those in it
+}
 
 /// The variables of one scope of the model.
 struct model_layer {
@@ -176,24 +194,37 @@ public:
         for (std::size_t i = 0; i < theirs_.size(); ++i)
             if (!taken_[i] && inside(theirs_[i].path, module, Dialect::separator)) their.push_back(i);
         if (our.empty() || their.empty()) return false;
-        const auto pass = [&](const auto& fits) {
-            for (const std::size_t i : our)
+        // The first that fits, unless another one does that may stand before it.
+        const auto pass = [&](bool by_order, const auto& fits) {
+            for (const std::size_t i : our) {
+                std::vector<std::size_t> found;
                 for (const std::size_t j : their)
                     if (partner_[i] == none && !taken_[j] && compatible(ours_[i].kind, theirs_[j].kind) &&
                         same_part(ours_[i], theirs_[j].path) && fits(ours_[i], theirs_[j]))
-                        partner_[i] = j, taken_[j] = true;
+                        found.push_back(j);
+                if (found.empty()) continue;
+                const auto other = std::find_if(found.begin() + 1, found.end(), [&](std::size_t j) {
+                    return !order_is_known(theirs_[found.front()], theirs_[j]);
+                });
+                if (by_order && other != found.end())
+                    unclear_.emplace(ours_[i].scope, theirs_[found.front()].path + " and " + theirs_[*other].path);
+                else
+                    partner_[i] = found.front(), taken_[found.front()] = true;
+            }
         };
-        pass([&](const model_layer& a, const foreign_layer& b) {
+        pass(false, [&](const model_layer& a, const foreign_layer& b) {
             std::string path = b.path.substr(module.size());
             for (char& c : path)
                 if (c == Dialect::separator) c = '/';
             return Dialect::same_name(a.scope.substr(scope.size()), path);
         });
-        pass([&](const model_layer& a, const foreign_layer& b) { return fits_wholly(a, b); });
-        pass([](const model_layer& a, const foreign_layer& b) { return Dialect::alike(a, b); });
+        pass(true, [&](const model_layer& a, const foreign_layer& b) { return fits_wholly(a, b); });
+        pass(true, [](const model_layer& a, const foreign_layer& b) { return Dialect::alike(a, b); });
         return true;
     }
     std::size_t partner_of(std::size_t ours) const { return partner_[ours]; }
+    /// Which layers of the file may be that of a scope, for there is nothing that tells: two of them by the scope.
+    const std::map<std::string, std::string>& unclear() const { return unclear_; }
 
 private:
     static bool inside(const std::string& path, const std::string& scope, char separator) {
@@ -221,6 +252,7 @@ private:
     const std::vector<foreign_layer>& theirs_;
     std::vector<std::size_t> partner_;
     std::vector<bool> taken_;
+    std::map<std::string, std::string> unclear_;
 };
 
 /// All problems in one line.
@@ -231,6 +263,7 @@ void refuse_foreign(const foreign_report& report, const std::string& file) {
         for (std::size_t i = 0; i < names.size(); ++i)
             text.append(i > 0 ? ", " : text.empty() ? title : std::string("; ") + title).append(names[i]);
     };
+    list("the file does not say which layer is which, name them in .layers: ", report.unclear);
     list("no tensor for ", report.missing);
     list("nothing in the model for ", report.unexpected);
     list("other shapes: ", report.mismatched);
@@ -264,6 +297,7 @@ foreign_report load_foreign(variable_list& variables, std::vector<foreign_layer>
     matcher.match("", "");
 
     foreign_report report;
+    for (const auto& [scope, both] : matcher.unclear()) report.unclear.push_back(scope + ": " + both + " fit");
     std::set<std::string> used;
     std::vector<std::pair<variable*, host_array>> values;
     for (std::size_t i = 0; i < ours.size(); ++i) {
@@ -297,7 +331,7 @@ foreign_report load_foreign(variable_list& variables, std::vector<foreign_layer>
     if (options.only.empty())
         for (const foreign_layer& layer : theirs)
             for (const foreign_tensor& t : layer.tensors)
-                if (used.insert(t.name).second) report.unexpected.push_back(t.name);
+                if (t.reason.empty() && used.insert(t.name).second) report.unexpected.push_back(t.name);
     // A tensor that cannot be read is one that the model may be missing, or has no place for.
     if (options.only.empty())
         for (const unread_value& u : unread)

@@ -148,37 +148,61 @@ public:
         return result;
     }
 
-    /// A data set of numbers. Throws data_error, naming file and data set, where it is damaged, larger than the file can hold, outside the file,
-    /// or packed by other filters than the library's own; dtype_error where it holds no numbers that we have.
+    /// The extents of a data set; -1 for one beyond 63 bits. Throws data_error where it cannot be read.
+    std::vector<std::int64_t> shape_of(const std::string& path) const { return open_array(path).shape; }
+    /// Why the elements of a data set are not read: "texts are not read". Empty where they are. Throws data_error as shape_of.
+    std::string unread_reason(const std::string& path) const {
+        const opened set = open_array(path);
+        const element_type found = element_of(path, set.type.get());
+        return found.memory < 0 ? found.reason + " are not read" : std::string();
+    }
+
+    /// A data set of numbers. 16-bit floats are read as f32, h5py's booleans as boolean, Keras's bfloat16 as such. Throws data_error, naming
+    /// file and data set, where it is damaged, larger than the file can hold, outside the file, or packed by other filters than the library's
+    /// own; dtype_error where it holds no numbers that we have.
     host_array array(const std::string& path) const {
-        const std::string what = name_ + ", data set '" + path + "'";
-        const detail::hdf5_id set(H5Dopen2(file_.get(), path.c_str(), H5P_DEFAULT), H5Dclose);
-        if (!set) throw data_error(what + ": cannot be read");
-        const detail::hdf5_id space(H5Dget_space(set.get()), H5Sclose), type(H5Dget_type(set.get()), H5Tclose);
-        const detail::hdf5_id made(H5Dget_create_plist(set.get()), H5Pclose);
-        const int rank = space ? H5Sget_simple_extent_ndims(space.get()) : -1;
-        if (rank < 0 || rank > H5S_MAX_RANK || !type || !made) throw data_error(what + ": cannot be read");
-        std::vector<hsize_t> extents(static_cast<std::size_t>(rank) + 1);
-        H5Sget_simple_extent_dims(space.get(), extents.data(), nullptr);
-        std::vector<std::int64_t> shape;
-        for (int i = 0; i < rank; ++i) {
-            const hsize_t extent = extents[static_cast<std::size_t>(i)];
-            shape.push_back(extent > INT64_MAX ? -1 : static_cast<std::int64_t>(extent));
-        }
-        hid_t memory = -1;
-        dtype element{};
-        if (!native(type.get(), element, memory)) throw dtype_error(what + ": holds no numbers of a type that we have");
+        opened set = open_array(path);
+        const element_type found = element_of(path, set.type.get());
+        if (found.memory < 0) throw dtype_error(set.what + ": " + found.reason + " are not read");
         std::int64_t size = 0;
-        if (!checked_size(shape, size_of(element), size))
-            throw data_error(what + ": impossible shape " + shape_text(shape));
-        check_storage(made.get(), static_cast<std::uint64_t>(size) * size_of(element), what);
-        host_array result = host_array::zeros(element, std::move(shape));
-        if (size > 0 && H5Dread(set.get(), memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, result.bytes.data()) < 0)
-            throw data_error(what + ": cannot be read");
+        if (!checked_size(set.shape, size_of(found.type), size))
+            throw data_error(set.what + ": impossible shape " + shape_text(set.shape));
+        check_storage(set.made.get(), static_cast<std::uint64_t>(size) * size_of(found.type), set.what);
+        host_array result = host_array::zeros(found.type, std::move(set.shape));
+        if (size > 0 && H5Dread(set.id.get(), found.memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, result.bytes.data()) < 0)
+            throw data_error(set.what + ": cannot be read");
+        if (found.type == dtype::boolean)
+            for (std::byte& b : result.bytes) b = b == std::byte{0} ? std::byte{0} : std::byte{1};
         return result;
     }
 
 private:
+    struct opened {
+        std::string what;
+        detail::hdf5_id id, type, made;
+        std::vector<std::int64_t> shape;
+    };
+    opened open_array(const std::string& path) const {
+        opened set{name_ + ", data set '" + path + "'",
+                   {H5Dopen2(file_.get(), path.c_str(), H5P_DEFAULT), H5Dclose},
+                   {},
+                   {},
+                   {}};
+        if (!set.id) throw data_error(set.what + ": cannot be read");
+        const detail::hdf5_id space(H5Dget_space(set.id.get()), H5Sclose);
+        set.type = {H5Dget_type(set.id.get()), H5Tclose};
+        set.made = {H5Dget_create_plist(set.id.get()), H5Pclose};
+        const int rank = space ? H5Sget_simple_extent_ndims(space.get()) : -1;
+        if (rank < 0 || rank > H5S_MAX_RANK || !set.type || !set.made) throw data_error(set.what + ": cannot be read");
+        std::vector<hsize_t> extents(static_cast<std::size_t>(rank) + 1);
+        H5Sget_simple_extent_dims(space.get(), extents.data(), nullptr);
+        for (int i = 0; i < rank; ++i) {
+            const hsize_t extent = extents[static_cast<std::size_t>(i)];
+            set.shape.push_back(extent > INT64_MAX ? -1 : static_cast<std::int64_t>(extent));
+        }
+        return set;
+    }
+
     void check_storage(hid_t made, std::uint64_t bytes, const std::string& what) const {
         const H5D_layout_t layout = H5Pget_layout(made);
         if (H5Pget_external_count(made) != 0 || layout == H5D_VIRTUAL) throw data_error(what + ": lies in other files");
@@ -196,27 +220,56 @@ private:
         if (bytes > (filters > 0 ? bytes_ * most_inflated : bytes_))
             throw data_error(what + ": " + std::to_string(bytes) + " bytes in a file of " + std::to_string(bytes_));
     }
-    static bool native(hid_t type, dtype& element, hid_t& memory) {
+    /// What elements are here, and in HDF5's memory; a negative identifier and what they are in the file where we have none.
+    struct element_type {
+        dtype type{};
+        hid_t memory = -1;
+        std::string reason{};
+    };
+    element_type element_of(const std::string& path, hid_t type) const {
         const std::size_t width = H5Tget_size(type);
-        if (H5Tget_class(type) == H5T_FLOAT) {
-            element = width == 8 ? dtype::f64 : dtype::f32; // f16 as f32: the library has no native type for it
-            memory = width == 8 ? H5T_NATIVE_DOUBLE : H5T_NATIVE_FLOAT;
-            return width == 2 || width == 4 || width == 8;
+        const std::string bytes = " of " + std::to_string(width) + (width == 1 ? " byte" : " bytes");
+        switch (H5Tget_class(type)) {
+        case H5T_FLOAT:
+            // The library has no native type for f16. Of a byte it does not know which of the formats it is.
+            if (width == 8) return {dtype::f64, H5T_NATIVE_DOUBLE};
+            if (width == 4 || width == 2) return {dtype::f32, H5T_NATIVE_FLOAT};
+            return {{}, -1, "floats" + bytes};
+        case H5T_INTEGER: {
+            const bool sign = H5Tget_sign(type) == H5T_SGN_2;
+            switch (width) {
+            case 1: return {sign ? dtype::i8 : dtype::u8, sign ? H5T_NATIVE_INT8 : H5T_NATIVE_UINT8};
+            case 2: return {sign ? dtype::i16 : dtype::u16, sign ? H5T_NATIVE_INT16 : H5T_NATIVE_UINT16};
+            case 4: return {sign ? dtype::i32 : dtype::u32, sign ? H5T_NATIVE_INT32 : H5T_NATIVE_UINT32};
+            case 8: return {sign ? dtype::i64 : dtype::u64, sign ? H5T_NATIVE_INT64 : H5T_NATIVE_UINT64};
+            default: return {{}, -1, "integers" + bytes};
+            }
         }
-        if (H5Tget_class(type) != H5T_INTEGER) return false;
-        const bool sign = H5Tget_sign(type) == H5T_SGN_2;
-        switch (width) {
-        case 1: element = sign ? dtype::i8 : dtype::u8, memory = sign ? H5T_NATIVE_INT8 : H5T_NATIVE_UINT8; return true;
-        case 2:
-            element = sign ? dtype::i16 : dtype::u16, memory = sign ? H5T_NATIVE_INT16 : H5T_NATIVE_UINT16;
-            return true;
-        case 4:
-            element = sign ? dtype::i32 : dtype::u32, memory = sign ? H5T_NATIVE_INT32 : H5T_NATIVE_UINT32;
-            return true;
-        case 8:
-            element = sign ? dtype::i64 : dtype::u64, memory = sign ? H5T_NATIVE_INT64 : H5T_NATIVE_UINT64;
-            return true;
-        default: return false;
+        case H5T_ENUM: // h5py's booleans
+            if (width == 1 && H5Tget_nmembers(type) == 2 && H5Tget_member_index(type, "FALSE") >= 0 &&
+                H5Tget_member_index(type, "TRUE") >= 0)
+                return {dtype::boolean, type};
+            return {{}, -1, "values of an enumeration"};
+        case H5T_OPAQUE: {
+            const std::vector<std::string> called = texts(path, "dtype");
+            if (width == 2 && !called.empty() && called.front() == "bfloat16") return {dtype::bf16, type};
+            return {{}, -1, (called.empty() ? "opaque elements" : "elements of '" + called.front() + "'") + bytes};
+        }
+        case H5T_COMPOUND: {
+            std::string members;
+            for (int i = 0, n = H5Tget_nmembers(type); i < n; ++i) {
+                char* const member = H5Tget_member_name(type, static_cast<unsigned>(i));
+                members.append(i == 0 ? " of " : ", ").append(member == nullptr ? "?" : member);
+                H5free_memory(member);
+            }
+            return {{}, -1, members == " of r, i" ? "complex numbers" : "compounds" + members};
+        }
+        case H5T_STRING: return {{}, -1, "texts"};
+        case H5T_REFERENCE: return {{}, -1, "references"};
+        case H5T_VLEN: return {{}, -1, "lists"};
+        case H5T_ARRAY: return {{}, -1, "arrays of arrays"};
+        case H5T_BITFIELD: return {{}, -1, "bit fields"};
+        default: return {{}, -1, "elements of a type that HDF5 alone has"};
         }
     }
 

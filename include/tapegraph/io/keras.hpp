@@ -2,6 +2,7 @@
 
 #include <tapegraph/io/foreign_weights.hpp>
 #include <tapegraph/io/hdf5_file.hpp>
+#include <tapegraph/io/keras_config.hpp>
 #include <tapegraph/io/path.hpp>
 #include <tapegraph/io/zip.hpp>
 
@@ -32,7 +33,8 @@ struct keras_dialect {
     static std::vector<model_layer> split(std::vector<model_layer> layers) { return layers; }
     static foreign_value value_for(const variable& v, const model_layer& ours, const foreign_layer& theirs) {
         for (std::size_t i = 0; i < ours.variables.size() && i < theirs.tensors.size(); ++i)
-            if (ours.variables[i] == &v) return {theirs.tensors[i].array, {theirs.tensors[i].name}, {}};
+            if (ours.variables[i] == &v && theirs.tensors[i].reason.empty())
+                return {theirs.tensors[i].array, {theirs.tensors[i].name}, {}};
         return {};
     }
 };
@@ -77,44 +79,85 @@ inline layer_kind keras_kind(std::string_view name) {
     return layer_kind::unknown;
 }
 
-/// Walks the groups of Keras 3: "layers/<class>_<n>/vars/<i>", where the attribute "name" of vars is what the user calls the layer.
-template <class = void>
-void walk_keras(const hdf5_file& file, const std::string& group, const std::string& path,
-                std::vector<foreign_layer>& layers, int depth) {
-    constexpr int deepest = 32;
-    if (depth > deepest)
-        throw data_error(file.name() + ": group '" + group.substr(0, 80) + "...' is nested too deeply, or in itself");
-    std::vector<std::string> names = file.names(group);
-    std::sort(names.begin(), names.end(), keras_before);
-    const std::string below = group == "/" ? group : group + "/";
-    for (const std::string& name : names) {
-        if (file.kind_of(below + name) != hdf5_file::kind::group) continue;
-        if ((depth == 0 && (name == "optimizer" || name == "_trainer")) || name == "seed_generator") continue;
-        if (name == "vars") {
-            std::vector<std::string> numbers = file.names(below + name);
-            std::sort(numbers.begin(), numbers.end(), keras_before);
-            const std::size_t slash = group.rfind('/');
-            foreign_layer layer{path, keras_kind(std::string_view(group).substr(slash + 1))};
-            for (const std::string& number : numbers) {
-                const std::string place = below + name + "/" + number;
-                if (file.kind_of(place) == hdf5_file::kind::array)
-                    layer.tensors.push_back({place.substr(1), number, file.array(place)});
-            }
-            if (!layer.tensors.empty()) layers.push_back(std::move(layer));
-            continue;
-        }
-        const std::vector<std::string> called = file.texts(below + name + "/vars", "name");
-        const bool container = name == "layers" || name == "cell" || name == "_layers";
-        const std::string part = container ? std::string() : called.empty() ? name : called.front();
-        walk_keras(file, below + name, path.empty() || part.empty() ? path + part : path + "/" + part, layers,
-                   depth + 1);
+/// The layers of a file, and what in it cannot be read.
+struct keras_contents {
+    std::vector<foreign_layer> layers{};
+    std::vector<unread_value> unread{};
+
+    /// Adds an array to a layer; one of a type that we do not have keeps the places of the others.
+    template <class = void>
+    void add(const hdf5_file& file, foreign_layer& layer, const std::string& place, const std::string& role) {
+        std::string reason = file.unread_reason(place);
+        if (!reason.empty()) unread.push_back({place.substr(1), reason, true});
+        host_array array = reason.empty() ? file.array(place) : host_array{{}, file.shape_of(place), {}};
+        layer.tensors.push_back({place.substr(1), role, std::move(array), std::move(reason)});
     }
-}
+};
+
+/// Walks the groups of Keras 3: "layers/<class>_<n>/vars/<i>", where the attribute "name" of vars is what the user calls the layer. A group
+/// with vars is a layer, and those in it are its attributes; one without is a list of layers. HDF5 has no order of either: of lists the
+/// configuration knows it, and of those of one class in a list their numbers do.
+template <class = void>
+struct keras_walk {
+    const hdf5_file& file;
+    keras_contents& contents;
+
+    void group(const std::string& group, const std::string& path, const foreign_layer& above,
+               const keras_config* config, const std::vector<keras_config>* listed, int depth) const {
+        constexpr int deepest = 32;
+        if (depth > deepest)
+            throw data_error(file.name() + ": group '" + group.substr(0, 80) +
+                             "...' is nested too deeply, or in itself");
+        std::vector<std::string> names = file.names(group);
+        std::sort(names.begin(), names.end(), keras_before);
+        const std::string below = group == "/" ? group : group + "/";
+        std::vector<std::pair<std::string, std::string>> groups; // and what their layers are called
+        bool list = depth > 0;
+        for (const std::string& name : names) {
+            if (file.kind_of(below + name) != hdf5_file::kind::group) continue;
+            if ((depth == 0 && (name == "optimizer" || name == "_trainer")) || name == "seed_generator") continue;
+            if (name == "vars") {
+                variables(group, path, above);
+                list = false;
+                continue;
+            }
+            const std::vector<std::string> called = file.texts(below + name + "/vars", "name");
+            groups.emplace_back(name, called.empty() ? std::string() : called.front());
+        }
+        const bool ordered = list && listed != nullptr && order_by_config<>(groups, *listed);
+        for (const auto& [name, called] : groups) {
+            const bool container = name == "layers" || name == "cell" || name == "_layers";
+            const std::string part = container ? std::string() : called.empty() ? name : called;
+            foreign_layer next{path.empty() || part.empty() ? path + part : path + "/" + part, {}, {}, {}, above.order};
+            next.order.push_back({name, ordered ? std::string() : list ? keras_stem(name) : "/" + name});
+            const keras_config* of = nullptr;
+            const std::vector<keras_config>* in = nullptr;
+            if (ordered)
+                of = &*std::find_if(listed->begin(), listed->end(), [&](const auto& l) { return l.name == called; });
+            else if (!list && config != nullptr)
+                in = config->find(name);
+            if (in != nullptr && in->size() == 1) of = &in->front();
+            this->group(below + name, next.path, next, of, in, depth + 1);
+        }
+    }
+    void variables(const std::string& group, const std::string& path, const foreign_layer& above) const {
+        const std::string below = group == "/" ? "/vars" : group + "/vars";
+        std::vector<std::string> numbers = file.names(below);
+        std::sort(numbers.begin(), numbers.end(), keras_before);
+        foreign_layer layer{
+            path, keras_kind(std::string_view(group).substr(group.rfind('/') + 1)), {}, {}, above.order};
+        for (const std::string& number : numbers)
+            if (const std::string place = below + "/" + number; file.kind_of(place) == hdf5_file::kind::array)
+                contents.add(file, layer, place, number);
+        if (!layer.tensors.empty()) contents.layers.push_back(std::move(layer));
+    }
+};
 
 /// The layers of the .h5 before Keras 3: "model_weights/<layer>" with the attributes layer_names and weight_names.
 template <class = void>
-std::vector<foreign_layer> layers_of_legacy_keras(const hdf5_file& file, const std::string& root) {
-    std::vector<foreign_layer> layers;
+keras_contents contents_of_legacy_keras(const hdf5_file& file, const std::string& root) {
+    keras_contents contents;
+    std::vector<foreign_layer>& layers = contents.layers;
     for (const std::string& name : file.texts(root, "layer_names")) {
         const std::string group = root + (root == "/" ? "" : "/") + name;
         const std::vector<std::string> weights = file.texts(group, "weight_names");
@@ -134,61 +177,79 @@ std::vector<foreign_layer> layers_of_legacy_keras(const hdf5_file& file, const s
             if (found == layers.end()) found = layers.insert(layers.end(), foreign_layer{path});
             const std::string place = group + "/" + weights[i];
             const std::string role = weights[i].substr(weights[i].rfind('/') + 1);
-            found->tensors.push_back({place.substr(1), role, file.array(place)});
+            contents.add(file, *found, place, role);
             if (role.starts_with("embeddings")) found->kind = layer_kind::embedding;
             if (role.starts_with("recurrent_kernel")) found->kind = layer_kind::recurrent;
             if (role.starts_with("moving_")) found->kind = layer_kind::batch_normalization;
             if (role.starts_with("gamma") || role.starts_with("beta")) found->kind = layer_kind::normalization;
         }
     }
-    return layers;
+    return contents;
 }
 
 template <class = void>
-std::vector<foreign_layer> layers_of_hdf5(const hdf5_file& file) {
+keras_contents contents_of_hdf5(const hdf5_file& file, const keras_config& config) {
     if (file.kind_of("/model_weights") == hdf5_file::kind::group)
-        return layers_of_legacy_keras<>(file, "/model_weights");
-    if (!file.texts("/", "layer_names").empty()) return layers_of_legacy_keras<>(file, "/");
-    std::vector<foreign_layer> layers;
-    walk_keras<>(file, "/", "", layers, 0);
-    return layers;
+        return contents_of_legacy_keras<>(file, "/model_weights");
+    if (!file.texts("/", "layer_names").empty()) return contents_of_legacy_keras<>(file, "/");
+    keras_contents contents;
+    keras_walk<>{file, contents}.group("/", "", {}, &config, nullptr, 0);
+    return contents;
 }
 
 /// Of a file of either kind, told apart by content.
 template <class = void>
-std::vector<foreign_layer> layers_of_keras(const files::path& path) {
+keras_contents contents_of_keras(const files::path& path) {
     const std::string what = quoted(path);
     char begin[2] = {};
     if (const input_file in(path); in.size() >= sizeof begin) in.read(begin, sizeof begin, 0);
-    if (std::string_view(begin, 2) != "PK") return layers_of_hdf5<>(hdf5_file(path));
+    if (std::string_view(begin, 2) != "PK") return contents_of_hdf5<>(hdf5_file(path), {});
     const zip_reader archive(path);
     if (archive.find("model.weights.h5") == nullptr)
         throw data_error(what + ": a zip archive, but no .keras file: there is no model.weights.h5");
-    return layers_of_hdf5<>(hdf5_file(archive.read("model.weights.h5"), what + ", member 'model.weights.h5'"));
+    keras_config config;
+    if (archive.find("config.json") != nullptr) {
+        const auto text = archive.read("config.json");
+        config = keras_config_of<>({reinterpret_cast<const char*>(text.data()), text.size()});
+    }
+    return contents_of_hdf5<>(hdf5_file(archive.read("model.weights.h5"), what + ", member 'model.weights.h5'"),
+                              config);
 }
 
 } // namespace detail
 
-/// The arrays of a Keras file by the names of their layers, "score/0", or, in files before Keras 3, "score/kernel:0"; in the file's order. Throws
-/// as load_keras.
+/// The arrays of a Keras file by the names of their layers, "score/0", or, in files before Keras 3, "score/kernel:0"; in the file's order. Those of
+/// texts, complex numbers and other types that are not read are named in `unread`; without it they are a dtype_error. Throws else as load_keras.
 template <class = void>
-std::vector<std::pair<std::string, host_array>> read_keras(const files::path& path) {
+std::vector<std::pair<std::string, host_array>> read_keras(const files::path& path,
+                                                           std::vector<unread_value>* unread = nullptr) {
+    detail::keras_contents contents = detail::contents_of_keras(path);
+    if (unread == nullptr && !contents.unread.empty())
+        throw dtype_error(detail::quoted(path) + ", data set '" + contents.unread.front().name +
+                          "': " + contents.unread.front().reason +
+                          "; the others are read where the call has a list of unread ones");
+    if (unread != nullptr) *unread = std::move(contents.unread);
     std::vector<std::pair<std::string, host_array>> result;
-    for (auto& layer : detail::layers_of_keras(path))
-        for (auto& t : layer.tensors) result.emplace_back(layer.path + "/" + t.role, std::move(t.array));
+    for (auto& layer : contents.layers)
+        for (auto& t : layer.tensors)
+            if (t.reason.empty()) result.emplace_back(layer.path + "/" + t.role, std::move(t.array));
     return result;
 }
 
 /// Loads the weights of a .keras, .weights.h5 or .h5 file of Keras into a model; its optimizer and step count stay. Layers are found by the
 /// names that the user gave them, the others by kind, shape and order, or as options.layers says; `prefix` and `flattened` are not used, for layouts
-/// are ours. Throws data_error where the file is missing, damaged or no Keras file, or arrays are missing or left over, shape_error where some
-/// have other shapes, with all of them in the message; then nothing of the model has changed.
+/// are ours. The order is that of model.layers, which a .keras file has for Sequential and Functional models; a .weights.h5 file, and models that are
+/// classes, have it for layers of one class in one list alone. Where it is not known, kind and shape must tell which layer is which.
+///
+/// Throws data_error where the file is missing, damaged or no Keras file, arrays are missing or left over, or which layer is which is not known,
+/// shape_error where some have other shapes, with all of them in the message; then nothing of the model has changed.
 ///
 /// HDF5 is read by the HDF5 library, which is not made to stand files of people who mean harm: load those you trust.
 template <class Model>
 foreign_report load_keras(Model& model, const files::path& path, const foreign_options& options = {}) {
-    return detail::load_foreign<detail::keras_dialect>(model.variables(), detail::layers_of_keras(path),
-                                                       detail::quoted(path), options);
+    detail::keras_contents contents = detail::contents_of_keras(path);
+    return detail::load_foreign<detail::keras_dialect>(model.variables(), std::move(contents.layers),
+                                                       detail::quoted(path), options, std::move(contents.unread));
 }
 
 } // namespace tapegraph::io
