@@ -4,6 +4,7 @@
 /// TG_NO_THIRD_PARTY to leave out what needs them.
 
 #include <tapegraph/nn.hpp>
+#include <tapegraph/nn/hidden_model.hpp>
 #include <tapegraph/traced.hpp>
 #include <tapegraph/version.hpp>
 

@@ -109,6 +109,13 @@ public:
         const buffer_view columns[]{x.view_on(this->device_)..., y.view_on(this->device_)...};
         return gradients_of(columns);
     }
+    /// The same of views of the inputs and, behind them, labels.
+    gradient_list gradients_of(const buffer_view* columns) {
+        const detail::model_base::computing here(*this);
+        Trainer::check_batch(batch_calls().inputs, columns);
+        const detail::step_ahead next(this->step_);
+        return static_cast<Derived&>(*this).gradients_once(columns);
+    }
     /// The same of a batch that a loader made; columns as in `fit`.
     gradient_list gradients(const data::batch& b) {
         detail::column_match match(batch_calls(), b.columns());
@@ -125,6 +132,12 @@ public:
             (detail::training_callback<std::remove_reference_t<Callbacks>> && ...),
             "fit: a callback has none of the hooks on_train_begin, on_train_end, on_epoch_begin, on_epoch_end, "
             "on_batch_begin, on_batch_end, on_test_begin, on_test_end, on_checkpoint, each with a training_state&");
+        const detail::callback_hooks hooks[]{detail::hooks_of(callbacks)..., {}};
+        return fit_hooked(train, options, hooks, sizeof...(Callbacks));
+    }
+    /// The same of callbacks whose types are not known.
+    history fit_hooked(const data::dataset& train, const fit_options& options, const detail::callback_hooks* hooks,
+                       int count) {
         detail::mode_calls calls = step_calls();
         calls.measure = &measure_of;
         if constexpr (has_metrics) calls.metrics = &metrics_of;
@@ -139,10 +152,8 @@ public:
         }
         if constexpr (requires(Derived & d) { d.use_shards(std::int64_t{}, int{}); })
             detail::add_shard_calls<Derived>(calls);
-        const detail::callback_hooks hooks[]{detail::hooks_of(callbacks)..., {}};
-        return this->fit_with(
-            calls, train, options,
-            {hooks, sizeof...(Callbacks), detail::changeable_rate(static_cast<Derived&>(*this).optimizer())});
+        return this->fit_with(calls, train, options,
+                              {hooks, count, detail::changeable_rate(static_cast<Derived&>(*this).optimizer())});
     }
 
     /// The same of tensors whose first axis counts the records, all inputs and then the labels: `model.fit(x, y, {.epochs = 5})`.
@@ -186,8 +197,12 @@ public:
     template <class... Labels>
     step_result evaluate(const tensor<Elements>&... x, const tensor<Labels>&... y) {
         check_labels<sizeof...(Labels)>();
+        const buffer_view columns[]{x.view_on(this->device_)..., y.view_on(this->device_)...};
+        return evaluate_step(columns);
+    }
+    /// The same of views of the inputs and, behind them, labels.
+    step_result evaluate_step(const buffer_view* columns) {
         const detail::model_base::computing here(*this);
-        const buffer_view columns[]{x.view()..., y.view()...};
         Trainer::check_batch(batch_calls().inputs, columns);
         return measure_of(*this, columns);
     }
@@ -203,11 +218,34 @@ public:
 
     /// The outputs for all records of a data set, in its order: columns are found as in `fit`, others are left alone.
     auto predict(const data::dataset& set, std::int64_t batch_size = 32) const {
+        using result = std::remove_cvref_t<decltype(predict(std::declval<const tensor<Elements>&>()...))>;
+        return detail::collected<result>::of(predict_any(set, batch_size));
+    }
+
+    /// The outputs for a batch whose element types, and theirs, are values. Errors as of predict.
+    std::vector<any_tensor> predict_any(std::span<const any_tensor> x) const {
+        const detail::model_base::computing here(*this);
+        buffer_view columns[sizeof...(Elements)];
+        for (std::size_t i = 0; i < sizeof...(Elements); ++i) columns[i] = x[i].outline_view();
+        Trainer::check_batch(batch_calls().inputs, columns);
+        if constexpr (requires(const Derived& d) { d.predict_any_once(x); })
+            return static_cast<const Derived&>(*this).predict_any_once(x);
+        else
+            return [&]<std::size_t... I>(std::index_sequence<I...>) {
+                return detail::listed(static_cast<const Derived&>(*this).predict_once(tensor<Elements>(x[I])...));
+            }
+        (std::index_sequence_for<Elements...>{});
+    }
+    /// The same for all records of a data set.
+    std::vector<any_tensor> predict_any(const data::dataset& set, std::int64_t batch_size = 32) const {
         detail::mode_calls calls = batch_calls();
         calls.labels = {};
-        return detail::predict_set<Elements...>(
-            calls, set, batch_size, [&](detail::batch_columns columns) { Trainer::check_batch(calls.inputs, columns); },
-            [this](const tensor<Elements>&... x) { return predict(x...); });
+        return detail::predict_set(
+            calls, set, batch_size,
+            [](const void* self, std::span<const any_tensor> x) {
+                return static_cast<const trainable_model*>(self)->predict_any(x);
+            },
+            this);
     }
 
     // What is given in a batch's place by mistake (nn/refused_batch.hpp), and options that are none.
@@ -290,12 +328,6 @@ private:
         return weighted;
     }();
 
-    gradient_list gradients_of(detail::batch_columns columns) {
-        const detail::model_base::computing here(*this);
-        Trainer::check_batch(batch_calls().inputs, columns);
-        const detail::step_ahead next(this->step_);
-        return static_cast<Derived&>(*this).gradients_once(columns);
-    }
     template <std::size_t Given>
     static constexpr void check_labels() {
         static_assert(Given == static_cast<std::size_t>(objective::columns),

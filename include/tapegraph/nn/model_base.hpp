@@ -7,10 +7,12 @@
 #include <tapegraph/graph/compile.hpp>
 #include <tapegraph/nn/eager_scope.hpp>
 #include <tapegraph/nn/first_values.hpp>
+#include <tapegraph/nn/model_signature.hpp>
 #include <tapegraph/nn/session/task_values.hpp>
 #include <tapegraph/nn/state_archive.hpp>
 #include <tapegraph/nn/summary.hpp>
 #include <tapegraph/nn/training.hpp>
+#include <tapegraph/nn/weight_options.hpp>
 
 #include <algorithm>
 #include <memory>
@@ -40,50 +42,6 @@ struct compile_options {
     task_group* tasks = nullptr;
     /// Parts that scope.with_device places on a GPU that is not there are computed by the CPU, after a line on stderr; false: device_error.
     bool soft_placement = true;
-};
-
-/// Options of save.
-struct save_options {
-    /// Momentum and the like, too: a model of the same seed then goes on exactly where this one stopped.
-    bool optimizer_state = false;
-    /// All that training goes on from exactly: optimizer state, seed, frozen variables, and where the last `fit` stopped, with its
-    /// history, learning rate and what its callbacks remember.
-    bool everything = false;
-};
-
-/// Options of load. Of the last five, any one makes it a partial load, which reads variables alone: neither optimizer state nor step.
-struct load_options {
-    /// Restores the optimizer's state and the step count from a file that holds them. A file of another optimizer's state
-    /// is refused; without this only the model's variables are read.
-    bool optimizer_state = true;
-    /// Restores what save_options::everything wrote; a file without it is refused.
-    bool everything = false;
-
-    std::string only{};   ///< variables whose path or scope this pattern is: "encoder", "*/bias"
-    std::string prefix{}; ///< what stands before names in the file: "bert/"; other tensors of the file are left alone
-    std::string into{};   ///< the scope of the model that the file's names stand in: "encoder"
-    /// Names or scopes of the file (behind `prefix`), and what the model calls them: {{"fc1", "hidden"}}. The first that fits counts.
-    std::vector<std::pair<std::string, std::string>> rename{};
-    bool strict =
-        true; ///< throw for what is missing, unexpected or of another shape or type; otherwise it is left out and reported
-};
-
-/// What `load` did, by the model's paths, and of tensors that it had no use for by the file's names.
-struct load_report {
-    std::vector<std::string> matched, missing, unexpected;
-    std::vector<std::string>
-        mismatched; ///< of another shape or type, and how: "out/bias: [4] f32 in the file, [3] f32 in the model"
-    /// A line of numbers, then one for each name that did not match.
-    template <class = void>
-    std::string text() const {
-        std::string result = std::to_string(matched.size()) + " matched, " + std::to_string(missing.size()) +
-                             " missing, " + std::to_string(unexpected.size()) + " unexpected, " +
-                             std::to_string(mismatched.size()) + " mismatched\n";
-        for (const auto& name : missing) result.append("missing: ").append(name).append("\n");
-        for (const auto& name : unexpected) result.append("unexpected: ").append(name).append("\n");
-        for (const auto& name : mismatched) result.append("mismatched: ").append(name).append("\n");
-        return result;
-    }
 };
 
 namespace detail {
@@ -198,6 +156,10 @@ public:
     }
     /// Numbers in the model's variables, without the optimizer's.
     std::int64_t parameter_count() const { return summary_.parameters; }
+    /// Names, element types and shapes of what the model takes and gives.
+    const model_signature& signature() const { return signature_; }
+    /// Whether it was compiled with a loss.
+    bool trains() const { return trains_; }
     /// What training changes; frozen variables do not count.
     std::int64_t trainable_parameter_count() const {
         std::int64_t count = 0;
@@ -247,6 +209,7 @@ protected:
     runtime::device_runtime* device_; // null: the CPU
     variable_list variables_;
     model_summary summary_;
+    model_signature signature_;
     std::int64_t step_ = 0;
     state_entries run_;    // where the last fit stopped, or the one of the file that was loaded
     bool fitting_ = false; // and `run_` is not where it stands
@@ -266,12 +229,34 @@ TG_DEFINITION model_base::model_base(const compile_options& options)
 TG_DEFINITION model_base::~model_base() = default;
 #endif
 
+/// What a model takes and gives, off its trace; `all`: one with its labels behind its inputs.
+template <class = void>
+model_signature signature_of(const ir::program_view& model, const ir::program_view& all) {
+    model_signature s;
+    const auto add = [](std::vector<tensor_signature>& to, const ir::program_view& v, std::string_view name, int node) {
+        const ir::entry& e = v.nodes[node];
+        to.push_back({std::string(name), e.type, {}});
+        for (int i = 0; i < e.rank; ++i)
+            to.back().shape.push_back(std::max<std::int64_t>(v.pool[e.dims + i], -1)); // below: other symbols
+    };
+    for (const ir::input_entry& input : model.inputs)
+        if (!input.scalar_parameter) add(s.inputs, model, input.name, input.node);
+    std::size_t before = s.inputs.size();
+    for (const ir::input_entry& input : all.inputs) {
+        if (input.scalar_parameter || (before > 0 && before-- > 0)) continue;
+        add(s.labels, all, input.name.starts_with(ir::labels_prefix::name) ? "labels" : input.name, input.node);
+    }
+    for (const ir::output_entry& output : model.outputs) add(s.outputs, model, output.name, output.node);
+    return s;
+}
+
 template <class>
 void model_base::read_traces(model_base& m, const ir::program_view& model, const ir::program_view& all,
                              const first_value_functions& init, bool trains) {
     m.trains_ = trains;
     const device_scope on(nullptr); // first values come from the CPU on every device
     m.summary_ = describe_model(model);
+    m.signature_ = signature_of(model, all);
     for (int i = 0; i < all.variables.size(); ++i) {
         const ir::variable_entry& v = all.variables[i];
         std::string path = path_of_variable(all, i);
@@ -296,6 +281,7 @@ void model_base::read_traces(model_base& m, const ir::program_view& model, const
 
 } // namespace detail
 
+TG_COMPILED(nn, model_signature detail::signature_of<void>(const ir::program_view&, const ir::program_view&))
 TG_COMPILED(nn,
             void detail::model_base::read_traces<void>(model_base&, const ir::program_view&, const ir::program_view&,
                                                        const detail::first_value_functions&, bool))

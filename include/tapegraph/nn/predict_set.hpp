@@ -5,9 +5,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 #include <string>
-#include <type_traits>
 #include <utility>
+#include <vector>
 
 /// Predictions over a data set.
 
@@ -62,54 +63,64 @@ using output_rows = basic_output_rows<>;
 
 TG_COMPILED(nn, class basic_output_rows<void>)
 
-template <class T>
-tensor<T> host_copy(const buffer_view& v) {
-    auto t = tensor<T>::uninitialized(shape(v.rank, v.extents));
-    std::memcpy(t.mutable_data(), v.data, v.bytes());
-    return t;
-}
-
+/// The outputs of a model as what `predict` returns.
 template <class Result>
 struct collected {
-    static Result of(output_rows* rows) { return Result(rows[0].whole()); }
+    static Result of(std::vector<any_tensor> all) { return Result(std::move(all[0])); }
 };
 template <class... Outputs>
 struct collected<outputs<Outputs...>> {
-    static outputs<Outputs...> of(output_rows* rows) {
+    static outputs<Outputs...> of(std::vector<any_tensor> all) {
         return [&]<std::size_t... I>(std::index_sequence<I...>) {
-            return outputs<Outputs...>(Outputs{decltype(Outputs::value)(rows[I].whole())}...);
+            return outputs<Outputs...>(Outputs{decltype(Outputs::value)(std::move(all[I]))}...);
         }
         (std::index_sequence_for<Outputs...>{});
     }
 };
+/// And the other way round.
+template <class Result>
+std::vector<any_tensor> listed(const Result& result) {
+    using pack = output_pack<Result>;
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+        return std::vector<any_tensor>{pack::template get<static_cast<int>(I)>(result)...};
+    }
+    (std::make_index_sequence<static_cast<std::size_t>(pack::count)>{});
+}
 
-/// `predict(const tensor<Elements>&...)` of every batch; `calls.inputs` says which columns.
-template <class... Elements, class Check, class Predict>
-auto predict_set(const mode_calls& calls, const data::dataset& set, std::int64_t batch_size, const Check& check,
-                 const Predict& predict) {
-    using result = std::remove_cvref_t<decltype(predict(std::declval<const tensor<Elements>&>()...))>;
-    using pack = output_pack<result>;
+/// What a model of any type gives for the inputs of one batch.
+using batch_prediction = std::vector<any_tensor> (*)(const void* model, std::span<const any_tensor> inputs);
+
+/// That of every batch, put together; `calls.inputs` says which columns.
+template <class = void>
+std::vector<any_tensor> predict_set(const mode_calls& calls, const data::dataset& set, std::int64_t batch_size,
+                                    batch_prediction predict, const void* model) {
     column_match match(calls, set.columns(), true);
     data::loader loader((set.parts() > 1 ? set.shard(0, 1) : set).batch(batch_size).prefetch(2));
     if (loader.batches_per_epoch() == data::endless)
         throw argument_error("predict: the data set has no end; take(n) of it");
-    output_rows rows[static_cast<std::size_t>(pack::count)];
+    std::vector<output_rows> rows;
+    std::vector<any_tensor> inputs(calls.inputs.size());
     loader.begin_epoch(0);
     std::int64_t done = 0;
     while (const data::batch* b = loader.next()) {
         const batch_columns columns = match.of(*b);
-        check(columns);
-        const result y = [&]<std::size_t... I>(std::index_sequence<I...>) {
-            return predict(host_copy<Elements>(columns[I])...);
+        for (std::size_t i = 0; i < inputs.size(); ++i) {
+            const buffer_view& v = columns[i];
+            inputs[i] = any_tensor(v.type, shape(v.rank, v.extents));
+            std::memcpy(inputs[i].write(), v.data, v.bytes());
         }
-        (std::index_sequence_for<Elements...>{});
-        [&]<std::size_t... I>(std::index_sequence<I...>) {
-            (rows[I].add(pack::template get<static_cast<int>(I)>(y), done, b->count(), loader.data().size()), ...);
-        }
-        (std::make_index_sequence<static_cast<std::size_t>(pack::count)>{});
+        const std::vector<any_tensor> results = predict(model, inputs);
+        rows.resize(results.size());
+        for (std::size_t k = 0; k < results.size(); ++k)
+            rows[k].add(results[k], done, b->count(), loader.data().size());
         done += b->count();
     }
-    return collected<result>::of(rows);
+    std::vector<any_tensor> all;
+    for (output_rows& each : rows) all.push_back(each.whole());
+    return all;
 }
+
+TG_COMPILED(nn, std::vector<any_tensor> predict_set<void>(const mode_calls&, const data::dataset&, std::int64_t,
+                                                          batch_prediction, const void*))
 
 } // namespace tapegraph::detail

@@ -7,11 +7,13 @@
 #include <tapegraph/nn/optimizers.hpp>
 #include <tapegraph/nn/training.hpp>
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <span>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 /// Models and functions whose graph is made when the program runs: `compile<traced>` and `function<traced>`.
 
@@ -78,7 +80,7 @@ template <class T>
 tensor<T> typed_result(any_tensor&& value, const char* who) {
     if (value.type() != dtype_of<T>)
         throw dtype_error(std::string(who) + ": the result is " + name_of(value.type()) + " and would be a tensor of " +
-                          name_of(dtype_of<T>) + ": cast it in the model");
+                          name_of(dtype_of<T>) + ": cast it in the model, or ask predict_any");
     return tensor<T>(std::move(value));
 }
 template <class T>
@@ -159,20 +161,26 @@ private:
         return this->measure_with(p, columns);
     }
 
-    template <class... T>
-    auto predict_once(const tensor<T>&... x) const {
-        typename base::prediction_calls calls{&predicting().view(), nullptr, this};
-        if constexpr ((is_floating(dtype_of<T>) || ...))
+    std::vector<any_tensor> predict_any_once(std::span<const any_tensor> x) const {
+        const ir::program_view& view = predicting().view();
+        typename base::prediction_calls calls{&view, nullptr, this};
+        const auto floats = [](const any_tensor& each) { return is_floating(each.type()); };
+        if (std::any_of(x.begin(), x.end(), floats))
             calls.gradient = [](const void* self) {
                 const auto& m = *static_cast<const compiled_model*>(self);
                 return m.programs_->by_inputs->template of<prediction>(m.predicting(), m.model_);
             };
+        std::vector<any_tensor> results(static_cast<std::size_t>(view.outputs.size()));
+        this->predict_with(calls, {x.begin(), x.end()}, results);
+        return results;
+    }
+    template <class... T>
+    auto predict_once(const tensor<T>&... x) const {
+        const any_tensor inputs[]{x...};
+        std::vector<any_tensor> found = predict_any_once(inputs);
         using result = decltype(ir::trace_model<model, Spec>(std::declval<ir::trace&>()));
-        const auto fill = [&](std::span<any_tensor> to) { this->predict_with(calls, {x...}, to); };
         if constexpr (detail::is_outputs<result>) {
             return [&]<fixed_string... Names, class... Handles>(const outputs<named_output<Names, Handles>...>*) {
-                any_tensor found[sizeof...(Handles)];
-                fill(std::span<any_tensor>(found));
                 return [&]<std::size_t... I>(std::index_sequence<I...>) {
                     return outputs{named_output<Names, tensor<value_type>>{
                         detail::typed_result<value_type>(std::move(found[I]), "predict")}...};
@@ -181,9 +189,7 @@ private:
             }
             (static_cast<const result*>(nullptr));
         } else {
-            any_tensor only;
-            fill(std::span<any_tensor>(&only, 1));
-            return detail::typed_result<value_type>(std::move(only), "predict");
+            return detail::typed_result<value_type>(std::move(found[0]), "predict");
         }
     }
     // Predictions of several threads may be the first.

@@ -186,6 +186,12 @@ concept training_callback = requires(C& c, training_state& s) {
 || requires(C& c, training_state& s) { c.on_test_end(s); }
 || requires(C& c, training_state& s) { c.on_checkpoint(s); };
 
+/// The same as a type, for those who do not see the concept.
+template <class C>
+struct callback_rule {
+    static constexpr bool holds = training_callback<C>;
+};
+
 /// An optimizer's learning rate, or that of the one in a chain; null where there is none.
 template <class Optimizer>
 auto learning_rate_in(Optimizer& optimizer) {

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <tapegraph/nn/any_model.hpp>
+
+#include <string>
+
+namespace any_model_test {
+
+/// A model by its line of a configuration: "traced 16 8", "graph", "eager". Throws argument_error for another one.
+tapegraph::any_model made(const std::string& line, std::uint64_t seed);
+
+} // namespace any_model_test
