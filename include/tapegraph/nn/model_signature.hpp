@@ -38,8 +38,8 @@ namespace detail {
 
 /// "2 inputs (image: f32[?, 28, 28, 1], age: f32[?, 1])"
 template <class = void>
-std::string text_of(const std::vector<tensor_signature>& all, const char* what) {
-    std::string text = std::to_string(all.size()) + ' ' + what + (all.size() == 1 ? "" : "s");
+std::string text_of(const std::vector<tensor_signature>& all, const char* one, const char* several) {
+    std::string text = std::to_string(all.size()) + ' ' + (all.size() == 1 ? one : several);
     for (const tensor_signature& each : all)
         text.append(&each == all.data() ? " (" : ", ").append(each.name).append(": ").append(each.text());
     return all.empty() ? text : text + ")";
@@ -53,8 +53,8 @@ void check_columns(const char* who, const model_signature& of, std::span<const a
     if (columns.size() != count) {
         std::string text = std::string(who) + ": given " + std::to_string(columns.size()) +
                            (columns.size() == 1 ? " tensor" : " tensors") + ", the model takes " +
-                           text_of(of.inputs, "input");
-        if (with_labels) text += " and " + text_of(of.labels, "column") + " of labels";
+                           text_of(of.inputs, "input", "inputs");
+        if (with_labels) text += " and " + text_of(of.labels, "column of labels", "columns of labels");
         throw argument_error(text);
     }
     for (std::size_t i = 0; i < of.inputs.size(); ++i) {
@@ -76,7 +76,7 @@ void check_columns(const char* who, const model_signature& of, std::span<const a
 
 } // namespace detail
 
-TG_COMPILED(nn, std::string detail::text_of<void>(const std::vector<tensor_signature>&, const char*))
+TG_COMPILED(nn, std::string detail::text_of<void>(const std::vector<tensor_signature>&, const char*, const char*))
 TG_COMPILED(nn,
             void detail::check_columns<void>(const char*, const model_signature&, std::span<const any_tensor>, bool))
 

@@ -108,16 +108,16 @@ std::vector<any_tensor> ordered_columns(const char* who, const model_signature& 
         for (std::size_t k = 0; k < columns.names.size(); ++k) {
             const std::size_t place = place_of(columns.names[k]);
             if (place == wanted.size() || given[place])
-                throw argument_error(
-                    std::string(who) + ": '" + columns.names[k] +
-                    (place == wanted.size() ? "' is none of " + text_of(wanted, "column") : "' is given twice"));
+                throw argument_error(std::string(who) + ": '" + columns.names[k] +
+                                     (place == wanted.size() ? "' is none of " + text_of(wanted, "column", "columns")
+                                                             : "' is given twice"));
             given[place] = true;
             found[place] = columns.tensors[k];
         }
         for (std::size_t i = 0; i < wanted.size(); ++i)
             if (!given[i])
                 throw argument_error(std::string(who) + ": '" + wanted[i].name + "' is missing, the model takes " +
-                                     text_of(wanted, "column"));
+                                     text_of(wanted, "column", "columns"));
     }
     check_columns(who, of, found, with_labels);
     return found;
