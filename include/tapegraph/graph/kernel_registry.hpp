@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/ir/node.hpp>
 #include <tapegraph/ir/region_view.hpp>
 #include <tapegraph/runtime/interpreted_kernels.hpp>
@@ -75,11 +76,9 @@ private:
 };
 
 /// All that is registered: the library's operations, once somebody asks, and users' (register_kernels). Safe from several threads.
-template <class = void>
-class basic_kernel_registry {
+class kernel_registry {
 public:
-    /// In graph/library_kernels.hpp.
-    static basic_kernel_registry& instance();
+    static kernel_registry& instance();
 
     void add(const operation* op, dtype type, const registered_kernel& k) {
         const std::unique_lock lock(mutex_);
@@ -127,7 +126,6 @@ private:
     std::unordered_map<region_key, cpu::tile_function, hash_of_region> regions_;
     std::unordered_map<key, registered_kernel, hash_of_key> kernels_; // whose elements stay where they are
 };
-using kernel_registry = basic_kernel_registry<>;
 
 namespace detail {
 
@@ -209,3 +207,7 @@ void register_kernels() {
 }
 
 } // namespace tapegraph
+
+#if TG_DEFINES(registry)
+#include <tapegraph/graph/library_kernels.hpp>
+#endif

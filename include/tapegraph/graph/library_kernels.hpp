@@ -138,9 +138,9 @@ void add_library_kernels(kernel_registry& to) {
 TG_COMPILED(instructions, void add_library_instructions<void>(kernel_registry&))
 TG_COMPILED(registry, void add_library_kernels<void>(kernel_registry&))
 
-template <class X>
-basic_kernel_registry<X>& basic_kernel_registry<X>::instance() {
-    static basic_kernel_registry registry;
+#if TG_DEFINES(registry)
+TG_DEFINITION kernel_registry& kernel_registry::instance() {
+    static kernel_registry registry;
     static std::once_flag filled;
     std::call_once(filled, [] {
         add_library_instructions<>(registry);
@@ -148,5 +148,6 @@ basic_kernel_registry<X>& basic_kernel_registry<X>::instance() {
     });
     return registry;
 }
+#endif
 
 } // namespace tapegraph::ir

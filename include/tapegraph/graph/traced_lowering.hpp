@@ -1,0 +1,140 @@
+#pragma once
+
+#include <tapegraph/core/component.hpp>
+#include <tapegraph/graph/compile.hpp>
+#include <tapegraph/graph/region_assembler.hpp>
+#include <tapegraph/graph/traced_program.hpp>
+#include <tapegraph/ir/text.hpp>
+
+/// What graph/traced_program.hpp declares. Who links the component does not read it: the passes run there.
+
+namespace tapegraph::ir {
+
+namespace detail {
+
+/// The error of a trace as one line: what does not fit, both operands, the scope and the line.
+TG_DEFINITION std::string error_line(const trace& t) {
+    const auto fact = [&](int k) { return std::string(error_fact(t, k).view()); };
+    std::string text = fact(0);
+    if (t.error.operands > 0) {
+        text += ": " + fact(2);
+        if (t.error.operands > 1) text += " and " + fact(3);
+    }
+    if (const std::string scope = fact(4); !scope.empty()) text += ", in scope '" + scope + "'";
+    if (t.error.line > 0) text += ", at " + fact(1);
+    return text;
+}
+
+} // namespace detail
+
+TG_DEFINITION void traced_program::make(std::span<const trace_builder> stages, bool lowers) {
+    bool first = true;
+    for (const trace_builder build : stages) {
+        if (!first) begin_stage();
+        first = false;
+        if (trace_.error.what == nullptr) build(trace_);
+        note_pass(trace_, "trace");
+    }
+    throw_if_ill_formed();
+    if (lowers) lower();
+    look();
+}
+
+TG_DEFINITION void traced_program::throw_if_ill_formed() const {
+    if (trace_.error.what != nullptr) throw shape_error(detail::error_line(trace_));
+}
+
+// Between the stages of a builder the compiler keeps what freezing keeps (graph/freeze.hpp); so does this.
+TG_DEFINITION void traced_program::begin_stage() {
+    trace& t = trace_;
+    t.history.clear();
+    t.named.clear();
+    t.results.clear();
+    t.unique_scopes.clear();
+    t.added_losses.clear();
+    t.flows = {-1, -1, {}};
+    t.many_flows = {};
+    t.scope = t.line = t.place = t.computing_task = 0;
+    t.task = {};
+}
+
+// The passes of compile_program (graph/compile.hpp), in its order.
+TG_DEFINITION void traced_program::lower() {
+    simplify(trace_);
+    fold_numbers(trace_);
+    eliminate_common_subexpressions(trace_);
+    eliminate_dead_nodes(trace_);
+    fuse_epilogues(trace_);
+    join_pads(trace_);
+    eliminate_dead_nodes(trace_);
+    view_slices(trace_);
+    snapshot_variables(trace_);
+    schedule_ = make_schedule(trace_);
+    trace_.history.push_back({"kernel calls", schedule_.steps.size()});
+    throw_if_ill_formed();
+    for (const kernel_entry& k : schedule_.kernels) {
+        interpreted_.push_back(nullptr);
+        functions_.push_back(function_of(k));
+    }
+}
+
+TG_DEFINITION runtime::kernel_pair traced_program::function_of(const kernel_entry& k) {
+    const auto type = static_cast<dtype>(k.type);
+    const auto kind = static_cast<kernel_kind>(k.kind);
+    const operation* const op = k.op >= 0 ? schedule_.ops[k.op] : nullptr;
+    if (kind == kernel_kind::operation) return registered(*op, type).kernel;
+    const region_view code{schedule_.kernel_words.begin() + k.first_word};
+    if (kind == kernel_kind::reduction) {
+        if (code.instructions() == 0) return registered(*op, type).kernel; // an operand in memory
+        assemble(code, {code.result(0)});
+        return {registered(*op, type).fused, {}};
+    }
+    std::vector<int> wanted;
+    for (int r = 0; r < code.results(); ++r) wanted.push_back(code.result(r));
+    if (kind == kernel_kind::region) {
+        assemble(code, wanted);
+        return {{&runtime::run_interpreted_map, &runtime::no_workspace}, {}};
+    }
+    const runtime::several_results plan = runtime::plan_of_several(
+        reductions_of(k, schedule_.kernel_words.begin()), code.slots(), wanted.data(), static_cast<int>(wanted.size()));
+    std::vector<int> evaluated;
+    for (int r = 0; r < plan.evaluated; ++r) evaluated.push_back(wanted[static_cast<std::size_t>(plan.place[r])]);
+    assemble(code, evaluated).sums = plan;
+    using of_float = runtime::interpreted_sums<float>;
+    using of_double = runtime::interpreted_sums<double>;
+    if (type == dtype::f64) return {{&of_double::run, &of_double::workspace}, {}};
+    return {{&of_float::run, &of_float::workspace}, {}};
+}
+
+TG_DEFINITION const registered_kernel& traced_program::registered(const operation& op, dtype type) const {
+    if (op.per_node_kernel)
+        throw argument_error(
+            std::string(op.name) +
+            ": its step is compiled with the program; graphs that are made at run time do not have it");
+    const registered_kernel* const found = kernel_registry::instance().find(&op, type);
+    if (found == nullptr)
+        throw dtype_error(std::string(op.name) + " of " + name_of(type) +
+                          ": register_kernels makes it known to graphs that are made when the program runs");
+    return *found;
+}
+
+TG_DEFINITION runtime::interpreted_kernel& traced_program::assemble(const region_view& code,
+                                                                    const std::vector<int>& wanted) {
+    runtime::interpreted_kernel& k = regions_.emplace_back();
+    k.whole = kernel_registry::instance().find(region_key(code, schedule_.ops.begin(), wanted));
+    if (k.whole == nullptr) detail::region_assembler(code, schedule_.ops.begin(), k).assemble(wanted);
+    interpreted_.back() = &k;
+    return k;
+}
+
+TG_DEFINITION void traced_program::look() {
+    const trace& t = trace_;
+    const schedule& s = schedule_;
+#define TG_MEMBER(type, list, name, most) view_.name = {list.begin(), list.size()};
+    TG_FROZEN_LISTS(TG_MEMBER)
+#undef TG_MEMBER
+    view_.functions = {functions_.data(), static_cast<int>(functions_.size())};
+    view_.interpreted = {interpreted_.data(), static_cast<int>(interpreted_.size())};
+}
+
+} // namespace tapegraph::ir
