@@ -1,8 +1,8 @@
 #pragma once
 
-#include <tapegraph/cpu/reduce_plan.hpp>
 #include <tapegraph/ops/cumulative/cpu.hpp>
 #include <tapegraph/ops/cumulative/cumulative.hpp>
+#include <tapegraph/ops/cumulative/product_gradient.hpp>
 #include <tapegraph/ops/cumulative/product_line.hpp>
 #include <tapegraph/runtime/kernel.hpp>
 
@@ -30,21 +30,34 @@ struct kernel<cumulative_product_op, T> {
 };
 
 namespace detail {
-/// The lines of a product's derivative. Where every partial product of a line of a first derivative stays within double's range, as few
-/// do not, plain doubles give the bits that wide numbers give.
-template <int M, class T>
-struct product_lines {
-    using attributes = tapegraph::detail::product_attributes;
-    using kept = tapegraph::detail::product_terms<tapegraph::detail::wide_number, M>;
-    attributes a;
+/// The axes of a buffer, those that a product runs along and the others, of which neighbours are merged.
+struct product_axes {
     cpu::reduce_detail::groups outer, along;
 
-    product_lines(const attributes& of, const buffer_view& x) : a(of) {
-        std::int64_t stride = 1;
-        std::int64_t strides[max_rank];
+    product_axes(std::int64_t axes, const buffer_view& x) {
+        std::int64_t strides[max_rank], stride = 1;
         for (int i = x.rank; i-- > 0; stride *= x.extents[i]) strides[i] = stride;
-        for (int i = 0; i < x.rank; ++i) ((a.axes >> i & 1) != 0 ? along : outer).add(x.extents[i], strides[i]);
+        for (int i = 0; i < x.rank; ++i) {
+            auto& to = (axes >> i & 1) != 0 ? along : outer;
+            const std::int64_t e = x.extents[i];
+            if (const int last = to.count - 1; last >= 0 && to.stride[last] == e * strides[i]) {
+                to.extent[last] *= e;
+                to.stride[last] = strides[i];
+                to.size *= e;
+            } else if (e != 1) {
+                to.add(e, strides[i]);
+            }
+        }
     }
+};
+/// The lines of a product's derivative, each by itself.
+template <int M, class T>
+struct product_lines : product_axes {
+    using kept = tapegraph::detail::product_terms<M>;
+    tapegraph::detail::product_attributes a;
+
+    product_lines(const tapegraph::detail::product_attributes& of, const buffer_view& x)
+        : product_axes(of.axes, x), a(of) {}
     std::size_t workspace_bytes() const {
         return static_cast<std::size_t>(outer.size * tapegraph::detail::kept_places(along.size)) * sizeof(kept);
     }
@@ -56,47 +69,21 @@ struct product_lines {
         const std::int64_t tasks = (outer.size + in_task - 1) / in_task;
         cpu::parallel_for(tasks, outer.size * n >= 16384, [&](std::int64_t task) {
             for (std::int64_t u = task * in_task, end = std::min(outer.size, u + in_task); u < end; ++u)
-                line(u, dy, x, v, static_cast<std::byte*>(workspace), result);
+                line(u, dy, x, v, static_cast<kept*>(workspace), result);
         });
     }
 
 private:
-    void line(std::int64_t u, const T* dy, const T* x, const T* const* v, std::byte* workspace, T* result) const {
+    void line(std::int64_t u, const T* dy, const T* x, const T* const* v, kept* workspace, T* result) const {
         const std::int64_t n = along.size, base = outer.offset(u);
-        const bool total = a.total != 0;
+        const bool total = a.total != 0, exclusive = a.exclusive != 0;
         const auto offset = [this, n](std::int64_t j) { return along.offset(a.reverse != 0 ? n - 1 - j : j); };
         tapegraph::detail::product_operands<T, decltype(offset)> p{x + base, {}, n, offset};
         for (int r = 0; r < M; ++r) p.v[r] = v[r] + base;
         result += total && dy == nullptr ? u : base;
-        if (dy == nullptr)
-            return tapegraph::detail::terms_of_products<tapegraph::detail::wide_number, M>(p, total, a.exclusive != 0,
-                                                                                           result);
-        dy += total ? u : base;
-        std::byte* const own =
-            workspace + static_cast<std::size_t>(u * tapegraph::detail::kept_places(n)) * sizeof(kept);
-        if (M == 0 && within_range(p, dy, total)) {
-            using narrow = tapegraph::detail::product_terms<double, M>;
-            tapegraph::detail::gradient_of_products(p, dy, total, a.exclusive != 0, reinterpret_cast<narrow*>(own),
-                                                    result);
-        } else {
-            tapegraph::detail::gradient_of_products(p, dy, total, a.exclusive != 0, reinterpret_cast<kept*>(own),
-                                                    result);
-        }
-    }
-    static bool within_range(const auto& p, const T* dy, bool total) {
-        std::int64_t up = 0, down = 0, most = 0; // of exponents
-        const auto exponent = [](T value) {      // zeros count nothing: what they are part of is zero
-            const auto x = static_cast<double>(value);
-            return x == 0 ? 0 : tapegraph::detail::exponent_field(x) - 1022;
-        };
-        for (std::int64_t j = 0; j < p.length; ++j) {
-            const std::int64_t e = exponent(p.x[p.offset(j)]);
-            up += e > 0 ? e : 0;
-            down -= e < 1 ? e - 1 : 0;
-            if (!total) most = std::max(most, std::abs(exponent(dy[p.offset(j)])));
-        }
-        if (total) most = std::abs(exponent(dy[0]));
-        return up + down + most < 900;
+        if (dy == nullptr) return tapegraph::detail::terms_of_products<M>(p, total, exclusive, result);
+        tapegraph::detail::gradient_of_products(p, dy + (total ? u : base), total, exclusive,
+                                                workspace + u * tapegraph::detail::kept_places(n), result);
     }
 };
 template <int M, class T>
@@ -111,6 +98,21 @@ void run_product_lines(const kernel_call& c, int x) {
                                      v, c.workspace, c.out[0].template as<T>());
 }
 } // namespace detail
+template <class T>
+struct kernel<tapegraph::detail::product_gradient_op<0>, T> {
+    static void run(const kernel_call& c) {
+        if (c.out[0].elements() > 0)
+            gradient_of(c).run(c.in[0].as<const T>(), c.in[1].as<const T>(), c.workspace, c.out[0].as<T>());
+    }
+    static std::size_t workspace(const kernel_call& c) { return gradient_of(c).workspace_bytes(); }
+
+private:
+    static cpu::product_gradient<T> gradient_of(const kernel_call& c) {
+        const auto a = attributes_of<tapegraph::detail::product_gradient_op<0>>(c);
+        const detail::product_axes axes(a.axes, c.in[1]);
+        return {axes.outer, axes.along, a.total != 0, a.reverse != 0, a.exclusive != 0};
+    }
+};
 template <int M, class T>
 struct kernel<tapegraph::detail::product_gradient_op<M>, T> {
     static void run(const kernel_call& c) { detail::run_product_lines<M, T>(c, 1); }

@@ -5,6 +5,9 @@
 /// Derivatives of products along a line, without a division: of (x_j + t_1 v_1j + ... + t_m v_mj) in place of x_j, which are polynomials of
 /// whose coefficients those of products of different t alone are kept, the one of t_1 ... t_m is what an m-th derivative by x along
 /// v_1, ..., v_m is. Coefficient S stands for the product of the t_r whose bits r are set in S.
+///
+/// First derivatives are those of blocks of 32 elements, multiplied from their ends, which what stands before and behind them completes:
+/// so the CPU's lanes can each have one (ops/cumulative/product_lanes.hpp), with the same bits.
 
 namespace tapegraph::detail {
 
@@ -19,9 +22,10 @@ struct product_operands {
 
 inline constexpr std::int64_t product_block = 32;
 
-/// A polynomial with numbers N, of 2^M coefficients.
-template <class N, int M>
+/// A polynomial of 2^M coefficients.
+template <int M>
 struct product_terms {
+    using N = wide_number;
     static constexpr int count = 1 << M;
     N of[count];
 
@@ -36,39 +40,56 @@ struct product_terms {
         by[0] = N(static_cast<double>(x[at]));
         for (int r = 0; r < M; ++r) by[r + 1] = N(static_cast<double>(v[r][at]));
         for (int s = count - 1; s >= 0; --s) {
-            N sum = times(of[s], by[0]);
+            N sum = of[s] * by[0];
             for (int r = 0; r < M; ++r)
-                if ((s >> r & 1) != 0) sum = sum + times(of[s ^ (1 << r)], by[r + 1]);
+                if ((s >> r & 1) != 0) sum = sum + of[s ^ (1 << r)] * by[r + 1];
             of[s] = sum;
         }
     }
     /// The last coefficient of the product with another.
     TG_HD double last_of_product(const product_terms& b) const {
-        N sum = times(of[0], b.of[count - 1]);
-        for (int s = 1; s < count; ++s) sum = sum + times(of[s], b.of[count - 1 - s]);
+        N sum = of[0] * b.of[count - 1];
+        for (int s = 1; s < count; ++s) sum = sum + of[s] * b.of[count - 1 - s];
         return static_cast<double>(sum);
     }
-    TG_HD static double times(double a, double b) { return math::detail::product(a, b); }
-    TG_HD static wide_number times(const wide_number& a, const wide_number& b) { return a * b; }
 };
 
 /// Places of blocks before which a line's gradient keeps what the elements so far multiply to; the first block needs none.
 TG_HD constexpr std::int64_t kept_places(std::int64_t length) { return length > 0 ? (length - 1) / product_block : 0; }
 
+/// What flows out of a block at its beginning: of what flows into it from behind, the product of its elements and, unless `total`, what the
+/// block itself gives.
+TG_HD wide_number before_block(const wide_number& behind, const wide_number& product, const wide_number& own,
+                                      bool total) {
+    if (total) return behind * product;
+    return behind.part == 0 ? own : own + behind * product;
+}
+
 /// result_k = the last coefficient of the sum over i of dy_i times the product of elements up to i (`exclusive`: before i) but k; with
 /// `total`, of dy_0 times the product of all but k. `kept` has room for kept_places(length).
-template <class N, int M, class T, class Offset>
+template <int M, class T, class Offset>
 TG_HD void gradient_of_products(const product_operands<T, Offset>& p, const T* dy, bool total, bool exclusive,
-                                product_terms<N, M>* kept, T* result) {
+                                product_terms<M>* kept, T* result) {
     const std::int64_t n = p.length;
-    product_terms<N, M> left[product_block], right, before;
+    constexpr bool by_blocks = M == 0;
+    product_terms<M> left[product_block], right, before, own,
+        product; // own, product: right and all factors, of the block alone
     before.set_to(1);
-    for (std::int64_t j = 0, places = kept_places(n); j < places * product_block; ++j) {
-        before.multiply(p.x, p.v, p.offset(j));
-        if ((j + 1) % product_block == 0) kept[j / product_block] = before;
+    for (std::int64_t block = 0; block < kept_places(n); ++block) {
+        const std::int64_t begin = block * product_block, end = begin + product_block;
+        if constexpr (by_blocks) {
+            product.set_to(1);
+            for (std::int64_t j = end; j-- > begin;) product.multiply(p.x, p.v, p.offset(j));
+            before.of[0] = before.of[0] * product.of[0];
+        } else {
+            for (std::int64_t j = begin; j < end; ++j) before.multiply(p.x, p.v, p.offset(j));
+        }
+        kept[block] = before;
     }
     right.set_to(total ? static_cast<double>(dy[0]) : 0);
-    const auto add = [&](std::int64_t j) { right.of[0] = right.of[0] + N(static_cast<double>(dy[p.offset(j)])); };
+    const auto add = [&](product_terms<M>& to, std::int64_t j) {
+        to.of[0] = to.of[0] + wide_number(static_cast<double>(dy[p.offset(j)]));
+    };
     for (std::int64_t end = n; end > 0;) {
         const std::int64_t begin = (end - 1) / product_block * product_block;
         left[0].set_to(1);
@@ -77,20 +98,28 @@ TG_HD void gradient_of_products(const product_operands<T, Offset>& p, const T* d
             left[j - begin] = left[j - 1 - begin];
             left[j - begin].multiply(p.x, p.v, p.offset(j - 1));
         }
+        const product_terms<M> behind = right;
+        own.set_to(0);
+        product.set_to(1);
         for (std::int64_t k = end - 1; k >= begin; --k) {
-            if (!total && !exclusive) add(k);
+            if (!total && !exclusive) add(right, k), add(own, k);
             result[p.offset(k)] = static_cast<T>(left[k - begin].last_of_product(right));
             right.multiply(p.x, p.v, p.offset(k));
-            if (!total && exclusive) add(k);
+            if constexpr (by_blocks) {
+                product.multiply(p.x, p.v, p.offset(k));
+                if (!total) own.multiply(p.x, p.v, p.offset(k));
+            }
+            if (!total && exclusive) add(right, k), add(own, k);
         }
+        if constexpr (by_blocks) right.of[0] = before_block(behind.of[0], product.of[0], own.of[0], total);
         end = begin;
     }
 }
 
 /// result_i = the last coefficient of the product of the elements up to i (`exclusive`: before i), or with `total`, in result_0, of all.
-template <class N, int M, class T, class Offset>
+template <int M, class T, class Offset>
 TG_HD void terms_of_products(const product_operands<T, Offset>& p, bool total, bool exclusive, T* result) {
-    product_terms<N, M> so_far;
+    product_terms<M> so_far;
     so_far.set_to(1);
     const auto last = [&] { return static_cast<T>(static_cast<double>(so_far.of[(1 << M) - 1])); };
     for (std::int64_t i = 0; i < p.length; ++i) {

@@ -19,6 +19,12 @@ struct wide_number {
     std::int64_t exponent = 0; ///< part 2^exponent
 
     wide_number() = default;
+    /// Of a part that is zero, infinite, NaN or a normal number.
+    TG_HD static wide_number of(double part, std::int64_t exponent) {
+        wide_number x(part, exponent, true);
+        x.normalize();
+        return x;
+    }
     TG_HD explicit wide_number(double x) : wide_number(x, 0) {}
     TG_HD explicit operator double() const {
         if (exponent == 0 || exponent == beyond_all) return part;
@@ -34,6 +40,7 @@ struct wide_number {
         return {math::detail::product(a.part, b.part), a.exponent + b.exponent};
     }
     TG_HD friend wide_number operator+(const wide_number& a, const wide_number& b) {
+        if (a.part == 0 && b.part == 0) return {a.part + b.part, 0}; // of -0 and 0
         if (a.part == 0 || b.part == 0) return a.part == 0 ? b : a;
         const bool first = a.exponent >= b.exponent;
         const wide_number &large = first ? a : b, &small = first ? b : a;
@@ -44,6 +51,7 @@ struct wide_number {
 private:
     static constexpr std::int64_t beyond_all = std::int64_t{1} << 40; ///< the exponent of infinities and NaN
 
+    TG_HD wide_number(double p, std::int64_t e, bool) : part(p), exponent(e) {}
     TG_HD wide_number(double p, std::int64_t e) : part(p), exponent(e) {
         const std::int64_t size = exponent_field(part) - 1023;
         if (size < -400 || size > 400) normalize(); // seldom

@@ -19,7 +19,7 @@ struct product_shape {
 template <int M, class T>
 struct product_pointers {
     const T *dy, *x, *v[M + 1]; ///< dy null: terms are asked for
-    tapegraph::detail::product_terms<tapegraph::detail::wide_number, M>* kept;
+    tapegraph::detail::product_terms<M>* kept;
     T* result;
 };
 
@@ -32,8 +32,7 @@ __global__ void product_lines(product_shape s, product_pointers<M, T> m, std::in
     tapegraph::detail::product_operands<T, decltype(offset)> p{m.x + base, {}, n, offset};
     for (int r = 0; r < M; ++r) p.v[r] = m.v[r] + base;
     if (m.dy == nullptr)
-        return tapegraph::detail::terms_of_products<tapegraph::detail::wide_number, M>(p, s.total, s.exclusive,
-                                                                                       m.result + (s.total ? u : base));
+        return tapegraph::detail::terms_of_products<M>(p, s.total, s.exclusive, m.result + (s.total ? u : base));
     tapegraph::detail::gradient_of_products(p, m.dy + (s.total ? u : base), s.total, s.exclusive,
                                             m.kept + u * tapegraph::detail::kept_places(n), m.result + base);
 }
@@ -44,7 +43,7 @@ namespace detail {
 
 template <int M, bool Gradient, class T>
 struct product_kernel {
-    using terms = tapegraph::detail::product_terms<tapegraph::detail::wide_number, M>;
+    using terms = tapegraph::detail::product_terms<M>;
 
     static kernels::product_shape shape_of(const kernel_call& c) {
         const auto a = attributes_from_words<tapegraph::detail::product_gradient_op<M>>(c.attributes);
