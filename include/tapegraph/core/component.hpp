@@ -33,16 +33,17 @@
 #define TG_PART_instructions 7
 #define TG_PART_movement 8
 #define TG_PART_nn 9
-#define TG_PART_operations 10
-#define TG_PART_ordering 11
-#define TG_PART_pooling 12
-#define TG_PART_product 13
-#define TG_PART_random 14
-#define TG_PART_recurrent 15
-#define TG_PART_reduction 16
-#define TG_PART_regions 17
-#define TG_PART_registry 18
-#define TG_PART_runtime 19
+#define TG_PART_onnx 10
+#define TG_PART_operations 11
+#define TG_PART_ordering 12
+#define TG_PART_pooling 13
+#define TG_PART_product 14
+#define TG_PART_random 15
+#define TG_PART_recurrent 16
+#define TG_PART_reduction 17
+#define TG_PART_regions 18
+#define TG_PART_registry 19
+#define TG_PART_runtime 20
 
 #if !defined(TG_COMPONENT)
 #define TG_DEFINES(part) 1
@@ -110,6 +111,11 @@
 #define TG_TEMPLATE_OF_nn template
 #else
 #define TG_TEMPLATE_OF_nn extern template
+#endif
+#if TG_DEFINES(onnx)
+#define TG_TEMPLATE_OF_onnx template
+#else
+#define TG_TEMPLATE_OF_onnx extern template
 #endif
 #if TG_DEFINES(operations)
 #define TG_TEMPLATE_OF_operations template

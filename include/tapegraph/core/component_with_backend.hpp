@@ -17,6 +17,7 @@
 #define TG_COMPILED_OF_instructions(...) extern template __VA_ARGS__;
 #define TG_COMPILED_OF_movement(...) extern template __VA_ARGS__;
 #define TG_COMPILED_OF_nn(...)
+#define TG_COMPILED_OF_onnx(...) extern template __VA_ARGS__;
 #define TG_COMPILED_OF_operations(...) extern template __VA_ARGS__;
 #define TG_COMPILED_OF_ordering(...) extern template __VA_ARGS__;
 #define TG_COMPILED_OF_pooling(...) extern template __VA_ARGS__;

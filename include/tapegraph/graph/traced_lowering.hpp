@@ -35,6 +35,10 @@ TG_DEFINITION void traced_program::make(std::span<const trace_builder> stages, b
         if (trace_.error.what == nullptr) build(trace_);
         note_pass(trace_, "trace");
     }
+    finish(lowers);
+}
+
+TG_DEFINITION void traced_program::finish(bool lowers) {
     throw_if_ill_formed();
     if (lowers) lower();
     look();

@@ -54,6 +54,14 @@ public:
         p->make(detail::stages_of<Builder>(), lowers);
         return p;
     }
+    /// The same where a callable traces.
+    template <class F>
+    static std::unique_ptr<traced_program> made_by(const F& f, bool lowers = true) {
+        auto p = std::make_unique<traced_program>();
+        f(p->trace_);
+        p->finish(lowers);
+        return p;
+    }
 
     traced_program() = default;
     traced_program(const traced_program&) = delete;
@@ -66,6 +74,7 @@ private:
     using trace_builder = detail::trace_builder;
 
     void make(std::span<const trace_builder> stages, bool lowers);
+    void finish(bool lowers);
     void begin_stage();
     void throw_if_ill_formed() const;
     void lower();

@@ -5,6 +5,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <cstring>
 #include <string>
 
 /// A variable's first values, from what a trace says of it.
@@ -44,6 +45,11 @@ any_tensor first_value(const View& view, int i, std::uint64_t seed, const first_
             else
                 static_cast<float*>(data.write())[k] = static_cast<float>(value);
         }
+        return data;
+    }
+    if (how.kind == initializer_kind::stored) { // of any element type; of a graph from a file, which keeps them
+        const void* const from = std::bit_cast<const void*>(view.words[static_cast<int>(v.a)]);
+        if (data.size() > 0) std::memcpy(data.write(), from, data.view().bytes());
         return data;
     }
     const std::string path = path_of_variable(view, i);

@@ -22,7 +22,8 @@ enum class initializer_kind : int {
     variance_scaling,
     identity,
     values,
-    value_of
+    value_of,
+    stored
 };
 
 /// What the variance of `init::variance_scaling` is divided by, and the law of the numbers. Keras's "normal" is the truncated one.

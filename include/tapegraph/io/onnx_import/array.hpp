@@ -1,0 +1,134 @@
+#pragma once
+
+#include <tapegraph/core/error.hpp>
+#include <tapegraph/core/half.hpp>
+#include <tapegraph/core/shape.hpp>
+#include <tapegraph/eager/any_tensor.hpp>
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+/// Tensors of a file that are known before the model runs.
+
+namespace tapegraph::io::onnx_import {
+
+/// Elements row by row. Integers that stand for extents may be symbolic (core/extent.hpp).
+class array {
+public:
+    array() = default;
+    array(dtype type, std::vector<std::int64_t> dims)
+        : type_(type), dims_(std::move(dims)), bytes_(static_cast<std::size_t>(size()) * size_of(type)) {}
+
+    static array integers(const std::vector<std::int64_t>& items, bool scalar = false) {
+        array a(dtype::i64,
+                scalar ? std::vector<std::int64_t>{} : std::vector<std::int64_t>{std::int64_t(items.size())});
+        if (!items.empty()) std::memcpy(a.data(), items.data(), items.size() * sizeof(std::int64_t));
+        return a;
+    }
+
+    dtype type() const { return type_; }
+    const std::vector<std::int64_t>& dims() const { return dims_; }
+    int rank() const { return static_cast<int>(dims_.size()); }
+    std::int64_t size() const {
+        std::int64_t product = 1;
+        for (const std::int64_t d : dims_) product *= d;
+        return product;
+    }
+    std::size_t byte_count() const { return static_cast<std::size_t>(size()) * size_of(type_); }
+    void* data() { return bytes_.data(); }
+    const void* data() const { return bytes_.data(); }
+    void set_dims(std::vector<std::int64_t> dims) { dims_ = std::move(dims); }
+
+    /// Element i as an integer; of floating elements what is left of the point.
+    std::int64_t integer(std::int64_t i) const {
+        switch (type_) {
+        case dtype::i64:
+        case dtype::u64: return at<std::int64_t>(i);
+        case dtype::i32: return at<std::int32_t>(i);
+        case dtype::u32: return at<std::uint32_t>(i);
+        case dtype::i16: return at<std::int16_t>(i);
+        case dtype::u16: return at<std::uint16_t>(i);
+        case dtype::i8: return at<std::int8_t>(i);
+        case dtype::u8:
+        case dtype::boolean: return at<std::uint8_t>(i);
+        default: return static_cast<std::int64_t>(number(i));
+        }
+    }
+    /// Element i as a double: exact but for integers beyond 2^53.
+    double number(std::int64_t i) const {
+        switch (type_) {
+        case dtype::f32: return at<float>(i);
+        case dtype::f64: return at<double>(i);
+        case dtype::f16: return static_cast<float>(at<half>(i));
+        case dtype::bf16: return static_cast<float>(at<bfloat16>(i));
+        default: return static_cast<double>(integer(i));
+        }
+    }
+    std::vector<std::int64_t> as_integers() const {
+        std::vector<std::int64_t> items;
+        for (std::int64_t i = 0; i < size(); ++i) items.push_back(integer(i));
+        return items;
+    }
+    /// Whether some element is an extent that is not known yet.
+    bool symbolic() const {
+        if (type_ != dtype::i64) return false;
+        for (std::int64_t i = 0; i < size(); ++i)
+            if (is_symbolic(integer(i))) return true;
+        return false;
+    }
+
+    /// The same elements with their axes in another order: axis i of the result is axis order[i] of this.
+    array transposed(const std::vector<int>& order) const {
+        array to(type_, dims_);
+        std::vector<std::int64_t> stride(dims_.size(), 1), step(dims_.size()), at(dims_.size(), 0);
+        for (int i = rank() - 2; i >= 0; --i)
+            stride[std::size_t(i)] = stride[std::size_t(i) + 1] * dims_[std::size_t(i) + 1];
+        for (std::size_t i = 0; i < order.size(); ++i) {
+            to.dims_[i] = dims_[std::size_t(order[i])];
+            step[i] = stride[std::size_t(order[i])];
+        }
+        const std::size_t width = size_of(type_);
+        std::int64_t from = 0;
+        for (std::int64_t k = 0; k < size(); ++k) {
+            std::memcpy(to.bytes_.data() + static_cast<std::size_t>(k) * width,
+                        bytes_.data() + static_cast<std::size_t>(from) * width, width);
+            for (int i = rank() - 1; i >= 0; --i) {
+                const auto axis = static_cast<std::size_t>(i);
+                from += step[axis];
+                if (++at[axis] < to.dims_[axis]) break;
+                from -= step[axis] * at[axis];
+                at[axis] = 0;
+            }
+        }
+        return to;
+    }
+
+    tapegraph::shape shape() const {
+        if (rank() > max_rank)
+            throw shape_error("a tensor of rank " + std::to_string(rank()) + ": 8 is the highest here");
+        return tapegraph::shape(rank(), dims_.data());
+    }
+    any_tensor tensor() const {
+        any_tensor t(type_, shape());
+        if (byte_count() > 0) std::memcpy(t.write(), data(), byte_count());
+        return t;
+    }
+
+private:
+    template <class T>
+    T at(std::int64_t i) const {
+        T value;
+        std::memcpy(&value, bytes_.data() + static_cast<std::size_t>(i) * sizeof(T), sizeof(T));
+        return value;
+    }
+
+    dtype type_ = dtype::f32;
+    std::vector<std::int64_t> dims_;
+    std::vector<std::byte> bytes_;
+};
+using array_pointer = std::shared_ptr<const array>;
+
+} // namespace tapegraph::io::onnx_import

@@ -1,0 +1,111 @@
+#pragma once
+
+#include <tapegraph/io/onnx_import/call.hpp>
+
+/// Shapes that are computed from shapes: integers, some of which are symbols, without a node.
+
+namespace tapegraph::io::onnx_import {
+
+namespace detail {
+
+inline bool arithmetic_of_extents(call& c, const std::string& op) {
+    const array &a = *c.known(0), &b = *c.known(1);
+    if (a.rank() > 1 || b.rank() > 1) return false;
+    const std::int64_t n = a.size() == 1 ? b.size() : a.size();
+    if ((a.size() != 1 && a.size() != n) || (b.size() != 1 && b.size() != n)) return false;
+    extent_table* const table = &c.on.trace().extents;
+    std::vector<std::int64_t> items;
+    for (std::int64_t i = 0; i < n; ++i) {
+        const extent x(a.integer(a.size() == 1 ? 0 : i), table), y(b.integer(b.size() == 1 ? 0 : i), table);
+        if (op == "Add")
+            items.push_back((x + y).value);
+        else if (op == "Sub")
+            items.push_back((x - y).value);
+        else if (op == "Mul")
+            items.push_back((x * y).value);
+        else if (y.known()) {
+            if (y.value <= 0 || (x.known() && x.value < 0)) return false;
+            items.push_back((x / y.value).value);
+        } else {
+            const std::int64_t quotient = x.value == 0         ? 0
+                                          : x.value == y.value ? 1
+                                                               : table->divide_exactly(x.value, y.value);
+            if (quotient == -1) return false;
+            items.push_back(quotient);
+        }
+    }
+    c.give_known(0, array::integers(items, a.rank() == 0 && b.rank() == 0));
+    return true;
+}
+
+inline bool slice_of_extents(call& c) {
+    const array& a = *c.known(0);
+    std::vector<std::int64_t> starts, ends, axes{0}, steps{1};
+    if (c.inputs() > 1) {
+        starts = c.known(1)->as_integers(), ends = c.known(2)->as_integers();
+        if (c.has(3)) axes = c.known(3)->as_integers();
+        if (c.has(4)) steps = c.known(4)->as_integers();
+    } else {
+        starts = c.integers("starts"), ends = c.integers("ends"), axes = c.integers("axes", {0});
+    }
+    if (starts.size() != 1 || ends.size() != 1 || axes.size() != 1 || steps.size() != 1 || steps[0] <= 0) return false;
+    if (is_symbolic(starts[0]) || is_symbolic(ends[0]) || (axes[0] != 0 && axes[0] != -1)) return false;
+    const std::int64_t n = a.size();
+    const auto clipped = [n](std::int64_t v) { return std::clamp<std::int64_t>(v < 0 ? v + n : v, 0, n); };
+    std::vector<std::int64_t> items;
+    for (std::int64_t i = clipped(starts[0]); i < clipped(ends[0]); i += steps[0]) items.push_back(a.integer(i));
+    c.give_known(0, array::integers(items));
+    return true;
+}
+
+inline bool reshaped_extents(call& c, const std::string& op) {
+    array same = *c.known(0);
+    const bool drops = op == "Squeeze";
+    if ((drops ? same.rank() != 1 || same.size() != 1 : op == "Unsqueeze" ? same.rank() != 0 : true)) return false;
+    const std::vector<std::int64_t> axes = c.has(1) ? c.known(1)->as_integers() : c.integers("axes");
+    if (axes.size() > 1 || (!axes.empty() && axes[0] != 0 && axes[0] != -1)) return false;
+    same.set_dims(drops ? std::vector<std::int64_t>{} : std::vector<std::int64_t>{1});
+    c.give_known(0, std::move(same));
+    return true;
+}
+
+} // namespace detail
+
+inline bool compute_extents(call& c) {
+    const std::string& op = c.node().type;
+    for (int i = 0; i < c.inputs(); ++i)
+        if (c.has(i) && (c.type(i) != dtype::i64 || c.known(i)->rank() > 1 || c.known(i)->size() > 64)) return false;
+    if (!c.has(0)) return false;
+    if (op == "Add" || op == "Sub" || op == "Mul" || op == "Div")
+        return c.has(1) && detail::arithmetic_of_extents(c, op);
+    if (op == "Slice" && c.known(0)->rank() == 1) return detail::slice_of_extents(c);
+    if (op == "Squeeze" || op == "Unsqueeze") return detail::reshaped_extents(c, op);
+    if (op == "Identity" || (op == "Cast" && c.integer("to", 0) == 7)) return c.give(0, c.pointer(0)), true;
+    if (op == "Gather" && c.known(0)->rank() == 1) {
+        const std::int64_t axis = c.integer("axis", 0);
+        const array &from = *c.known(0), &at = *c.known(1);
+        if (axis != 0 && axis != -1) return false;
+        std::vector<std::int64_t> items;
+        for (std::int64_t i = 0; i < at.size(); ++i) {
+            const std::int64_t k = at.integer(i) < 0 ? at.integer(i) + from.size() : at.integer(i);
+            if (k < 0 || k >= from.size())
+                refuse("index " + std::to_string(at.integer(i)) + " of " + std::to_string(from.size()));
+            items.push_back(from.integer(k));
+        }
+        return c.give_known(0, array::integers(items, at.rank() == 0)), true;
+    }
+    if (op == "Concat") {
+        std::vector<std::int64_t> items;
+        const std::int64_t axis = c.integer("axis", 0);
+        if (axis != 0 && axis != -1) return false;
+        for (int i = 0; i < c.inputs(); ++i) {
+            if (!c.has(i) || c.known(i)->rank() != 1) return false;
+            const auto more = c.known(i)->as_integers();
+            items.insert(items.end(), more.begin(), more.end());
+        }
+        return c.give_known(0, array::integers(items)), true;
+    }
+    return false;
+}
+
+} // namespace tapegraph::io::onnx_import

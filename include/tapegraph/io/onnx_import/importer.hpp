@@ -1,0 +1,271 @@
+#pragma once
+
+#include <tapegraph/graph/traced_program.hpp>
+#include <tapegraph/io/onnx_import/file_model.hpp>
+#include <tapegraph/nn/scope.hpp>
+#include <tapegraph/ops/ops.hpp>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+/// From a graph of ONNX to nodes of a trace: values, layouts, weights, and the walk over nodes. Rules of operators stand beside it.
+
+namespace tapegraph::io::onnx_import {
+
+/// Why a node cannot be taken over.
+struct refusal {
+    std::string why;
+    bool by_symbols = false; ///< it can be where extents are numbers
+};
+[[noreturn]] inline void refuse(std::string why) { throw refusal{std::move(why)}; }
+[[noreturn]] inline void refuse_symbols(std::string why) { throw refusal{std::move(why), true}; }
+
+/// An element type of a file as nodes have it: narrow integers are computed in wider ones.
+constexpr dtype carrier_of(dtype type) {
+    switch (type) {
+    case dtype::i8:
+    case dtype::i16:
+    case dtype::u16: return dtype::i32;
+    case dtype::u32:
+    case dtype::u64: return dtype::i64;
+    default: return type;
+    }
+}
+constexpr bool is_integer(dtype type) { return !is_floating(type) && type != dtype::boolean; }
+
+/// A tensor while a graph is read: elements that are known, or a node, or both once somebody has asked.
+struct value {
+    dtype type = dtype::f32;
+    array_pointer known;
+    graph_node node;
+    bool traced = false, refused = false;
+    std::vector<int> axes; ///< axis i of the node is axis axes[i] of ONNX; empty: in order
+    std::string weight;    ///< the initializer that `known` is, if training may change it
+
+    bool in_order() const { return axes.empty(); }
+    int rank() const { return known ? known->rank() : node.rank(); }
+    /// Extents in the order of ONNX.
+    shape dims() const {
+        if (known) return known->shape();
+        const shape own = node.shape();
+        shape s = own;
+        for (std::size_t i = 0; i < axes.size(); ++i) s.set(axes[i], own[static_cast<int>(i)]);
+        return s;
+    }
+};
+using value_pointer = std::shared_ptr<value>;
+
+/// A float initializer as the model holds it.
+struct weight {
+    std::string name, path;
+    std::vector<int> order; ///< axis i of the variable is axis order[i] of the initializer; empty: in order
+    bool trainable = true;
+};
+
+/// What all traces of one file share.
+struct store {
+    file_model model;
+    std::map<std::string, weight> weights;
+    std::function<const void*(const weight&)> values; ///< where a weight's numbers are now
+    std::vector<any_tensor> constants;
+
+    /// A constant that stays as long as the store.
+    std::size_t keep(dtype type, const shape& dims, const void* data, std::size_t bytes) {
+        for (std::size_t k = 0; k < constants.size(); ++k) {
+            const any_tensor& c = constants[k];
+            if (c.type() == type && c.shape() == dims && (bytes == 0 || std::memcmp(c.read(), data, bytes) == 0))
+                return k;
+        }
+        any_tensor made(type, dims);
+        if (bytes > 0) std::memcpy(made.write(), data, bytes);
+        constants.push_back(made);
+        return constants.size() - 1;
+    }
+};
+
+/// Names that nodes see: of a graph, and of those around it.
+struct environment {
+    environment* around = nullptr;
+    std::map<std::string, value_pointer> values;
+    const std::vector<attribute>* arguments = nullptr; ///< of the function's call
+    const file_function* function = nullptr;
+
+    value_pointer find(const std::string& name) const {
+        for (const environment* e = this; e != nullptr; e = e->around)
+            if (const auto found = e->values.find(name); found != e->values.end()) return found->second;
+        return nullptr;
+    }
+};
+
+class importer;
+class call;
+using rule_function = void (*)(call&);
+/// The rule of an operator, or null.
+rule_function rule_of(const std::string& type);
+/// Arithmetic of extents: whether it has been done.
+bool compute_extents(call& c);
+
+/// What a variable of the trace is.
+struct binding {
+    const weight* of = nullptr; ///< null: a constant
+    std::size_t constant = 0;
+};
+
+class importer {
+public:
+    importer(store& s, ir::trace& t, const graph_scope& root) : store_(s), t_(t), root_(root) {}
+
+    ir::trace& trace() { return t_; }
+    store& shared() { return store_; }
+    std::int64_t opset() const { return opset_; }
+    void set_opset(std::int64_t v) { opset_ = v; }
+    /// Of the trace's variables, in their order.
+    std::vector<binding> bindings;
+
+    /// The outputs of the model for these inputs. Throws argument_error with all refusals.
+    std::vector<value_pointer> run(const std::vector<value_pointer>& inputs, const std::string& until = {});
+
+    /// The outputs of a graph within another.
+    std::vector<value_pointer> run_graph(const file_graph& g, environment& around);
+    void run_nodes(const std::vector<file_node>& nodes, environment& env);
+    void run_node(const file_node& n, environment& env);
+
+    value_pointer make_known(array a) const {
+        auto v = std::make_shared<value>();
+        v->type = a.type();
+        v->known = std::make_shared<const array>(std::move(a));
+        return v;
+    }
+    value_pointer make(const graph_node& n, dtype type, std::vector<int> axes = {}) const {
+        auto v = std::make_shared<value>();
+        v->type = type;
+        v->node = n;
+        v->traced = true;
+        for (std::size_t i = 0; i < axes.size(); ++i)
+            if (axes[i] != static_cast<int>(i)) v->axes = axes;
+        return v;
+    }
+
+    /// The node of a value with its axes in order.
+    graph_node plain(value& v) {
+        if (!v.traced) {
+            v.node = materialized(v);
+            v.traced = true;
+        }
+        if (!v.axes.empty()) {
+            std::vector<int> back(v.axes.size());
+            for (std::size_t i = 0; i < v.axes.size(); ++i)
+                back[static_cast<std::size_t>(v.axes[i])] = static_cast<int>(i);
+            v.node = transposed(v.node, back);
+            v.axes.clear();
+        }
+        return v.node;
+    }
+    /// With its axes in this order, whatever it has been before.
+    graph_node arranged(value& v, const std::vector<int>& axes) {
+        if (!v.traced && !v.weight.empty()) {
+            const weight& w = store_.weights.at(v.weight);
+            if (w.order == axes) return weight_node(w);
+        }
+        if (v.traced && v.axes == axes) return v.node;
+        return transposed(plain(v), axes);
+    }
+    graph_node transposed(const graph_node& x, const std::vector<int>& order) {
+        transpose_op::attributes a;
+        a.rank = static_cast<std::int64_t>(order.size());
+        for (std::size_t i = 0; i < order.size(); ++i) a.permutation[i] = order[i];
+        return graph::invoke<transpose_op>(a, nullptr, std::source_location::current(), x);
+    }
+    graph_node number(double v, dtype type) { return {&t_, t_.constant(v, carrier_of(type))}; }
+    graph_node constant(const array& a) {
+        const dtype type = carrier_of(a.type());
+        const bool exact = is_floating(type) || type == dtype::boolean || a.rank() > 0 ||
+                           (a.integer(0) < (std::int64_t{1} << 53) && a.integer(0) > -(std::int64_t{1} << 53));
+        if (a.rank() == 0 && exact) return number(a.number(0), type);
+        const array converted = type == a.type() ? a : in_carrier(a, type);
+        const std::size_t k = store_.keep(type, converted.shape(), converted.data(), converted.byte_count());
+        if (const auto found = constants_.find(k); found != constants_.end()) return found->second;
+        const graph_node made = variable("constants/" + std::to_string(k), type, converted.shape(), false,
+                                         store_.constants[k].has_storage() ? store_.constants[k].read() : nullptr);
+        bindings.push_back({nullptr, k});
+        return constants_[k] = made;
+    }
+    /// Any node: what creators are given as an example.
+    graph_node example() { return {&t_, t_.constant(0, dtype::f32)}; }
+    std::map<std::string, int>& reads() { return reads_; }
+
+    /// Arrays of a node's outputs whose operands are all known.
+    std::vector<value_pointer> fold(const file_node& n, const std::vector<value_pointer>& in, environment& env);
+
+private:
+    static array in_carrier(const array& a, dtype type) {
+        array to(type, a.dims());
+        for (std::int64_t i = 0; i < a.size(); ++i)
+            if (type == dtype::i32)
+                static_cast<std::int32_t*>(to.data())[i] = static_cast<std::int32_t>(a.integer(i));
+            else
+                static_cast<std::int64_t*>(to.data())[i] = a.integer(i);
+        return to;
+    }
+    graph_node materialized(const value& v) {
+        if (!v.weight.empty()) {
+            const weight& w = store_.weights.at(v.weight);
+            const graph_node stored = weight_node(w);
+            if (w.order.empty()) return stored;
+            std::vector<int> back(w.order.size());
+            for (std::size_t i = 0; i < w.order.size(); ++i)
+                back[static_cast<std::size_t>(w.order[i])] = static_cast<int>(i);
+            return transposed(stored, back);
+        }
+        if (!v.known->symbolic()) return constant(*v.known);
+        std::vector<graph_node> items;
+        for (const std::int64_t i : v.known->as_integers())
+            items.push_back(reshape(graph_node(&t_, t_.extent_value({i, &t_.extents}, dtype::i64)), {1}));
+        return reshape(tapegraph::concat(items, 0), v.known->shape());
+    }
+    graph_node weight_node(const weight& w) {
+        if (const auto found = weights_.find(w.name); found != weights_.end()) return found->second;
+        const initializer_info* info = nullptr;
+        for (const initializer_info& each : store_.model.graph.initializers)
+            if (each.name == w.name) info = &each;
+        shape dims = info->value->shape();
+        for (std::size_t i = 0; i < w.order.size(); ++i)
+            dims.set(static_cast<int>(i), info->value->shape()[w.order[i]]);
+        const graph_node made = variable(w.path, info->value->type(), dims, w.trainable, store_.values(w));
+        bindings.push_back({&w, 0});
+        return weights_[w.name] = made;
+    }
+    // As graph_scope::variable, of any element type and with values in memory.
+    graph_node variable(const std::string& path, dtype type, const shape& dims, bool trainable, const void* values) {
+        const std::size_t slash = path.rfind('/');
+        const graph_scope owner = slash == path.npos ? root_ : root_ / path.substr(0, slash);
+        const std::string name = slash == path.npos ? path : path.substr(slash + 1);
+        const int scope = owner.index();
+        const int word = t_.words.push_back(t_.variables.size());
+        const int node =
+            t_.append(ir::descriptor_of<ir::variable_op>, type, dims.rank(), t_.store(dims), nullptr, 0, word);
+        const int at = t_.words.push_back(std::bit_cast<std::int64_t>(values));
+        int& newest = t_.scopes[scope].last_variable;
+        newest = t_.variables.push_back({scope, kept_text(name), node, static_cast<int>(initializer_kind::stored),
+                                         static_cast<double>(at), 0, trainable, newest, 0}) +
+                 1;
+        return {&t_, node};
+    }
+    void finish(const file_node& n);
+
+    store& store_;
+    ir::trace& t_;
+    graph_scope root_;
+    std::int64_t opset_ = 1;
+    std::map<std::string, graph_node> weights_;
+    std::map<std::size_t, graph_node> constants_;
+    std::map<std::string, int> reads_;
+    std::vector<std::string> problems_;
+    bool by_symbols_ = true;
+};
+
+} // namespace tapegraph::io::onnx_import

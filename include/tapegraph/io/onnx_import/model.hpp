@@ -1,0 +1,343 @@
+#pragma once
+
+#include <tapegraph/io/load_onnx.hpp>
+#include <tapegraph/io/onnx_import/read_model.hpp>
+#include <tapegraph/io/onnx_import/rules.hpp>
+#include <tapegraph/io/onnx_import/walk.hpp>
+#include <tapegraph/nn/outputs.hpp>
+#include <tapegraph/nn/taped_program.hpp>
+
+#include <mutex>
+
+/// io/load_onnx.hpp: programs of a file's graph, and the variables that they share.
+
+namespace tapegraph::io::onnx_import {
+
+struct state : tapegraph::detail::model_base {
+    struct program {
+        std::unique_ptr<ir::traced_program> traced;
+        std::vector<binding> bindings;
+        std::vector<dtype> types; ///< of the outputs, as the file has them
+        tapegraph::detail::program_pool pool;
+    };
+
+    store shared;
+    std::string until;
+    std::vector<onnx_value> inputs, outputs;
+    /// A program for all inputs; for each shape of them, where what the file computes needs numbers; or for each shape, and the values of
+    /// small inputs that are no measurements, where axes or extents come from these.
+    enum class kind { any, of_extents, of_values };
+    kind programs_are = kind::any;
+    static constexpr std::int64_t most_values = 64;
+    static constexpr std::size_t most_programs = 256;
+    std::mutex mutex;
+    std::map<std::vector<std::int64_t>, std::shared_ptr<program>> programs;
+    std::shared_ptr<state> origin; ///< whose variables these are
+
+    explicit state(file_model m) : model_base({}) {
+        trains_ = false;
+        shared.model = std::move(m);
+    }
+    const std::string& file() const { return shared.model.file; }
+    variable_list& list() { return origin ? origin->list() : variables_; }
+    model_base& base() { return origin ? origin->base() : *this; }
+
+    void describe() {
+        std::set<std::string> given;
+        for (const initializer_info& i : shared.model.graph.initializers) given.insert(i.name);
+        const auto described = [&](const value_info& v) {
+            if (!v.type)
+                throw argument_error(
+                    "'" + file() + "': '" + v.name + "' is of " +
+                    (v.element_type == 0 ? "a type other than a tensor" : element_type_name(v.element_type)) +
+                    ", which there is none of here");
+            if (v.dims.size() > static_cast<std::size_t>(max_rank))
+                throw argument_error("'" + file() + "': '" + v.name + "' has " + std::to_string(v.dims.size()) +
+                                     " axes, 8 are the most here");
+            return onnx_value{v.name, *v.type, v.dims, v.names, v.ranked};
+        };
+        for (const value_info& v : shared.model.graph.inputs)
+            if (!given.contains(v.name)) inputs.push_back(described(v));
+        for (const value_info& v : shared.model.graph.outputs) outputs.push_back(described(v));
+    }
+
+    /// Which float initializers are weights, and in which order of axes they are kept.
+    void find_weights() {
+        std::set<std::string> paths;
+        for (const initializer_info& i : shared.model.graph.initializers) {
+            if (!is_floating(i.value->type()) || i.value->rank() == 0 || i.value->rank() > max_rank) continue;
+            weight w;
+            w.name = i.name;
+            w.trainable = i.value->type() == dtype::f32 || i.value->type() == dtype::f64;
+            w.path = path_of(i.name);
+            for (int k = 1; !paths.insert(w.path).second; ++k) w.path = path_of(i.name) + "_" + std::to_string(k);
+            shared.weights[i.name] = w;
+        }
+        for (const file_node& n : shared.model.graph.nodes) {
+            const auto use = [&](std::size_t k) {
+                const auto found = k < n.inputs.size() ? shared.weights.find(n.inputs[k]) : shared.weights.end();
+                return found == shared.weights.end() ? nullptr : &found->second;
+            };
+            if (n.type == "BatchNormalization")
+                for (const std::size_t k : {3, 4})
+                    if (weight* const w = use(k)) w->trainable = false;
+            if ((n.type == "Conv" || n.type == "ConvTranspose") && n.domain.empty())
+                if (weight* const w = use(1)) w->order = filter_order(rank_of(w->name));
+        }
+    }
+    int rank_of(const std::string& name) const {
+        for (const initializer_info& i : shared.model.graph.initializers)
+            if (i.name == name) return i.value->rank();
+        return 0;
+    }
+    static std::vector<int> filter_order(int rank) {
+        std::vector<int> order;
+        if (rank != 3 && rank != 4) return order;
+        for (int i = 2; i < rank; ++i) order.push_back(i);
+        order.push_back(1), order.push_back(0);
+        return order;
+    }
+    static std::string path_of(const std::string& name) {
+        std::string path;
+        for (const char c : name) {
+            const char as = c == '.' || c == ':' ? '/' : c;
+            if (as == '/' && (path.empty() || path.back() == '/')) continue;
+            path += as;
+        }
+        while (!path.empty() && path.back() == '/') path.pop_back();
+        return path.empty() ? "weight" : path;
+    }
+
+    /// Values of inputs for a trace; extents are the file's, or numbers that are given.
+    static bool known_by_value(const any_tensor& x) {
+        return x.size() <= most_values && (!is_floating(x.type()) || x.rank() == 0);
+    }
+    std::vector<value_pointer> input_values(importer& on, const std::vector<any_tensor>* given) {
+        std::vector<value_pointer> values;
+        ir::trace& t = on.trace();
+        for (std::size_t k = 0; k < inputs.size(); ++k) {
+            const onnx_value& v = inputs[k];
+            shape s;
+            s.attach(&t.extents);
+            if (given != nullptr) {
+                for (int i = 0; i < (*given)[k].rank(); ++i) s.push_back((*given)[k].shape()[i]);
+            } else {
+                if (!v.ranked) throw import_error("'" + file() + "': input '" + v.name + "' has no rank", true);
+                for (std::size_t i = 0; i < v.extents.size(); ++i)
+                    s.push_back(v.extents[i] >= 0 ? extent(v.extents[i])
+                                                  : extent(t.extents.symbol(kept_text(v.extent_names[i])), &t.extents));
+            }
+            const graph_node input(&t, t.input(kept_text(v.name), carrier_of(v.type), s));
+            if (given != nullptr && programs_are == kind::of_values && known_by_value((*given)[k])) {
+                array a = array_of_result((*given)[k], v.type);
+                values.push_back(on.make_known(std::move(a)));
+                continue;
+            }
+            values.push_back(on.make(input, v.type));
+        }
+        return values;
+    }
+
+    std::unique_ptr<program> make(const std::vector<any_tensor>* given) {
+        auto p = std::make_unique<program>();
+        p->traced = ir::traced_program::made_by([&](ir::trace& t) {
+            t.training = false;
+            importer on(shared, t, graph_scope(&t, 0));
+            const auto results = on.run(input_values(on, given), until);
+            for (std::size_t k = 0; k < results.size(); ++k) {
+                t.outputs.push_back(
+                    {kept_text(k < outputs.size() ? outputs[k].name : until), on.plain(*results[k]).id()});
+                p->types.push_back(results[k]->type);
+            }
+            p->bindings = on.bindings;
+        });
+        return p;
+    }
+
+    /// Reads the graph once; its variables come into being.
+    void begin() {
+        shared.values = [](const weight&) -> const void* { return nullptr; };
+        std::vector<const weight*> used;
+        try {
+            auto p = make(nullptr);
+            for (const binding& b : p->bindings)
+                if (b.of != nullptr) used.push_back(b.of);
+            programs[{}] = std::move(p);
+        } catch (const import_error& why) {
+            if (!why.by_symbols || inputs.empty()) throw;
+            programs_are = kind::of_extents;
+            for (const auto& [name, w] : shared.weights) used.push_back(&w);
+        }
+        for (const weight* const w : used) {
+            array values;
+            for (const initializer_info& i : shared.model.graph.initializers)
+                if (i.name == w->name) values = w->order.empty() ? *i.value : i.value->transposed(w->order);
+            variables_.add(w->path, values.tensor(), w->trainable, false);
+        }
+        shared.values = [this](const weight& w) -> const void* { return list()[w.path].data().read(); };
+    }
+
+    std::vector<std::int64_t> key_of(const std::vector<any_tensor>& x) const {
+        std::vector<std::int64_t> key;
+        if (programs_are == kind::any) return key;
+        for (const any_tensor& each : x) {
+            key.push_back(each.rank());
+            for (int i = 0; i < each.rank(); ++i) key.push_back(each.shape()[i].value);
+            if (programs_are != kind::of_values || !known_by_value(each)) continue;
+            const array a = array_of_result(each, each.type());
+            for (std::int64_t i = 0; i < a.size(); ++i)
+                key.push_back(is_floating(a.type()) ? std::bit_cast<std::int64_t>(a.number(i)) : a.integer(i));
+        }
+        return key;
+    }
+    std::shared_ptr<program> program_for(const std::vector<any_tensor>& x) {
+        const std::lock_guard lock(mutex);
+        std::vector<std::int64_t> key = key_of(x);
+        if (const auto found = programs.find(key); found != programs.end()) return found->second;
+        std::shared_ptr<program> made;
+        try {
+            made = make(programs_are == kind::any ? nullptr : &x);
+        } catch (const import_error& why) {
+            if (!why.by_symbols || programs_are != kind::of_extents) throw;
+            programs_are = kind::of_values;
+            key = key_of(x);
+            made = make(&x);
+        }
+        if (programs.size() >= most_programs) programs.clear();
+        return programs[key] = made;
+    }
+
+    std::vector<any_tensor> predict(std::span<const any_tensor> given) {
+        if (given.size() != inputs.size())
+            throw argument_error("predict: " + std::to_string(given.size()) + " tensors, '" + file() + "' takes " +
+                                 std::to_string(inputs.size()));
+        std::vector<any_tensor> x;
+        for (std::size_t k = 0; k < given.size(); ++k) {
+            const onnx_value& v = inputs[k];
+            if (given[k].type() != v.type)
+                throw dtype_error("predict: '" + v.name + "' is " + name_of(given[k].type()) + ", the file takes " +
+                                  name_of(v.type));
+            bool fits = !v.ranked || given[k].rank() == static_cast<int>(v.extents.size());
+            for (std::size_t i = 0; fits && i < v.extents.size(); ++i)
+                fits = v.extents[i] < 0 || given[k].shape()[static_cast<int>(i)].value == v.extents[i];
+            if (!fits)
+                throw shape_error("predict: '" + v.name + "' has shape " + to_string(given[k].shape()) +
+                                  ", which is not the file's");
+            x.push_back(in_carrier(given[k], carrier_of(v.type)));
+        }
+        const std::shared_ptr<program> held = program_for(x);
+        program& p = *held;
+        std::vector<any_tensor> results;
+        p.pool.with(p.traced->view(), [&](ir::program& run) {
+            for (std::size_t i = 0; i < p.bindings.size(); ++i) {
+                const binding& b = p.bindings[i];
+                const any_tensor& from = b.of != nullptr ? list()[b.of->path].data() : shared.constants[b.constant];
+                static std::byte nothing[1];
+                run.set_variable(static_cast<int>(i), from.size() > 0 ? from.view_on(run.device()).data : nothing);
+            }
+            for (std::size_t i = 0; i < x.size(); ++i) run.set_input(static_cast<int>(i), x[i].view());
+            tapegraph::detail::call_results<> made(run);
+            run.run({});
+            for (std::size_t k = 0; k < p.types.size(); ++k) {
+                const any_tensor result = made.take(static_cast<int>(k));
+                results.push_back(result.type() == p.types[k] ? result : array_of_result(result, p.types[k]).tensor());
+            }
+        });
+        return results;
+    }
+    static array array_of_result(const any_tensor& t, dtype type) {
+        buffer_view v = t.outline_view();
+        v.data = const_cast<void*>(t.read());
+        return detail::array_of(v, type);
+    }
+    static any_tensor in_carrier(const any_tensor& t, dtype type) {
+        if (t.type() == type) return t;
+        buffer_view v = t.outline_view();
+        v.data = const_cast<void*>(t.read());
+        const array narrow = detail::array_of(v, t.type());
+        any_tensor wide(type, t.shape());
+        for (std::int64_t i = 0; i < t.size(); ++i)
+            if (type == dtype::i32)
+                static_cast<std::int32_t*>(wide.write())[i] = static_cast<std::int32_t>(narrow.integer(i));
+            else
+                static_cast<std::int64_t*>(wide.write())[i] = narrow.integer(i);
+        return wide;
+    }
+};
+
+} // namespace tapegraph::io::onnx_import
+
+namespace tapegraph::io {
+
+TG_DEFINITION onnx_model::onnx_model(const files::path& file)
+    : state_(std::make_shared<onnx_import::state>(onnx_import::read_model(file))) {
+    state_->describe();
+    state_->find_weights();
+    state_->begin();
+}
+TG_DEFINITION const std::vector<onnx_value>& onnx_model::inputs() const { return state_->inputs; }
+TG_DEFINITION const std::vector<onnx_value>& onnx_model::outputs() const { return state_->outputs; }
+TG_DEFINITION std::vector<any_tensor> onnx_model::predict(std::span<const any_tensor> x) const {
+    return state_->predict(x);
+}
+TG_DEFINITION std::map<std::string, any_tensor> onnx_model::predict(const std::map<std::string, any_tensor>& x) const {
+    std::vector<any_tensor> ordered;
+    std::string names;
+    for (const onnx_value& v : inputs()) {
+        names += (names.empty() ? "'" : ", '") + v.name + "'";
+        if (const auto found = x.find(v.name); found != x.end()) ordered.push_back(found->second);
+    }
+    if (ordered.size() != x.size() || ordered.size() != inputs().size())
+        throw argument_error("predict: '" + state_->file() + "' takes " + names);
+    const std::vector<any_tensor> results = predict(std::span<const any_tensor>(ordered));
+    std::map<std::string, any_tensor> named;
+    for (std::size_t k = 0; k < results.size(); ++k) named[outputs()[k].name] = results[k];
+    return named;
+}
+TG_DEFINITION variable_list& onnx_model::variables() { return state_->list(); }
+TG_DEFINITION const variable_list& onnx_model::variables() const { return state_->list(); }
+TG_DEFINITION tapegraph::detail::model_base& onnx_model::base() const { return state_->base(); }
+TG_DEFINITION onnx_model onnx_model::until(std::string_view value) const {
+    auto part = std::make_shared<onnx_import::state>(state_->shared.model);
+    part->inputs = state_->inputs;
+    part->until = value;
+    part->programs_are = state_->programs_are;
+    part->origin = state_->origin ? state_->origin : state_;
+    part->shared.weights = state_->shared.weights;
+    part->shared.values = [s = part->origin](const onnx_import::weight& w) -> const void* {
+        return s->list()[w.path].data().read();
+    };
+    part->outputs = {{std::string(value), dtype::f32, {}, {}, false}};
+    if (part->programs_are == onnx_import::state::kind::any) {
+        part->programs[{}] = part->make(nullptr);
+        part->outputs[0].type = part->programs[{}]->types[0];
+    }
+    return onnx_model(part);
+}
+TG_DEFINITION std::vector<graph_node> onnx_model::call(const graph_scope& scope, std::span<const graph_node> x) const {
+    if (x.size() != inputs().size())
+        throw argument_error("'" + state_->file() + "' takes " + std::to_string(inputs().size()) + " inputs, not " +
+                             std::to_string(x.size()));
+    std::vector<graph_node> results;
+    if (x.empty()) return results;
+    const std::lock_guard lock(state_->mutex);
+    onnx_import::importer on(state_->shared, x[0].owner(), scope);
+    std::vector<onnx_import::value_pointer> values;
+    for (std::size_t k = 0; k < x.size(); ++k) {
+        const dtype type = inputs()[k].type;
+        if (x[k].type() != onnx_import::carrier_of(type))
+            throw dtype_error("'" + state_->file() + "' takes '" + inputs()[k].name + "' as " + name_of(type) +
+                              ", not " + name_of(x[k].type()));
+        values.push_back(on.make(x[k], type));
+    }
+    for (const onnx_import::value_pointer& v : on.run(values, state_->until)) results.push_back(on.plain(*v));
+    return results;
+}
+TG_DEFINITION graph_node onnx_model::the_only(const std::vector<graph_node>& results) const {
+    if (results.size() != 1)
+        throw argument_error("'" + state_->file() + "' has " + std::to_string(results.size()) +
+                             " outputs; until(name) takes one");
+    return results[0];
+}
+
+} // namespace tapegraph::io

@@ -1,0 +1,137 @@
+#pragma once
+
+#include <tapegraph/io/onnx_import/call.hpp>
+
+/// What many rules need: operands in one layout, element types changed, axes that are named.
+
+namespace tapegraph::io::onnx_import {
+
+/// Every node rule computes on graph nodes; formulas are sealed where they stand.
+using node = graph_node;
+
+/// Elements of a file's type `from` as those of `to`.
+inline node converted(const node& x, dtype from, dtype to) {
+    if (from == to) return x;
+    const auto as = [](const node& v, dtype type) -> node {
+        if (v.type() == type) return v;
+        switch (type) {
+        case dtype::f32: return eval(cast<float>(v));
+        case dtype::f64: return eval(cast<double>(v));
+        case dtype::f16: return eval(cast<half>(v));
+        case dtype::bf16: return eval(cast<bfloat16>(v));
+        case dtype::i32: return eval(cast<std::int32_t>(v));
+        case dtype::i64: return eval(cast<std::int64_t>(v));
+        case dtype::u8: return eval(cast<std::uint8_t>(v));
+        default: return eval(cast<bool>(v));
+        }
+    };
+    if (from == dtype::u64 && is_floating(to)) refuse("of u64 as floating numbers");
+    if (to == dtype::boolean) return x.type() == dtype::boolean ? x : eval(x != 0);
+    if (to == dtype::u8) { // numbers beyond it wrap
+        if (from == dtype::boolean) return as(x, dtype::u8);
+        const node wide = as(x, is_floating(from) ? dtype::i32 : dtype::i64);
+        return as(eval(wide % 256), dtype::u8);
+    }
+    if (size_of(carrier_of(to)) > size_of(to)) {
+        const node wide = as(x, dtype::i64);
+        return as(call::wrapped(wide, to), carrier_of(to));
+    }
+    return as(x, carrier_of(to));
+}
+
+/// Operands of one formula in one layout.
+struct laid {
+    std::vector<node> x;
+    std::vector<int> axes; ///< of the result; empty: in order
+};
+
+inline laid side_by_side(call& c, const std::vector<int>& which) {
+    laid result;
+    int wide = 0, holders = 0;
+    const auto is_number = [&](int i) {
+        return c.known(i) != nullptr && c.known(i)->size() == 1 && c.operand(i).weight.empty() &&
+               !c.known(i)->symbolic();
+    };
+    for (const int i : which) wide = std::max(wide, c.rank(i));
+    for (const int i : which)
+        if (c.rank(i) == wide) {
+            if (!is_number(i)) ++holders;
+            if (result.axes.empty() && c.operand(i).traced) result.axes = c.operand(i).axes;
+        }
+    for (const int i : which) {
+        if (is_number(i) && (holders > 0 || c.rank(i) == 0)) {
+            array number = *c.known(i);
+            number.set_dims({});
+            result.x.push_back(c.on.constant(number));
+        } else if (c.rank(i) == wide || result.axes.empty()) {
+            result.x.push_back(result.axes.empty() ? c.plain(i) : c.arranged(i, result.axes));
+        } else {
+            const shape own = c.dims(i);
+            shape full;
+            full.attach(&c.on.trace().extents);
+            for (int k = 0; k < wide - own.rank(); ++k) full.push_back(1);
+            for (int k = 0; k < own.rank(); ++k) full.push_back(own[k]);
+            result.x.push_back(c.on.transposed(reshape(c.plain(i), full), result.axes));
+        }
+    }
+    return result;
+}
+
+/// A value in whatever layout it has, and where its axes lie.
+inline node as_it_lies(call& c, int i, std::vector<int>& axes) {
+    const node x = c.operand(i).traced ? c.operand(i).node : c.plain(i);
+    axes = c.operand(i).axes;
+    if (axes.empty())
+        for (int k = 0; k < x.rank(); ++k) axes.push_back(k);
+    return x;
+}
+inline int place_of(const std::vector<int>& axes, int axis) {
+    return static_cast<int>(std::find(axes.begin(), axes.end(), axis) - axes.begin());
+}
+
+/// Axes of a reduction as the library takes them.
+inline axes axes_of(const std::vector<int>& which) {
+    axes a;
+    a.all = false;
+    a.count = 0;
+    for (const int i : which) a.index[a.count++] = i;
+    return a;
+}
+
+/// A shape of numbers and symbols.
+inline shape shape_of_items(call& c, const std::vector<std::int64_t>& items) {
+    if (items.size() > static_cast<std::size_t>(max_rank))
+        refuse("a result of rank " + std::to_string(items.size()) + ", 8 is the highest");
+    shape s(static_cast<int>(items.size()), items.data());
+    s.attach(&c.on.trace().extents);
+    return s;
+}
+/// What reads an extent as a number.
+inline std::int64_t known_extent(const extent& e, const char* what) {
+    if (!e.known()) refuse_symbols(std::string(what) + " of an extent that is no number");
+    return e.value;
+}
+
+/// The elements of an axis from `begin`, `count` of them.
+inline node part(const node& x, int axis, extent begin, extent count) {
+    return tapegraph::detail::part_of(x, axis, begin, count, std::source_location::current());
+}
+inline node sliced(const node& x, const std::vector<range>& ranges) {
+    const shape from = x.shape();
+    shape target = from;
+    slice_op::attributes a = tapegraph::detail::whole_slice();
+    for (std::size_t i = 0; i < ranges.size(); ++i)
+        tapegraph::detail::slice_axis(ranges[i], from, a, target, static_cast<int>(i));
+    return graph::invoke<slice_op>(a, &target, std::source_location::current(), x);
+}
+inline node with_axis(const node& x, int at) { return expand_dims(x, axes_of({at})); }
+
+/// Computes in float where elements have 16 bits and the operation does not take them.
+template <class F>
+node in_float(const node& x, const F& f) {
+    if (x.type() != dtype::f16 && x.type() != dtype::bf16) return f(x);
+    const node y = f(converted(x, x.type(), dtype::f32));
+    return y.type() == dtype::f32 ? converted(y, dtype::f32, x.type()) : y;
+}
+
+} // namespace tapegraph::io::onnx_import

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <tapegraph/io/onnx_import/extents.hpp>
+#include <tapegraph/io/onnx_import/rules_elementwise.hpp>
+#include <tapegraph/io/onnx_import/rules_indexing.hpp>
+#include <tapegraph/io/onnx_import/rules_movement.hpp>
+#include <tapegraph/io/onnx_import/rules_reduction.hpp>
+#include <tapegraph/io/onnx_import/rules_windows.hpp>
+
+/// All rules.
+
+namespace tapegraph::io::onnx_import {
+
+inline rule_function rule_of(const std::string& type) {
+    for (const auto table :
+         {&rules::elementwise, &rules::movement, &rules::reductions, &rules::indexing, &rules::windows})
+        if (const rule_function found = table(type)) return found;
+    return nullptr;
+}
+
+} // namespace tapegraph::io::onnx_import
