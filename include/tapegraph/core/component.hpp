@@ -2,6 +2,8 @@
 
 #include <tapegraph/core/config.hpp>
 
+#include <type_traits>
+
 /// The compiled component, `tapegraph::kernels` to CMake: what does not depend on a program's models, compiled once per build
 /// instead of once per source. A library of headers alone stays the default; the same functions are compiled either way, so
 /// the bits are the same.
@@ -14,6 +16,11 @@
 ///
 ///     TG_COMPILED(reduction, void reduce_axes<reduction::sum, float>(...))
 ///
+/// What traces is constexpr, and so compiled by whoever calls it. When the program runs, the long ones of these functions are those of the
+/// component:
+///
+///     if (TG_RUNS_IN_COMPONENT) return map_at_run_time(*this, op, args, count);
+///
 /// Kernels of operations are listed by TG_COMPILED_KERNELS (runtime/kernel.hpp). Functions that are no templates are defined behind
 /// their declaration, as TG_DEFINITION, where TG_DEFINES(part), or TG_DEFINES_FOR_HOST(part) if a program with a GPU backend compiles
 /// something else.
@@ -22,6 +29,12 @@
 #define TG_DEFINITION [[gnu::weak]] // found by whoever links the component and has none of its own
 #else
 #define TG_DEFINITION inline
+#endif
+
+#if defined(TG_COMPONENT) && TG_COMPONENT == 1 && !defined(TG_CUDA)
+#define TG_RUNS_IN_COMPONENT !std::is_constant_evaluated()
+#else
+#define TG_RUNS_IN_COMPONENT false
 #endif
 
 #define TG_PART_convolution 1

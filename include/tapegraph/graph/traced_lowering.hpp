@@ -27,15 +27,20 @@ TG_DEFINITION std::string error_line(const trace& t) {
 
 } // namespace detail
 
-TG_DEFINITION void traced_program::make(std::span<const trace_builder> stages, bool lowers) {
+TG_DEFINITION traced_program::traced_program() = default;
+TG_DEFINITION traced_program::~traced_program() = default;
+
+TG_DEFINITION std::unique_ptr<traced_program> traced_program::make(std::span<const trace_builder> stages, bool lowers) {
+    auto p = std::make_unique<traced_program>();
     bool first = true;
     for (const trace_builder build : stages) {
-        if (!first) begin_stage();
+        if (!first) p->begin_stage();
         first = false;
-        if (trace_.error.what == nullptr) build(trace_);
-        note_pass(trace_, "trace");
+        if (p->trace_.error.what == nullptr) build(p->trace_);
+        note_pass(p->trace_, "trace");
     }
-    finish(lowers);
+    p->finish(lowers);
+    return p;
 }
 
 TG_DEFINITION void traced_program::finish(bool lowers) {

@@ -50,9 +50,7 @@ public:
     /// of the compiler.
     template <class Builder>
     static std::unique_ptr<traced_program> of(bool lowers = true) {
-        auto p = std::make_unique<traced_program>();
-        p->make(detail::stages_of<Builder>(), lowers);
-        return p;
+        return make(detail::stages_of<Builder>(), lowers);
     }
     /// The same where a callable traces.
     template <class F>
@@ -63,7 +61,8 @@ public:
         return p;
     }
 
-    traced_program() = default;
+    traced_program();
+    ~traced_program();
     traced_program(const traced_program&) = delete;
     traced_program& operator=(const traced_program&) = delete;
 
@@ -73,7 +72,7 @@ public:
 private:
     using trace_builder = detail::trace_builder;
 
-    void make(std::span<const trace_builder> stages, bool lowers);
+    static std::unique_ptr<traced_program> make(std::span<const trace_builder> stages, bool lowers);
     void finish(bool lowers);
     void begin_stage();
     void throw_if_ill_formed() const;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/half.hpp>
 #include <tapegraph/expr/differentiate.hpp>
 #include <tapegraph/ir/compiled_operations.hpp>
@@ -173,11 +174,16 @@ constexpr int accumulated(trace& t, int sum, int flow) {
 
 } // namespace detail
 
+// pullback when the program runs.
+list<int> pullback_at_run_time(trace& t, const list<int>& ys, const list<int>& seeds, const list<int>& sources,
+                               int first);
+
 /// The sum over k of seeds[k] times d(ys[k])/d(source) for each source, as nodes of the same trace; -1 where nothing
 /// depends on a source. A seed has the shape of its y; -1 stands for ones. Nodes before `first` are not looked through: they
 /// were there before the function that is differentiated was called.
 constexpr list<int> pullback(trace& t, const list<int>& ys, const list<int>& seeds, const list<int>& sources,
                              int first = 0) {
+    if (TG_RUNS_IN_COMPONENT) return pullback_at_run_time(t, ys, seeds, sources, first);
     t.differentiated = true;
     const int place = t.place, task = t.computing_task;
     int count = 0;
@@ -242,6 +248,13 @@ constexpr list<int> pullback(trace& t, const list<int>& ys, const list<int>& see
         if (sources[s] < count) result[s] = adjoint[sources[s]];
     return result;
 }
+
+#if TG_DEFINES(graph)
+TG_DEFINITION list<int> pullback_at_run_time(trace& t, const list<int>& ys, const list<int>& seeds,
+                                             const list<int>& sources, int first) {
+    return pullback(t, ys, seeds, sources, first);
+}
+#endif
 
 /// d(sum of y)/d(source) for each source.
 constexpr list<int> gradient(trace& t, int y, const list<int>& sources, int first = 0) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/list.hpp>
 #include <tapegraph/ir/operation.hpp>
 
@@ -168,6 +169,12 @@ struct list_flows {
     list<int> nodes;
 };
 
+class trace;
+// trace::map and trace::invoke when the program runs.
+int map_at_run_time(trace& t, const operation& op, const int* args, int count);
+int invoke_at_run_time(trace& t, const operation& op, const std::int64_t* attributes, const shape* target,
+                       const int* args, int count);
+
 class trace {
 public:
     list<entry> nodes;
@@ -288,6 +295,7 @@ public:
 
     /// Appends an elementwise node over existing ones: broadcasts shapes, checks element types.
     constexpr int map(const operation& op, const int* args, int count) {
+        if (TG_RUNS_IN_COMPONENT) return map_at_run_time(*this, op, args, count);
         int widest = op.conditions < count ? args[op.conditions] : args[0];
         const dtype common = nodes[widest].type;
         shape result;
@@ -310,6 +318,7 @@ public:
     /// Appends any other node: runs its shape rule.
     constexpr int invoke(const operation& op, const std::int64_t* attributes, const shape* target, const int* args,
                          int count) {
+        if (TG_RUNS_IN_COMPONENT) return invoke_at_run_time(*this, op, attributes, target, args, count);
         operand_info few[4]{};
         list<operand_info> many;
         if (count > 4) many.resize(count);
@@ -338,5 +347,15 @@ private:
         return append(*nodes[args[0]].op, nodes[args[0]].type, nodes[args[0]].rank, nodes[args[0]].dims, nullptr, 0, 0);
     }
 };
+
+#if TG_DEFINES(graph)
+TG_DEFINITION int map_at_run_time(trace& t, const operation& op, const int* args, int count) {
+    return t.map(op, args, count);
+}
+TG_DEFINITION int invoke_at_run_time(trace& t, const operation& op, const std::int64_t* attributes, const shape* target,
+                                     const int* args, int count) {
+    return t.invoke(op, attributes, target, args, count);
+}
+#endif
 
 } // namespace tapegraph::ir

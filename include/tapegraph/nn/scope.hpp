@@ -41,6 +41,12 @@ private:
     std::string_view task_before_;
 };
 
+class graph_scope;
+// graph_scope::variable and operator/ when the program runs.
+graph_node variable_at_run_time(const graph_scope& scope, dtype type, std::string_view name, const shape& dims,
+                                const variable_options& options);
+graph_scope scope_at_run_time(const graph_scope& scope, std::string_view name);
+
 /// A path of names that owns variables. Errors become those of the trace, and of the compiler.
 class graph_scope {
 public:
@@ -53,6 +59,7 @@ public:
     constexpr bool reuses() const { return reuses_; }
 
     constexpr graph_scope operator/(std::string_view name) const {
+        if (TG_RUNS_IN_COMPONENT) return scope_at_run_time(*this, name);
         std::size_t slash = 0; // by hand: find() compares an address, which g++ cannot with -fsanitize=undefined
         while (slash < name.size() && name[slash] != '/') ++slash;
         const graph_scope first = child(name.substr(0, slash));
@@ -85,6 +92,7 @@ public:
     constexpr graph_node variable(std::string_view name, const shape& dims,
                                   const variable_options& options = {}) const {
         static_assert(std::is_floating_point_v<T>, "variables are float or double");
+        if (TG_RUNS_IN_COMPONENT) return variable_at_run_time(*this, dtype_of<T>, name, dims, options);
         if (const std::size_t slash = name.rfind('/'); slash != name.npos)
             return (*this / name.substr(0, slash)).template variable<T>(name.substr(slash + 1), dims, options);
         t_->scope = index_;
@@ -146,7 +154,9 @@ public:
     template <tensor_like E>
     constexpr void assign(const graph_node& variable, const E& value,
                           std::source_location where = std::source_location::current()) const {
-        const graph_node node = eval(value, where);
+        assign_node(variable, eval(value, where));
+    }
+    constexpr void assign_node(const graph_node& variable, const graph_node& node) const {
         if (!t_->is(variable.id(), ir::descriptor_of<ir::variable_op>)) {
             t_->fail("assign: the target is not a variable");
             return;
@@ -367,6 +377,15 @@ private:
     int index_;
     bool reuses_;
 };
+
+#if TG_DEFINES(nn)
+TG_DEFINITION graph_node variable_at_run_time(const graph_scope& scope, dtype type, std::string_view name,
+                                              const shape& dims, const variable_options& options) {
+    return type == dtype::f64 ? scope.variable<double>(name, dims, options)
+                              : scope.variable<float>(name, dims, options);
+}
+TG_DEFINITION graph_scope scope_at_run_time(const graph_scope& scope, std::string_view name) { return scope / name; }
+#endif
 
 namespace init {
 /// The first values of another variable, whatever that has become since.

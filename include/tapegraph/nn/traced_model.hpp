@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/graph/traced_program.hpp>
+#include <tapegraph/nn/compiled_traces.hpp>
 #include <tapegraph/nn/function.hpp>
 #include <tapegraph/nn/graph_trainer.hpp>
 #include <tapegraph/nn/model.hpp>
@@ -28,6 +29,7 @@ namespace detail {
 /// What builders ask for a callable that exists at run time. Only the thread that traces looks, while it traces.
 template <class F>
 struct at_run_time {
+    static constexpr bool is_traced_at_run_time = true;
     static inline thread_local const F* current = nullptr;
     static const F& get() { return *current; }
     template <class... X>

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/component.hpp>
 #include <tapegraph/core/fixed_string.hpp>
 #include <tapegraph/graph/compile.hpp>
 #include <tapegraph/nn/graph_updates.hpp>
@@ -147,6 +148,28 @@ constexpr void trace_objective(trace& t, const Y& y) {
     }
 }
 
+/// Models of graphs that are made when the program runs (nn/traced_model.hpp). What follows the model there is compiled once for each loss
+/// and each optimizer; the component has the usual ones (nn/compiled_traces.hpp).
+template <class Model>
+concept traced_at_run_time = requires {
+    Model::is_traced_at_run_time;
+};
+template <class Loss, class Y>
+void objective_at_run_time(trace& t, const Y& y) {
+    trace_objective<Loss>(t, y);
+}
+template <class Optimizer>
+void updates_at_run_time(trace& t) {
+    trace_updates<Optimizer>(t, graph_gradients(&t, t.gradients));
+}
+template <class Model, class Loss, class Y>
+constexpr void trace_objective_of(trace& t, const Y& y) {
+    if constexpr (traced_at_run_time<Model>)
+        objective_at_run_time<Loss, Y>(t, y);
+    else
+        trace_objective<Loss>(t, y);
+}
+
 // Training is traced in three stages, each of which continues the one before: together they would exceed what compilers
 // allow one constant evaluation.
 
@@ -157,7 +180,7 @@ struct forward_trace {
         t.training = true;
         const auto output = trace_model<Model, Spec>(t);
         add_penalties<Model>(t);
-        trace_objective<Loss>(t, output);
+        trace_objective_of<Model, Loss>(t, output);
     }
 };
 
@@ -182,6 +205,34 @@ constexpr graph_node scaled_loss(trace& t, const graph_node& loss, const graph_s
     return eval(loss * tapegraph::detail::as_type_of(loss, scale));
 }
 
+// differentiate_by_variables when the program runs.
+void differentiate_at_run_time(trace& t, int loss);
+
+/// Differentiates `loss`, a scalar, by every trainable variable: by the rows that were gathered, where it is read by these alone.
+constexpr void differentiate_by_variables(trace& t, int loss) {
+    if (TG_RUNS_IN_COMPONENT) return differentiate_at_run_time(t, loss);
+    list<int> nodes, indices, by_rows(t.variables.size(), 0);
+    for (const row_use_entry& use : t.row_uses) by_rows[use.variable] = 1;
+    for (int i = 0; i < t.variables.size(); ++i) {
+        if (!t.variables[i].trainable) continue;
+        if (by_rows[i] == 0) nodes.push_back(t.variables[i].node);
+        indices.push_back(i);
+    }
+    const int first_rows = nodes.size();
+    for (const row_use_entry& use : t.row_uses) nodes.push_back(use.node);
+    const list<int> found = gradient(t, loss, nodes);
+    int next = 0;
+    for (const int i : indices) {
+        const gradient_entry g =
+            by_rows[i] != 0 ? detail::row_gradient(t, i, found, first_rows) : gradient_entry{i, found[next++], -1};
+        if (g.node >= 0) t.gradients.push_back(g); // without one, the loss does not depend on the variable
+    }
+    t.row_uses.clear();
+}
+#if TG_DEFINES(nn)
+TG_DEFINITION void differentiate_at_run_time(trace& t, int loss) { differentiate_by_variables(t, loss); }
+#endif
+
 /// The loss, `Scaled` where an optimizer wants it so, differentiated by every trainable variable.
 template <class Model, class Spec, class Loss, bool Scaled = false>
 struct gradient_trace {
@@ -190,27 +241,11 @@ struct gradient_trace {
     /// The same of `loss`, a scalar.
     static constexpr void differentiate(trace& t, int loss) {
         if (!detail::gathered_only(t)) return;
-        list<int> nodes, indices, by_rows(t.variables.size(), 0);
-        for (const row_use_entry& use : t.row_uses) by_rows[use.variable] = 1;
-        for (int i = 0; i < t.variables.size(); ++i) {
-            if (!t.variables[i].trainable) continue;
-            if (by_rows[i] == 0) nodes.push_back(t.variables[i].node);
-            indices.push_back(i);
-        }
-        const int first_rows = nodes.size();
-        for (const row_use_entry& use : t.row_uses) nodes.push_back(use.node);
         if constexpr (Scaled)
             loss = scaled_loss<typename tapegraph::detail::value_type_of<Spec>::type>(t, graph_node(&t, loss),
                                                                                       graph_scope(&t, 0))
                        .id();
-        const list<int> found = gradient(t, loss, nodes);
-        int next = 0;
-        for (const int i : indices) {
-            const gradient_entry g =
-                by_rows[i] != 0 ? detail::row_gradient(t, i, found, first_rows) : gradient_entry{i, found[next++], -1};
-            if (g.node >= 0) t.gradients.push_back(g); // without one, the loss does not depend on the variable
-        }
-        t.row_uses.clear();
+        differentiate_by_variables(t, loss);
     }
 };
 
@@ -247,7 +282,10 @@ template <class Model, class Spec, class Loss, class Optimizer>
 struct training_trace {
     using previous = gradient_trace<Model, Spec, Loss, tapegraph::detail::scales_loss<Optimizer>()>;
     static constexpr void build(trace& t) {
-        trace_updates<Optimizer>(t, graph_gradients(&t, t.gradients));
+        if constexpr (traced_at_run_time<Model>)
+            updates_at_run_time<Optimizer>(t);
+        else
+            trace_updates<Optimizer>(t, graph_gradients(&t, t.gradients));
         t.gradients.clear();
         apply_constraints<Model>(t);
     }
@@ -260,7 +298,7 @@ struct evaluation_trace {
         const auto output = trace_model<Model, Spec>(t);
         t.assignments.clear(); // all but those of metrics
         add_penalties<Model>(t);
-        trace_objective<Loss>(t, output);
+        trace_objective_of<Model, Loss>(t, output);
     }
 };
 
