@@ -87,6 +87,14 @@ void check(const pooling& p, double bad) {
     check_same<max_pool_select_op, T>(p.a, {uneven<T>(p.image), x, y}, {shaped<T>(pooled)});
     for (const double norm : {1.0, 2.0, 3.5})
         check_same<lp_pool_op, T>(lp_pool_op::attributes{p.a, norm}, {x}, {shaped<T>(pooled)}, nan_bits::any);
+    for (const double exponent : {-0.5, 0.0, 1.0, 2.0, 2.5})
+        for (const std::int64_t odd : {0, 1}) {
+            const tapegraph::detail::lp_slopes slopes{p.a, exponent, odd};
+            check_same<tapegraph::detail::lp_pool_gradient_op, T>(slopes, {uneven<T>(pooled), x, y},
+                                                                  {shaped<T>(p.image)}, nan_bits::any);
+            check_same<tapegraph::detail::lp_pool_slope_op, T>(slopes, {uneven<T>(p.image), x, y}, {shaped<T>(pooled)},
+                                                               nan_bits::any);
+        }
     for (const std::int64_t count_padding : {0, 1}) {
         window_attributes a = p.a;
         a.count_padding = count_padding;

@@ -110,7 +110,13 @@ std::vector<operation> in_lines() {
                     average,
                     {summed({.stride = 0, .padding = one, .pool_size = 3}, {{{1, 4, 1}}, {{2, 11, 3}}}),
                      summed({.stride = 0, .padding = one, .pool_size = 3, .count_include_pad = true},
-                            {{{1, 4, 1}}, {{2, 11, 3}}})})};
+                            {{{1, 4, 1}}, {{2, 11, 3}}})}),
+            pooling("lp_pooling1d", 3, not_drawn{[](const auto& x, const attributes& with) {
+                        return lp_pooling1d(x, with.real[0], options_from<pool1d_options>(with));
+                    }},
+                    length,
+                    {summed({.stride = 1, .dilation = 2, .pool_size = 3}, {{{1, 5, 1}}, {{1, 8, 3}}}, 2),
+                     summed({.stride = 2, .padding = one, .pool_size = 3}, {{{1, 5, 1}}, {{2, 11, 3}}}, 4)})};
 }
 
 // whole: keepdims.

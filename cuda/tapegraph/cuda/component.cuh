@@ -75,6 +75,8 @@ using runtime::common_types, runtime::computed_types, runtime::element_types, ru
     F(pooling, floating_types, average_pool_op)                                                                        \
     F(pooling, floating_types, average_pool_gradient_op)                                                               \
     F(pooling, floating_types, lp_pool_op)                                                                             \
+    F(pooling, floating_types, tapegraph::detail::lp_pool_gradient_op)                                                 \
+    F(pooling, floating_types, tapegraph::detail::lp_pool_slope_op)                                                    \
     F(pooling, floating_types, convolution_bias_pool_op<false>)                                                        \
     F(pooling, floating_types, convolution_bias_pool_op<true>)                                                         \
     F(ordering, floating_types, matmul_op)                                                                             \

@@ -110,7 +110,8 @@ void add_library_kernels(kernel_registry& to) {
                                convolution_input_gradient_op, convolution_filter_gradient_op,
                                convolution_bias_op<false>, convolution_bias_op<true>, convolution_bias_pool_op<false>,
                                convolution_bias_pool_op<true>, max_pool_op, max_pool_gradient_op, max_pool_select_op,
-                               average_pool_op, average_pool_gradient_op, lp_pool_op>{});
+                               average_pool_op, average_pool_gradient_op, lp_pool_op,
+                               tapegraph::detail::lp_pool_gradient_op, tapegraph::detail::lp_pool_slope_op>{});
     detail::register_list(
         to, common_types{},
         detail::operation_list<transpose_op, slice_op, pad_op, index_map_op, index_map_adjoint_op, concat_op,

@@ -2,10 +2,8 @@
 
 #include <tapegraph/ops/elementwise/comparison.hpp>
 #include <tapegraph/ops/elementwise/in_float.hpp>
-#include <tapegraph/ops/elementwise/power.hpp>
 #include <tapegraph/ops/elementwise/selection.hpp>
 #include <tapegraph/ops/pooling/pooling.hpp>
-#include <tapegraph/ops/reduction/scaled.hpp>
 
 /// Pooling by a power mean's sum, of which maximum and sum are the extremes: y = (sum of |x|^p over a window)^(1/p).
 
@@ -25,28 +23,84 @@ struct lp_pool_op : detail::pool_operation {
         if (io.require(a.norm >= 1 && a.norm < 1e9, "lp_pooling: the norm is a number from 1 on"))
             detail::infer_pool(a.window, io);
     }
-    /// dy y^(1 - p) |x|^(p - 1) sign(x), where y is not 0: there the slope is taken to be 0, as it is at a norm's origin. For even p
-    /// that is x^(p - 1), which is smooth at x = 0; for others |x|^(p - 1) has no derivative of every order there, and 0 is taken. x and
-    /// y are scaled by the largest y, or powers of tiny and of huge ones would leave the range.
     template <int I>
-    static constexpr auto vjp(const attributes& a, auto dy, auto x, auto y) {
-        const auto here = std::source_location::current();
-        const shape target = shape_of(x);
-        window_attributes sums = a.window;
-        sums.count_padding = 1; // the adjoint of an average is that of a sum, divided by all of the window
-        const auto taps = static_cast<double>(a.window.window[0] * a.window.window[1]);
-        const double n = a.norm - 1;
-        const auto power = [n](const auto& base) { return n == 1 ? eval(base * 1) : eval(pow(base, n)); };
-        const auto scale = eval(stop_gradient(detail::inverse_scale(y, axes{}.bits(shape_of(y).rank()), here)));
-        const auto steep = power(eval(where(y == 0, 1, y * scale)));
-        const auto each = eval(where(y == 0, 0, dy * taps / steep));
-        const auto spread = invoke<average_pool_gradient_op>(sums, &target, here, each);
-        const double half = a.norm / 2;
-        if (half == static_cast<double>(static_cast<std::int64_t>(half)))
-            return eval(spread * power(eval(x * scale)));
-        return eval(spread * where(x == 0, 0, sign(x) * pow(abs(x) * scale, n)));
+    static constexpr auto vjp(const attributes& a, auto dy, auto x, auto y);
+};
+
+namespace detail {
+
+/// Which slopes: f(r) = |r|^exponent, times the sign of r where `odd`, of quotients r = x / y of an element and its window's value. At
+/// r = 0 powers that are not 0 are 0, those of a negative exponent too, and so is all of a window whose y is 0: a norm's slope at its
+/// origin, and what is smooth there for even norms. Quotients are of one size, so no power leaves the range that its product does not.
+struct lp_slopes {
+    window_attributes window;
+    double exponent = 1;
+    std::int64_t odd = 1;
+    constexpr lp_slopes derivative() const { return {window, exponent - 1, odd == 0}; } ///< divided by the exponent
+};
+struct lp_slope_operation : pool_operation {
+    using attributes = lp_slopes;
+    static constexpr int arity = 3;
+    /// v / y, where y is not 0.
+    static constexpr auto by_value(const auto& v, const auto& y) {
+        return eval(where(y == 0, 0, v / where(y == 0, 1, y)));
     }
 };
+
+/// (dy, x, y) to the sum over the windows that hold an element of x of dy f(x / y).
+struct lp_pool_gradient_op : lp_slope_operation {
+    static constexpr std::string_view name = "lp_pool_gradient";
+    static constexpr void infer(const attributes&, inference& io) {
+        io.type = io.in[1].type;
+        io.result = io.in[1].dims;
+    }
+    template <int I>
+    static constexpr auto vjp(const attributes& a, auto u, auto dy, auto x, auto y, auto);
+};
+/// (u, x, y) to the sum over a window's elements of u f(x / y): the adjoint by dy.
+struct lp_pool_slope_op : lp_slope_operation {
+    static constexpr std::string_view name = "lp_pool_slope";
+    static constexpr std::uint32_t saved_for_vjp = saved_operands | saved_value;
+    static constexpr void infer(const attributes&, inference& io) {
+        io.type = io.in[2].type;
+        io.result = io.in[2].dims;
+    }
+    template <int I>
+    static constexpr auto vjp(const attributes& a, auto v, auto u, auto x, auto y, auto value) {
+        const auto here = std::source_location::current();
+        if constexpr (I == 0)
+            return invoke<lp_pool_gradient_op>(a, nullptr, here, v, x, y);
+        else if constexpr (I == 1)
+            return by_element(a, u, by_value(v, y), x, y);
+        else
+            return eval(-a.exponent * by_value(v, y) * value);
+    }
+    /// u times the derivatives by x of v f(x / y) y, summed over windows.
+    static constexpr auto by_element(const attributes& a, const auto& u, const auto& v, const auto& x, const auto& y) {
+        if (a.exponent == 0) return eval(u * 0); // steps
+        const auto here = std::source_location::current();
+        return eval(u * (a.exponent * invoke<lp_pool_gradient_op>(a.derivative(), nullptr, here, v, x, y)));
+    }
+};
+template <int I>
+constexpr auto lp_pool_gradient_op::vjp(const attributes& a, auto u, auto dy, auto x, auto y, auto) {
+    const auto here = std::source_location::current();
+    if constexpr (I == 0)
+        return invoke<lp_pool_slope_op>(a, nullptr, here, u, x, y);
+    else if constexpr (I == 1)
+        return lp_pool_slope_op::by_element(a, u, by_value(dy, y), x, y);
+    else
+        return eval(-a.exponent * by_value(dy, y) * invoke<lp_pool_slope_op>(a, nullptr, here, u, x, y));
+}
+
+} // namespace detail
+
+/// dy (|x| / y)^(p - 1) sign(x)
+template <int I>
+constexpr auto lp_pool_op::vjp(const attributes& a, auto dy, auto x, auto y) {
+    return invoke<detail::lp_pool_gradient_op>({a.window, a.norm - 1, 1}, nullptr, std::source_location::current(), dy,
+                                               x, y);
+}
 
 /// (sum of |x|^norm over each window of x [batch, height, width, channels])^(1 / norm); padding counts as zeros. `norm` is at
 /// least 1: 1 sums magnitudes, 2 is their Euclidean length, and large ones approach the maximum. Numbers are scaled by the largest of

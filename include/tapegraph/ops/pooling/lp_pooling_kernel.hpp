@@ -3,6 +3,7 @@
 #include <tapegraph/core/math.hpp>
 #include <tapegraph/ops/pooling/kernel.hpp>
 #include <tapegraph/ops/pooling/lp_pooling.hpp>
+#include <tapegraph/ops/reduction/scaled.hpp>
 
 #include <algorithm>
 
@@ -30,6 +31,35 @@ struct lp_norm {
         return p == 2 ? math::sqrt(sum) / scale : p == 1 ? sum : math::pow(sum, inverse) * scale;
     }
 };
+
+/// f of lp_slopes.
+template <class T>
+struct lp_slope {
+    T exponent;
+    bool odd;
+    explicit TG_HD lp_slope(const lp_slopes& of) : exponent(static_cast<T>(of.exponent)), odd(of.odd != 0) {}
+    TG_HD T operator()(T x, T y) const {
+        const T r = math::abs(x) / y;
+        const T power = exponent == 0   ? T(1)
+                        : exponent == 1 ? r
+                        : exponent == 2 ? math::detail::product(r, r)
+                                        : math::detail::select(r == 0, T(0), math::pow(r, exponent));
+        const T with_sign =
+            odd ? math::detail::select(x < 0, -power, math::detail::select(x == 0, T(0), power)) : power;
+        return math::detail::select(y == 0, T(0), with_sign);
+    }
+};
+/// Calls f(o) for the places o in [0, count), from the first on, whose windows along one axis hold its element `at`.
+template <class Integer, class F>
+TG_HD void each_window_of(Integer at, Integer pad, Integer taps, Integer dilation, Integer stride, Integer count,
+                          const F& f) {
+    for (Integer k = taps; k-- > 0;) {
+        const Integer from = at + pad - k * dilation;
+        if (from < 0 || from % stride != 0) continue;
+        if (from / stride >= count) return;
+        f(from / stride);
+    }
+}
 } // namespace detail
 
 namespace cpu {
@@ -73,6 +103,60 @@ private:
     }
 };
 
+/// lp_pool_gradient, a row of the image after another: each element adds up its windows in row-major order.
+struct lp_gradient_body {
+    static constexpr std::int64_t at_once = 64; // channels
+    template <class Isa, class T>
+    TG_INLINE static void run(const pool_geometry* g, tapegraph::detail::lp_slope<T> slope, std::int64_t row,
+                              const T* dy, const T* x, const T* y, T* dx) {
+        const std::int64_t image = row / g->in_height, channels = g->channels;
+        for (std::int64_t column = 0; column < g->in_width; ++column)
+            for (std::int64_t c = 0; c < channels; c += at_once) {
+                const std::int64_t width = std::min(at_once, channels - c),
+                                   at = (row * g->in_width + column) * channels + c;
+                T sum[at_once] = {};
+                tapegraph::detail::each_window_of(
+                    row % g->in_height, g->pad_top, g->window_height, g->dilation_height, g->stride_height,
+                    g->out_height, [&](std::int64_t oy) {
+                        tapegraph::detail::each_window_of(
+                            column, g->pad_left, g->window_width, g->dilation_width, g->stride_width, g->out_width,
+                            [&](std::int64_t ox) {
+                                const std::int64_t from =
+                                    ((image * g->out_height + oy) * g->out_width + ox) * channels + c;
+                                for (std::int64_t i = 0; i < width; ++i)
+                                    sum[i] += math::detail::product(dy[from + i], slope(x[at + i], y[from + i]));
+                            });
+                    });
+                for (std::int64_t i = 0; i < width; ++i) dx[at + i] = sum[i];
+            }
+    }
+};
+/// lp_pool_slope, a row of windows after another.
+struct lp_slope_body {
+    static constexpr std::int64_t at_once = 64; // channels
+    template <class Isa, class T>
+    TG_INLINE static void run(const pool_geometry* g, tapegraph::detail::lp_slope<T> slope, std::int64_t row,
+                              const T* u, const T* x, const T* y, T* out) {
+        const std::int64_t image = row / g->out_height, channels = g->channels;
+        const std::int64_t first = image * g->in_height * g->in_width * channels;
+        for (std::int64_t ox = 0; ox < g->out_width; ++ox) {
+            const pool_detail::window w(*g, row % g->out_height, ox);
+            for (std::int64_t c = 0; c < channels; c += at_once) {
+                const std::int64_t width = std::min(at_once, channels - c);
+                const std::int64_t to = (row * g->out_width + ox) * channels + c;
+                T sum[at_once] = {};
+                for (std::int64_t i = w.top; i < w.bottom; i += w.down)
+                    for (std::int64_t j = w.left; j < w.right; j += w.across) {
+                        const std::int64_t at = first + (i * g->in_width + j) * channels + c;
+                        for (std::int64_t k = 0; k < width; ++k)
+                            sum[k] += math::detail::product(u[at + k], slope(x[at + k], y[to + k]));
+                    }
+                for (std::int64_t k = 0; k < width; ++k) out[to + k] = sum[k];
+            }
+        }
+    }
+};
+
 } // namespace cpu
 
 namespace runtime {
@@ -90,7 +174,39 @@ struct kernel<lp_pool_op, T> {
     }
 };
 
+namespace detail {
+template <class Body, class T>
+void run_lp_slopes(const kernel_call& c, std::int64_t rows, const cpu::pool_geometry& g) {
+    const tapegraph::detail::lp_slope<T> slope(
+        attributes_from_words<tapegraph::detail::lp_pool_gradient_op>(c.attributes));
+    cpu::parallel_for(rows, c.in[1].elements() >= cpu::pool_detail::parallel_elements, [&](std::int64_t row) {
+        cpu::dispatch<Body>(&g, slope, row, c.in[0].as<const T>(), c.in[1].as<const T>(), c.in[2].as<const T>(),
+                            c.out[0].as<T>());
+    });
+}
+inline cpu::pool_geometry lp_geometry(const kernel_call& c) {
+    return pooling(attributes_from_words<tapegraph::detail::lp_pool_gradient_op>(c.attributes).window, c.in[1],
+                   c.in[2]);
+}
+} // namespace detail
+template <class T>
+struct kernel<tapegraph::detail::lp_pool_gradient_op, T> {
+    static void run(const kernel_call& c) {
+        const cpu::pool_geometry g = detail::lp_geometry(c);
+        detail::run_lp_slopes<cpu::lp_gradient_body, T>(c, g.batch * g.in_height, g);
+    }
+};
+template <class T>
+struct kernel<tapegraph::detail::lp_pool_slope_op, T> {
+    static void run(const kernel_call& c) {
+        const cpu::pool_geometry g = detail::lp_geometry(c);
+        detail::run_lp_slopes<cpu::lp_slope_body, T>(c, g.batch * g.out_height, g);
+    }
+};
+
 TG_COMPILED_KERNELS(pooling, floating_types, lp_pool_op)
+TG_COMPILED_KERNELS(pooling, floating_types, tapegraph::detail::lp_pool_gradient_op)
+TG_COMPILED_KERNELS(pooling, floating_types, tapegraph::detail::lp_pool_slope_op)
 
 } // namespace runtime
 } // namespace tapegraph
