@@ -2,6 +2,7 @@
 
 #include <tapegraph/ops/elementwise/cast.hpp>
 #include <tapegraph/ops/elementwise/cross_entropy.hpp>
+#include <tapegraph/ops/elementwise/in_float.hpp>
 #include <tapegraph/ops/gather/gather.hpp>
 #include <tapegraph/ops/ordering/ordering.hpp>
 #include <tapegraph/ops/reduction/reduction.hpp>
@@ -66,6 +67,49 @@ constexpr void check_classes(const X& x, const Z& z) {
     if constexpr (tensor_like<X> && tensor_like<Z>)
         if (!same_shape_or_required(dims_without_last(shape_of(x)), shape_of(z))) refuse_labels(1, x, z);
 }
+/// Numbers beside a loss, as float where they have 16 bits.
+template <class N>
+struct float_numbers {
+    const N& all;
+    constexpr auto operator[](std::size_t i) const {
+        const auto each = all[i];
+        using number_type = std::remove_cv_t<decltype(each)>;
+        if constexpr (handle<number_type>)
+            return as_float(each, std::source_location::current());
+        else if constexpr (std::is_same_v<number_type, typed_number<half>> ||
+                           std::is_same_v<number_type, typed_number<bfloat16>>)
+            return typed_number<float>{static_cast<float>(each.value)};
+        else
+            return each;
+    }
+};
+/// f(x, z, n...), a handle; for x of 16-bit elements, f of all of them as float, rounded once. So a loss by hand is what it is in a model
+/// under tg::mixed, but for that rounding: squares, sums and logarithms leave half's range where their means do not.
+template <class F, class X, class Z, class... N>
+constexpr auto in_floats(const F& f, const X& x, const Z& z, const N&... n) {
+    const auto here = std::source_location::current();
+    const auto wide_labels = [here](const auto& labels) {
+        if constexpr (tensor_like<std::remove_cvref_t<decltype(labels)>>)
+            return as_float(eval(labels, here), here);
+        else
+            return labels;
+    };
+    if constexpr (!tensor_like<X>) {
+        return f(x, z, n...);
+    } else if constexpr (one_handle<mode_of_t<X>>) {
+        using node = typename mode_of_t<X>::node;
+        if (!is_storage_type(type_of(x))) return node(f(x, z, float_numbers<N>{n}...));
+        const node output(eval(x, here)); // types are known at run time: where x and z are handles f is compiled once
+        return rounded_like(output, node(f(as_float(output, here), wide_labels(z), float_numbers<N>{n}...)), here);
+    } else if constexpr (is_storage_type(static_type<X>::value)) {
+        const auto output = eval(x, here);
+        const auto value = eval(f(as_float(output, here), wide_labels(z), float_numbers<N>{n}...), here);
+        return rounded_like(output, value, here);
+    } else {
+        return f(x, z, n...);
+    }
+}
+
 /// The mean over the last axis; of values without axes behind the batch, the values.
 template <tensor_like A>
 constexpr auto mean_of_record(const A& values) {
@@ -78,8 +122,12 @@ constexpr auto mean_of_record(const A& values) {
 /// overflow, and is smooth.
 struct sigmoid_cross_entropy {
     static constexpr std::string_view name = "sigmoid_cross_entropy";
-    [[gnu::noinline]] constexpr auto operator()(auto x, auto z) const { return mean(each(x, z)); }
-    static constexpr auto per_record(auto x, auto z) { return detail::mean_of_record(each(x, z)); }
+    [[gnu::noinline]] constexpr auto operator()(auto x, auto z) const {
+        return detail::in_floats([](const auto& a, const auto& b) { return mean(each(a, b)); }, x, z);
+    }
+    static constexpr auto per_record(auto x, auto z) {
+        return detail::in_floats([](const auto& a, const auto& b) { return detail::mean_of_record(each(a, b)); }, x, z);
+    }
     static constexpr auto each(auto x, auto z) {
         detail::check_labels(x, z);
         return sigmoid_cross_entropy_with_logits(x, z);
@@ -95,8 +143,12 @@ struct sigmoid_cross_entropy {
 /// Binary cross-entropy of probabilities p, clipped to [1e-7, 1 - 1e-7] as Keras does.
 struct binary_cross_entropy {
     static constexpr std::string_view name = "binary_cross_entropy";
-    constexpr auto operator()(auto p, auto z) const { return mean(each(p, z)); }
-    static constexpr auto per_record(auto p, auto z) { return detail::mean_of_record(each(p, z)); }
+    constexpr auto operator()(auto p, auto z) const {
+        return detail::in_floats([](const auto& a, const auto& b) { return mean(each(a, b)); }, p, z);
+    }
+    static constexpr auto per_record(auto p, auto z) {
+        return detail::in_floats([](const auto& a, const auto& b) { return detail::mean_of_record(each(a, b)); }, p, z);
+    }
     static constexpr auto each(auto p, auto z) {
         detail::check_labels(p, z);
         const auto q = eval(minimum(maximum(p, 1e-7), 1 - 1e-7));
@@ -114,12 +166,12 @@ struct binary_cross_entropy {
 struct softmax_cross_entropy {
     static constexpr std::string_view name = "softmax_cross_entropy";
     [[gnu::noinline]] constexpr auto operator()(auto x, auto z) const {
-        detail::check_labels(x, z);
-        return mean(-sum(z * log_softmax(x), -1));
+        return detail::in_floats([](const auto& a, const auto& b) { return mean(per_record(a, b)); }, x, z);
     }
     static constexpr auto per_record(auto x, auto z) {
+        const auto of = [](const auto& a, const auto& b) { return eval(-sum(b * log_softmax(a), -1)); };
         detail::check_labels(x, z);
-        return eval(-sum(z * log_softmax(x), -1));
+        return detail::in_floats(of, x, z);
     }
     static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
     static constexpr auto right(auto x, auto z) {
@@ -135,12 +187,12 @@ struct sparse_softmax_cross_entropy {
     static constexpr std::string_view name = "sparse_softmax_cross_entropy";
     [[gnu::noinline]] constexpr auto operator()(auto x, auto z) const {
         detail::check_classes(x, z);
-        const auto chosen = of_label(x, z);
-        return mean(-chosen);
+        return detail::in_floats([](const auto& a, const auto& b) { return mean(-of_label(a, b)); }, x, z);
     }
     static constexpr auto per_record(auto x, auto z) {
         detail::check_classes(x, z);
-        return eval(-detail::without_last_axis(of_label(x, z)));
+        const auto of = [](const auto& a, const auto& b) { return eval(-detail::without_last_axis(of_label(a, b))); };
+        return detail::in_floats(of, x, z);
     }
     static constexpr tensor_spec labels(dtype, const shape& output) {
         return {dtype::i32, detail::dims_without_last(output)};
@@ -160,8 +212,12 @@ struct sparse_softmax_cross_entropy {
 /// The mean of squared differences.
 struct mean_squared_error {
     static constexpr std::string_view name = "mean_squared_error";
-    [[gnu::noinline]] constexpr auto operator()(auto x, auto z) const { return mean(each(x, z)); }
-    static constexpr auto per_record(auto x, auto z) { return detail::mean_of_record(each(x, z)); }
+    [[gnu::noinline]] constexpr auto operator()(auto x, auto z) const {
+        return detail::in_floats([](const auto& a, const auto& b) { return mean(each(a, b)); }, x, z);
+    }
+    static constexpr auto per_record(auto x, auto z) {
+        return detail::in_floats([](const auto& a, const auto& b) { return detail::mean_of_record(each(a, b)); }, x, z);
+    }
     static constexpr auto each(auto x, auto z) {
         detail::check_labels(x, z);
         return square(x - z);

@@ -24,8 +24,11 @@ constexpr auto chosen_of(const auto& x, const auto& z) {
 struct categorical_cross_entropy : detail::loss_of_records<categorical_cross_entropy> {
     static constexpr std::string_view name = "categorical_cross_entropy";
     static constexpr auto per_record(const auto& p, const auto& z) {
-        const auto labels = detail::labels_like(p, z);
-        return sum(-(labels * detail::log_of_probabilities(p)), -1);
+        const auto of = [](const auto& output, const auto& given) {
+            const auto labels = detail::labels_like(output, given);
+            return sum(-(labels * detail::log_of_probabilities(output)), -1);
+        };
+        return detail::in_floats(of, p, z);
     }
     static constexpr auto right(const auto& p, const auto& z) { return softmax_cross_entropy::right(p, z); }
     static constexpr auto accuracy(const auto& p, const auto& z) { return mean(right(p, z)); }
@@ -35,7 +38,10 @@ struct categorical_cross_entropy : detail::loss_of_records<categorical_cross_ent
 struct sparse_categorical_cross_entropy : detail::loss_of_records<sparse_categorical_cross_entropy> {
     static constexpr std::string_view name = "sparse_categorical_cross_entropy";
     static constexpr auto per_record(const auto& p, const auto& z) {
-        return eval(-detail::chosen_of(detail::log_of_probabilities(p), z));
+        const auto of = [](const auto& output, const auto& classes) {
+            return eval(-detail::chosen_of(detail::log_of_probabilities(output), classes));
+        };
+        return detail::in_floats(of, p, z);
     }
     static constexpr tensor_spec labels(dtype, const shape& output) {
         return {dtype::i32, detail::dims_without_last(output)};
@@ -89,8 +95,20 @@ struct smoothed {
         return n;
     }
     constexpr auto operator()(const auto& x, const auto& z) const { return (*this)(x, z, numbers()); }
-    constexpr auto operator()(const auto& x, const auto& z, const auto& n) const { return mean(per_record(x, z, n)); }
+    constexpr auto operator()(const auto& x, const auto& z, const auto& n) const {
+        return detail::mean_of_records<smoothed>(x, z, n);
+    }
     static constexpr auto per_record(const auto& x, const auto& z, const auto& n) {
+        return detail::in_floats([](const auto&... all) { return of_records(all...); }, x, z, n);
+    }
+    static constexpr tensor_spec labels(dtype type, const shape& output) { return Loss::labels(type, output); }
+    static constexpr auto right(const auto& x, const auto& z) requires requires { Loss::right(x, z); }
+    { return Loss::right(x, z); }
+    static constexpr auto accuracy(const auto& x, const auto& z) requires requires { Loss::accuracy(x, z); }
+    { return Loss::accuracy(x, z); }
+
+private:
+    static constexpr auto of_records(const auto& x, const auto& z, const auto& n) {
         using enum detail::label_smoothing_kind;
         constexpr auto kind = detail::smoothing_of<Loss>();
         static_assert(kind != none, "smoothed: this loss has no labels to smooth; a cross-entropy has");
@@ -112,13 +130,6 @@ struct smoothed {
             return eval(-((1 - n[0]) * right + n[0] * others));
         }
     }
-    static constexpr tensor_spec labels(dtype type, const shape& output) { return Loss::labels(type, output); }
-    static constexpr auto right(const auto& x, const auto& z) requires requires { Loss::right(x, z); }
-    { return Loss::right(x, z); }
-    static constexpr auto accuracy(const auto& x, const auto& z) requires requires { Loss::accuracy(x, z); }
-    { return Loss::accuracy(x, z); }
-
-private:
     static constexpr auto of_loss(const auto& x, const auto& z, const auto& n) {
         if constexpr (detail::has_numbers<Loss>)
             return Loss::per_record(x, z, detail::part_of_numbers<1, static_cast<std::size_t>(Loss::count)>(n));

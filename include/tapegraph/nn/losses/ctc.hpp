@@ -54,6 +54,18 @@ constexpr auto with_blanks(const auto& z) {
 struct ctc : detail::loss_of_records<ctc> {
     static constexpr std::string_view name = "ctc";
     static constexpr auto per_record(const auto& x, const auto& z) {
+        return detail::in_floats([](const auto&... all) { return of_sequences(all...); }, x, z);
+    }
+    static constexpr tensor_spec labels(dtype, const shape& output) {
+        shape dims;
+        dims.attach(output.table());
+        if (output.rank() > 0) dims.push_back(output[0]);
+        if (output.table() != nullptr) dims.push_back({output.table()->symbol("labels"), output.table()});
+        return {dtype::i32, dims};
+    }
+
+private:
+    static constexpr auto of_sequences(const auto& x, const auto& z) {
         const auto labels = eval(z);
         const shape of_output = shape_of(x), of_labels = shape_of(labels);
         if (of_output.rank() != 3 || of_labels.rank() != 2 || !equal_or_required(of_output[0], of_labels[0]))
@@ -76,13 +88,6 @@ struct ctc : detail::loss_of_records<ctc> {
         const auto total = eval(log(exp(on_blank - largest) + exp(label - largest)) + largest);
         const auto possible = eval(largest > detail::log_of_nothing / 2);
         return detail::without_last_axis(eval(where(possible, -total, std::numeric_limits<double>::infinity())));
-    }
-    static constexpr tensor_spec labels(dtype, const shape& output) {
-        shape dims;
-        dims.attach(output.table());
-        if (output.rank() > 0) dims.push_back(output[0]);
-        if (output.table() != nullptr) dims.push_back({output.table()->symbol("labels"), output.table()});
-        return {dtype::i32, dims};
     }
 };
 

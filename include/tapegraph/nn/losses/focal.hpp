@@ -30,7 +30,7 @@ struct binary_focal {
     }
     constexpr auto operator()(const auto& x, const auto& z) const { return (*this)(x, z, numbers()); }
     constexpr auto operator()(const auto& x, const auto& z, const auto& n) const {
-        return mean(elements_of<binary_focal>(x, z, n));
+        return mean_of_elements<binary_focal>(x, z, n);
     }
     static constexpr auto per_record(const auto& x, const auto& z, const auto& n) {
         return record_means_of<binary_focal>(x, z, n);
@@ -68,18 +68,23 @@ struct categorical_focal {
                 number_within("categorical_focal_cross_entropy", "gamma", gamma, 0)};
     }
     constexpr auto operator()(const auto& x, const auto& z) const { return (*this)(x, z, numbers()); }
-    constexpr auto operator()(const auto& x, const auto& z, const auto& n) const { return mean(per_record(x, z, n)); }
+    constexpr auto operator()(const auto& x, const auto& z, const auto& n) const {
+        return mean_of_records<categorical_focal>(x, z, n);
+    }
     static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
     static constexpr auto per_record(const auto& x, const auto& z, const auto& n) {
-        const auto labels = labels_like(x, z);
-        const auto logs = [&] {
-            if constexpr (Logits)
-                return log_softmax(x);
-            else
-                return log_of_probabilities(x);
-        }();
-        const auto wrong = eval(-expm1(logs));
-        return sum(n[0] * focus(wrong, n[1]) * -(labels * logs), -1);
+        const auto of = [](const auto& output, const auto& given, const auto& number) {
+            const auto labels = labels_like(output, given);
+            const auto logs = [&] {
+                if constexpr (Logits)
+                    return log_softmax(output);
+                else
+                    return log_of_probabilities(output);
+            }();
+            const auto wrong = eval(-expm1(logs));
+            return sum(number[0] * focus(wrong, number[1]) * -(labels * logs), -1);
+        };
+        return in_floats(of, x, z, n);
     }
     static constexpr auto right(const auto& x, const auto& z) { return softmax_cross_entropy::right(x, z); }
     static constexpr auto accuracy(const auto& x, const auto& z) { return mean(right(x, z)); }

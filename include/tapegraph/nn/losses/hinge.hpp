@@ -44,10 +44,13 @@ struct squared_hinge : detail::loss_of_elements<squared_hinge> {
 struct categorical_hinge : detail::loss_of_records<categorical_hinge> {
     static constexpr std::string_view name = "categorical_hinge";
     static constexpr auto per_record(const auto& x, const auto& z) {
-        const auto labels = detail::labels_like(x, z);
-        const auto right = sum(labels * x, -1);
-        const auto wrong = max((1 - labels) * x, -1);
-        return eval(maximum(wrong - right + 1, 0));
+        const auto of = [](const auto& output, const auto& given) {
+            const auto labels = detail::labels_like(output, given);
+            const auto right = sum(labels * output, -1);
+            const auto wrong = max((1 - labels) * output, -1);
+            return eval(maximum(wrong - right + 1, 0));
+        };
+        return detail::in_floats(of, x, z);
     }
     static constexpr auto right(const auto& x, const auto& z) { return softmax_cross_entropy::right(x, z); }
     static constexpr auto accuracy(const auto& x, const auto& z) { return mean(right(x, z)); }

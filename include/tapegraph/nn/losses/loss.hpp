@@ -73,9 +73,21 @@ template <class Loss>
 constexpr auto elements_of(const auto& x, const auto& z, const auto&... n) {
     return Loss::each(eval(x), sealed_labels(z), n...);
 }
+/// Their means, over all of them and over the last axis.
+template <class Loss>
+constexpr auto mean_of_elements(const auto& x, const auto& z, const auto&... n) {
+    const auto of = [](const auto&... all) { return mean(elements_of<Loss>(all...)); };
+    return in_floats(of, x, z, n...);
+}
 template <class Loss>
 constexpr auto record_means_of(const auto& x, const auto& z, const auto&... n) {
-    return mean_of_record(elements_of<Loss>(x, z, n...));
+    const auto of = [](const auto&... all) { return mean_of_record(elements_of<Loss>(all...)); };
+    return in_floats(of, x, z, n...);
+}
+/// The mean of a loss of records, Loss::per_record(x, z, n...).
+template <class Loss>
+constexpr auto mean_of_records(const auto& x, const auto& z, const auto&... n) {
+    return in_floats([](const auto&... all) { return mean(Loss::per_record(all...)); }, x, z, n...);
 }
 
 // Bases of losses without numbers. Those with numbers spell the same calls themselves: compilers warn of a base that
@@ -84,14 +96,14 @@ constexpr auto record_means_of(const auto& x, const auto& z, const auto&... n) {
 /// A loss of records: its call is the mean of Loss::per_record(x, z).
 template <class Loss>
 struct loss_of_records {
-    constexpr auto operator()(const auto& x, const auto& z) const { return mean(Loss::per_record(x, z)); }
+    constexpr auto operator()(const auto& x, const auto& z) const { return mean_of_records<Loss>(x, z); }
     static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
 };
 
 /// A loss of elements, Loss::each(x, z), which calls check_labels(x, z). Its call is one mean over all of them.
 template <class Loss>
 struct loss_of_elements {
-    constexpr auto operator()(const auto& x, const auto& z) const { return mean(elements_of<Loss>(x, z)); }
+    constexpr auto operator()(const auto& x, const auto& z) const { return mean_of_elements<Loss>(x, z); }
     static constexpr auto per_record(const auto& x, const auto& z) { return record_means_of<Loss>(x, z); }
     static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
 };

@@ -31,13 +31,17 @@ template <bool PerRecord>
 struct basic_dice {
     static constexpr std::string_view name = "dice";
     constexpr auto operator()(const auto& x, const auto& z) const {
-        const auto loss = value(x, z);
-        if constexpr (PerRecord)
-            return mean(loss);
-        else
-            return loss;
+        const auto of = [](const auto&... all) {
+            if constexpr (PerRecord)
+                return mean(value(all...));
+            else
+                return value(all...);
+        };
+        return in_floats(of, x, z);
     }
-    static constexpr auto per_record(const auto& x, const auto& z) requires PerRecord { return value(x, z); }
+    static constexpr auto per_record(const auto& x, const auto& z) requires PerRecord {
+        return in_floats([](const auto&... all) { return value(all...); }, x, z);
+    }
     static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
 
 private:
@@ -64,14 +68,16 @@ struct basic_tversky {
     }
     constexpr auto operator()(const auto& x, const auto& z) const { return (*this)(x, z, numbers()); }
     constexpr auto operator()(const auto& x, const auto& z, const auto& n) const {
-        const auto loss = value(x, z, n);
-        if constexpr (PerRecord)
-            return mean(loss);
-        else
-            return loss;
+        const auto of = [](const auto&... all) {
+            if constexpr (PerRecord)
+                return mean(value(all...));
+            else
+                return value(all...);
+        };
+        return in_floats(of, x, z, n);
     }
     static constexpr auto per_record(const auto& x, const auto& z, const auto& n) requires PerRecord {
-        return value(x, z, n);
+        return in_floats([](const auto&... all) { return value(all...); }, x, z, n);
     }
     static constexpr tensor_spec labels(dtype type, const shape& output) { return {type, output}; }
 

@@ -65,7 +65,7 @@ struct huber {
     }
     constexpr auto operator()(const auto& x, const auto& z) const { return (*this)(x, z, numbers()); }
     constexpr auto operator()(const auto& x, const auto& z, const auto& n) const {
-        return mean(detail::elements_of<huber>(x, z, n));
+        return detail::mean_of_elements<huber>(x, z, n);
     }
     static constexpr auto per_record(const auto& x, const auto& z, const auto& n) {
         return detail::record_means_of<huber>(x, z, n);
@@ -114,7 +114,7 @@ struct pinball {
     }
     constexpr auto operator()(const auto& x, const auto& z) const { return (*this)(x, z, numbers()); }
     constexpr auto operator()(const auto& x, const auto& z, const auto& n) const {
-        return mean(detail::elements_of<pinball>(x, z, n));
+        return detail::mean_of_elements<pinball>(x, z, n);
     }
     static constexpr auto per_record(const auto& x, const auto& z, const auto& n) {
         return detail::record_means_of<pinball>(x, z, n);
@@ -139,8 +139,11 @@ struct poisson : detail::loss_of_elements<poisson> {
 struct kl_divergence : detail::loss_of_records<kl_divergence> {
     static constexpr std::string_view name = "kl_divergence";
     static constexpr auto per_record(const auto& x, const auto& z) {
-        const auto p = eval(clip(detail::labels_like(x, z), detail::loss_epsilon, 1));
-        return sum(p * log(p / clip(x, detail::loss_epsilon, 1)), -1);
+        const auto of = [](const auto& output, const auto& labels) {
+            const auto p = eval(clip(detail::labels_like(output, labels), detail::loss_epsilon, 1));
+            return sum(p * log(p / clip(output, detail::loss_epsilon, 1)), -1);
+        };
+        return detail::in_floats(of, x, z);
     }
 };
 
@@ -160,7 +163,10 @@ constexpr auto cosine(const auto& x, const auto& z) {
 /// Minus the cosine of the angle between x and z along the last axis: -1 where they agree, 0 where one of them is zero.
 struct cosine_similarity : detail::loss_of_records<cosine_similarity> {
     static constexpr std::string_view name = "cosine_similarity";
-    static constexpr auto per_record(const auto& x, const auto& z) { return eval(-detail::cosine(x, z)); }
+    static constexpr auto per_record(const auto& x, const auto& z) {
+        const auto of = [](const auto& output, const auto& labels) { return eval(-detail::cosine(output, labels)); };
+        return detail::in_floats(of, x, z);
+    }
 };
 
 } // namespace tapegraph

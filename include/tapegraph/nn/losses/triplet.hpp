@@ -60,6 +60,12 @@ struct triplet_semi_hard {
     constexpr std::array<double, count> numbers() const { return detail::triplet_numbers(*this); }
     constexpr auto operator()(const auto& x, const auto& z) const { return (*this)(x, z, numbers()); }
     constexpr auto operator()(const auto& x, const auto& z, const auto& n) const {
+        return detail::in_floats([](const auto&... all) { return of_pairs(all...); }, x, z, n);
+    }
+    static constexpr tensor_spec labels(dtype, const shape& output) { return detail::label_per_row(output); }
+
+private:
+    static constexpr auto of_pairs(const auto& x, const auto& z, const auto& n) {
         detail::check_rows(x, z);
         const auto d = detail::distances(eval(x), n[1]);
         const auto same = detail::of_one_class(z);
@@ -79,7 +85,6 @@ struct triplet_semi_hard {
         const auto number = sum(where(counts, ones_like(d), 0));
         return eval(total / maximum(number, 1));
     }
-    static constexpr tensor_spec labels(dtype, const shape& output) { return detail::label_per_row(output); }
 };
 
 /// The hardest triplet of each record a: p the farthest of its class, n the nearest of another, max(margin + d(a, p) - d(a, n), 0). A
@@ -92,8 +97,16 @@ struct triplet_hard {
     static constexpr int count = 2;
     constexpr std::array<double, count> numbers() const { return detail::triplet_numbers(*this); }
     constexpr auto operator()(const auto& x, const auto& z) const { return (*this)(x, z, numbers()); }
-    constexpr auto operator()(const auto& x, const auto& z, const auto& n) const { return mean(per_record(x, z, n)); }
+    constexpr auto operator()(const auto& x, const auto& z, const auto& n) const {
+        return detail::mean_of_records<triplet_hard>(x, z, n);
+    }
     static constexpr auto per_record(const auto& x, const auto& z, const auto& n) {
+        return detail::in_floats([](const auto&... all) { return of_rows(all...); }, x, z, n);
+    }
+    static constexpr tensor_spec labels(dtype, const shape& output) { return detail::label_per_row(output); }
+
+private:
+    static constexpr auto of_rows(const auto& x, const auto& z, const auto& n) {
         detail::check_rows(x, z);
         const auto d = detail::distances(eval(x), n[1]);
         const auto same = detail::of_one_class(z);
@@ -110,7 +123,6 @@ struct triplet_hard {
         const auto counts = eval(logical_and(has_positive, has_negative));
         return eval(where(counts, maximum(n[0] + to_positive - to_negative, 0), 0));
     }
-    static constexpr tensor_spec labels(dtype, const shape& output) { return detail::label_per_row(output); }
 };
 
 } // namespace tapegraph
