@@ -52,8 +52,9 @@ TEST_CASE("rows are in the file as soon as they are written") {
 
 TEST_CASE("a file that cannot be written is named") {
     const support::temporary_folder folder;
-    CHECK(support::contains(
-        support::message_of<data_error>([&] { csv_writer(folder.path() / "none" / "t.csv", {"x"}); }), "t.csv"));
+    CHECK(
+        support::contains(support::message_of<data_error>([&] { csv_writer(folder.path() / "none" / "t.csv", {"x"}); }),
+                          "t.csv': cannot be written: No such file or directory"));
     CHECK_THROWS_AS(csv_writer(folder.path() / "t.csv", {}), argument_error);
 }
 

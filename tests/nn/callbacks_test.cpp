@@ -285,7 +285,7 @@ TEST_CASE("csv_logger writes epochs as they end, behind what is there if asked t
                                 model.fit(set, {.verbose = 0},
                                           tg::csv_logger{.path = (folder.path() / "no" / "x.csv").string()});
                             }),
-                            "x.csv' cannot be written"));
+                            "x.csv' cannot be written: No such file or directory"));
 }
 
 TEST_CASE("progress is a line per epoch, or nothing, as asked for") {

@@ -5,7 +5,9 @@
 #include <tapegraph/io/file.hpp>
 #include <tapegraph/io/path.hpp>
 
+#include <cerrno>
 #include <cstddef>
+#include <cstring>
 #include <fstream>
 #include <string>
 #include <string_view>
@@ -24,7 +26,7 @@ public:
     csv_writer(files::path path, const std::vector<std::string>& columns)
         : path_(std::move(path)), columns_(columns.size()), out_(path_.c_str(), std::ios::binary) {
         if (columns.empty()) throw argument_error("csv_writer(" + detail::quoted(path_) + "): no columns");
-        if (!out_) throw data_error(detail::quoted(path_) + ": cannot be written");
+        if (!out_) throw data_error(detail::quoted(path_) + ": cannot be written: " + std::strerror(errno));
         row(columns);
     }
 
@@ -50,7 +52,7 @@ private:
         if (line.empty()) line = "\"\"";
         line += '\n';
         out_.write(line.data(), static_cast<std::streamsize>(line.size()));
-        if (!out_.flush()) throw data_error(detail::quoted(path_) + ": writing failed");
+        if (!out_.flush()) throw data_error(detail::quoted(path_) + ": writing failed: " + std::strerror(errno));
     }
 
     files::path path_;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/core/shape.hpp>
+#include <tapegraph/io/file.hpp>
 #include <tapegraph/nn/log_list.hpp>
 
 #include <cmath>
@@ -104,13 +105,12 @@ bool more_is_better(std::string_view name, better which) {
     return false;
 }
 
-/// A file that was written whole: `fopen` without the cost of streams. Throws data_error that names it.
+/// Throws data_error that names the file and says why; then what stood there before is untouched.
 template <class = void>
 void write_text_file(const std::string& path, const std::string& text) {
-    std::FILE* const file = std::fopen(path.c_str(), "wb");
-    if (file == nullptr) throw data_error("'" + path + "': cannot be written");
-    const bool complete = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-    if (std::fclose(file) != 0 || !complete) throw data_error("'" + path + "': writing failed");
+    io::atomic_file file(path);
+    file.write(text);
+    file.commit();
 }
 
 /// 17 significant digits, which give the same double again.
@@ -144,7 +144,7 @@ struct history {
     /// A line of names, then one per epoch, with 17 digits; a value that an epoch does not have is empty.
     template <class = void>
     std::string csv() const;
-    /// Throws data_error where writing fails.
+    /// The same into a file, which appears whole or not at all. Throws data_error, with the reason, where writing fails.
     template <class = void>
     void write_csv(const std::string& path) const {
         detail::write_text_file(path, csv());

@@ -2,7 +2,9 @@
 
 #include <tapegraph/nn/training_state.hpp>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -52,7 +54,7 @@ void csv_logger::add_line(const training_state& s) {
         columns += more;
     }
     std::FILE* const file = std::fopen(path.c_str(), first && !append ? "wb" : "ab");
-    if (file == nullptr) throw data_error("csv_logger: '" + path + "' cannot be written");
+    if (file == nullptr) throw data_error("csv_logger: '" + path + "' cannot be written: " + std::strerror(errno));
     std::fseek(file, 0, SEEK_END);
     bool complete = true;
     if (const long there = std::ftell(file);
@@ -75,7 +77,10 @@ void csv_logger::add_line(const training_state& s) {
     complete = std::fwrite(text.data(), 1, text.size(), file) == text.size() && complete;
     complete = std::fflush(file) == 0 && complete;
     bytes = std::ftell(file);
-    if (std::fclose(file) != 0 || !complete) throw data_error("csv_logger: writing '" + path + "' failed");
+    const int reason = errno;
+    const bool closed = std::fclose(file) == 0; // which may be what says that the disk is full
+    if (!closed || !complete)
+        throw data_error("csv_logger: writing '" + path + "' failed: " + std::strerror(complete ? errno : reason));
 }
 
 TG_COMPILED(nn, void csv_logger::add_line<void>(const training_state&))
