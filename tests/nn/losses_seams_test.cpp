@@ -34,6 +34,7 @@ TEST_CASE("seams: losses of outputs and labels of one shape") {
     check_seams("dice", tg::dice{}, near);
     check_seams("dice_per_record", tg::dice_per_record{}, near);
     check_seams("tversky", tg::tversky{.alpha = 0.3, .beta = 0.7}, near);
+    check_seams("tversky_per_record", tg::tversky_per_record{.alpha = 0.6, .beta = 0.3}, near);
     check_seams("smoothed sigmoid_cross_entropy", tg::smoothed<tg::sigmoid_cross_entropy>{}, near);
     check_seams("smoothed softmax_cross_entropy", tg::smoothed<tg::softmax_cross_entropy>{}, near);
 }
@@ -51,6 +52,15 @@ TEST_CASE("seams: losses of class numbers") {
     check_seam("triplet_semi_hard", tg::triplet_semi_hard{}, x, z, near, counted);
     check_seam("triplet_hard", tg::triplet_hard{}, x, z, near, counted);
     CHECK(counted.smooth >= 16); // of 30; those of triplets at equal rows are kinks
+}
+
+TEST_CASE("seams: sequences of symbols, equal logits, with a label and none, repeated and as long as time allows") {
+    const tg::tensor<std::int32_t> z{{1, 2}, {1, 1}, {2, -1}, {-1, -1}};
+    seam_counts counted;
+    check_seam("ctc", tg::ctc{}, matrix(tg::zeros<double>({4, 3, 3})), z, near, counted);
+    check_seam("ctc", tg::ctc{}, matrix(tg::ones<double>({4, 3, 3}) * matrix{0, 1, 1}), z, near, counted);
+    CHECK(counted.smooth == 12); // two directions of each, three orders
+    CHECK(counted.kinks == 0);
 }
 
 } // namespace losses_seams_test
