@@ -6,6 +6,7 @@
 #include <tapegraph/nn/graph_trainer.hpp>
 #include <tapegraph/nn/model.hpp>
 #include <tapegraph/nn/optimizers.hpp>
+#include <tapegraph/nn/place.hpp>
 #include <tapegraph/nn/training.hpp>
 
 #include <algorithm>
@@ -85,6 +86,45 @@ tensor<T> typed_result(any_tensor&& value, const char* who) {
                           name_of(dtype_of<T>) + ": cast it in the model, or ask predict_any");
     return tensor<T>(std::move(value));
 }
+/// All results in the structure in which nodes are returned.
+template <class Result, class T>
+auto typed_results(std::vector<any_tensor> found, const char* who) {
+    if constexpr (is_outputs<Result>) {
+        return [&]<fixed_string... Names, class... Handles>(const outputs<named_output<Names, Handles>...>*) {
+            return [&]<std::size_t... I>(std::index_sequence<I...>) {
+                return outputs{named_output<Names, tensor<T>>{typed_result<T>(std::move(found[I]), who)}...};
+            }
+            (std::index_sequence_for<Handles...>{});
+        }
+        (static_cast<const Result*>(nullptr));
+    } else {
+        return typed_result<T>(std::move(found[0]), who);
+    }
+}
+/// Throws argument_error for what scope.with_device gives to a device or a task of its own.
+template <class = void>
+void refuse_placement(const ir::program_view& traced, bool on_gpu) {
+    for (const ir::entry& e : traced.nodes) {
+        if (e.task == 0 && !place::is_gpu(e.place) && (e.place == place::anywhere || !on_gpu)) continue;
+        const std::string scope = path_of(traced.scopes, e.scope);
+        const std::string where = e.task > 0 ? std::string(traced.tasks[e.task - 1]) : place::text(e.place);
+        throw argument_error(
+            "with_device: " + std::string(e.op->name) + (scope.empty() ? "" : ", in scope '" + scope + "'") +
+            ", is given to " + where +
+            ", but a graph that is made when the program runs is computed as a whole; tg::graph and tg::eager place "
+            "its parts");
+    }
+}
+/// Which functions make the first values of variables.
+template <class Model>
+first_value_functions first_values_at_run_time() {
+    first_value_functions init;
+    init.of_float = &initialize<float>;
+    init.of_double = &initialize<double>;
+    if constexpr (requires { sizeof(projections<Model>); }) init.project = projections<Model>::project;
+    return init;
+}
+
 template <class T>
 struct elements_at_run_time {
     template <int>
@@ -113,12 +153,9 @@ public:
         const auto layers = ir::traced_program::of<ir::prediction_trace<model, Spec, true>>(false);
         constexpr bool trains = !std::is_same_v<Optimizer, none>;
         const auto whole = ir::traced_program::of<std::conditional_t<trains, training, prediction>>(false);
-        detail::first_value_functions init;
-        init.of_float = &detail::initialize<float>;
-        init.of_double = &detail::initialize<double>;
-        if constexpr (requires { sizeof(detail::projections<model>); })
-            init.project = detail::projections<model>::project;
-        detail::model_base::read_traces(*this, layers->view(), whole->view(), init, trains);
+        detail::refuse_placement(layers->view(), this->device_ != nullptr);
+        detail::model_base::read_traces(*this, layers->view(), whole->view(), detail::first_values_at_run_time<model>(),
+                                        trains);
         this->set_first_values(optimizer_);
         this->gradients_ = detail::traced_gradient::pool_of(programs_->by_inputs);
     }
@@ -179,20 +216,8 @@ private:
     template <class... T>
     auto predict_once(const tensor<T>&... x) const {
         const any_tensor inputs[]{x...};
-        std::vector<any_tensor> found = predict_any_once(inputs);
         using result = decltype(ir::trace_model<model, Spec>(std::declval<ir::trace&>()));
-        if constexpr (detail::is_outputs<result>) {
-            return [&]<fixed_string... Names, class... Handles>(const outputs<named_output<Names, Handles>...>*) {
-                return [&]<std::size_t... I>(std::index_sequence<I...>) {
-                    return outputs{named_output<Names, tensor<value_type>>{
-                        detail::typed_result<value_type>(std::move(found[I]), "predict")}...};
-                }
-                (std::index_sequence_for<Handles...>{});
-            }
-            (static_cast<const result*>(nullptr));
-        } else {
-            return detail::typed_result<value_type>(std::move(found[0]), "predict");
-        }
+        return detail::typed_results<result, value_type>(predict_any_once(inputs), "predict");
     }
     // Predictions of several threads may be the first.
     const ir::traced_program& predicting() const {
