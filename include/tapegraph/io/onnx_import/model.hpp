@@ -110,7 +110,7 @@ struct state : tapegraph::detail::model_base {
 
     /// Values of inputs for a trace; extents are the file's, or numbers that are given.
     static bool known_by_value(const any_tensor& x) {
-        return x.size() <= most_values && (!is_floating(x.type()) || x.rank() == 0);
+        return x.size() <= most_values && (!is_floating(x.type()) || (x.rank() <= 1 && x.size() <= max_rank * 2));
     }
     std::vector<value_pointer> input_values(importer& on, const std::vector<any_tensor>* given) {
         std::vector<value_pointer> values;

@@ -1,10 +1,17 @@
 #pragma once
 
 #include <tapegraph/io/onnx_import/extents.hpp>
+#include <tapegraph/io/onnx_import/rules_attention.hpp>
+#include <tapegraph/io/onnx_import/rules_control.hpp>
 #include <tapegraph/io/onnx_import/rules_elementwise.hpp>
 #include <tapegraph/io/onnx_import/rules_indexing.hpp>
 #include <tapegraph/io/onnx_import/rules_movement.hpp>
+#include <tapegraph/io/onnx_import/rules_normalization.hpp>
+#include <tapegraph/io/onnx_import/rules_quantize.hpp>
+#include <tapegraph/io/onnx_import/rules_recurrent.hpp>
 #include <tapegraph/io/onnx_import/rules_reduction.hpp>
+#include <tapegraph/io/onnx_import/rules_resize.hpp>
+#include <tapegraph/io/onnx_import/rules_sampling.hpp>
 #include <tapegraph/io/onnx_import/rules_windows.hpp>
 
 /// All rules.
@@ -12,8 +19,9 @@
 namespace tapegraph::io::onnx_import {
 
 inline rule_function rule_of(const std::string& type) {
-    for (const auto table :
-         {&rules::elementwise, &rules::movement, &rules::reductions, &rules::indexing, &rules::windows})
+    for (const auto table : {&rules::elementwise, &rules::movement, &rules::reductions, &rules::indexing, &rules::windows,
+                             &rules::normalizations, &rules::resizings, &rules::quantised, &rules::recurrences, &rules::attentions,
+                             &rules::control, &rules::samplings})
         if (const rule_function found = table(type)) return found;
     return nullptr;
 }

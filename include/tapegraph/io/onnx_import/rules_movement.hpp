@@ -370,8 +370,10 @@ inline void space_to_depth(call& c) {
     const auto shaped = [&](const node& x, const std::vector<std::int64_t>& e) {
         return reshape(x, shape_of_items(c, e));
     };
+    const std::string mode = c.text("mode", "DCR");
+    if (mode != "DCR" && mode != "CRD") refuse("mode = '" + mode + "'");
     node x = shaped(c.plain(0), {s[0].value, s[1].value, (s[2] / b).value, b, (s[3] / b).value, b});
-    x = permuted(c, x, {0, 3, 5, 1, 2, 4});
+    x = permuted(c, x, mode == "DCR" ? std::vector<int>{0, 3, 5, 1, 2, 4} : std::vector<int>{0, 1, 3, 5, 2, 4});
     c.give(0, shaped(x, {s[0].value, (s[1] * (b * b)).value, (s[2] / b).value, (s[3] / b).value}), c.type(0));
 }
 inline void center_crop_pad(call& c) {

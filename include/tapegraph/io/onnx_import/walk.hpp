@@ -104,7 +104,8 @@ inline void importer::run_node(const file_node& n, environment& env) {
         }
         refused = refused || in.back()->refused;
         none = false;
-        all_known = all_known && in.back()->known != nullptr;
+        const bool counts = n.type != "CastLike" || in.size() == 1; // whose second operand is there for its type
+        all_known = all_known && (!counts || in.back()->known != nullptr);
         weights = weights || !in.back()->weight.empty();
     }
     if (refused) return spoil_results();

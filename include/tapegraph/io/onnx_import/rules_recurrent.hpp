@@ -1,0 +1,122 @@
+#pragma once
+
+#include <tapegraph/io/onnx_import/operands.hpp>
+#include <tapegraph/ops/recurrent/gru.hpp>
+#include <tapegraph/ops/recurrent/lstm.hpp>
+#include <tapegraph/ops/recurrent/simple_rnn.hpp>
+
+/// LSTM, GRU and RNN by the library's recurrences, whose gates stand in another order.
+
+namespace tapegraph::io::onnx_import {
+
+namespace rules {
+
+struct recurrent_kind {
+    std::vector<int> gates; ///< the library's k-th gate is ONNX's gates[k]
+    int states;
+    std::vector<std::string> functions;
+};
+
+/// Steps of each sequence backwards, those behind its length where they are: x [batch, time, ...].
+inline node reversed_steps(const node& x, const node& lengths) {
+    const node l = with_axis(lengths, 1), t = with_axis(arange<std::int64_t>(x, x.shape()[1]), 0);
+    return gather(x, eval(where(t < l, l - 1 - t, t)), 1, 1);
+}
+
+inline void recurrent(call& c, const recurrent_kind& kind) {
+    const std::string direction = c.text("direction", "forward");
+    if (direction != "forward" && direction != "reverse" && direction != "bidirectional") refuse("direction = '" + direction + "'");
+    const int directions = direction == "bidirectional" ? 2 : 1, gates = static_cast<int>(kind.gates.size());
+    const std::int64_t units = known_extent(c.dims(2)[2], "units");
+    if (c.integer("hidden_size", units) != units) refuse("hidden_size other than its kernels'");
+    if (c.find("clip") != nullptr) refuse("clip");
+    if (c.integer("input_forget", 0) != 0) refuse("input_forget = 1");
+    if (c.has(7)) refuse("peepholes");
+    for (const char* const name : {"activation_alpha", "activation_beta"})
+        if (!c.numbers(name).empty()) refuse(std::string(name));
+    const bool batch_first = c.integer("layout", 0) != 0, after = c.integer("linear_before_reset", 0) != 0;
+    c.ignore("output_sequence");
+    std::vector<std::string> functions = c.texts("activations");
+    for (std::string& f : functions) std::transform(f.begin(), f.end(), f.begin(), [](unsigned char k) { return std::tolower(k); });
+    for (int d = 0; d < directions && !functions.empty(); ++d)
+        for (std::size_t k = 0; k < kind.functions.size(); ++k)
+            if (d * kind.functions.size() + k >= functions.size() || functions[d * kind.functions.size() + k] != kind.functions[k])
+                refuse("activations other than its usual ones");
+    if (c.type(0) != dtype::f32 && c.type(0) != dtype::f64) refuse(std::string("of ") + name_of(c.type(0)));
+
+    const node x = batch_first ? c.plain(0) : c.arranged(0, {1, 0, 2});
+    node lengths;
+    if (c.has(4)) lengths = converted(c.plain(4), c.type(4), dtype::i64);
+    const node nothing = c.on.number(0, c.type(0));
+    const auto spread = [&](std::vector<std::int64_t> dims) { return node(eval(broadcast_to(nothing, shape_of_items(c, dims)))); };
+    const auto ordered = [&](const node& v) { // [gates units, ...] in the library's order
+        std::vector<node> parts;
+        for (const int g : kind.gates) parts.push_back(part(v, 0, g * units, units));
+        return gates == 1 ? v : tapegraph::concat(parts, 0);
+    };
+    const auto state = [&](int i, int d) -> node {
+        if (!c.has(i)) return spread({x.shape()[0].value, units});
+        return take(c.plain(i), d, batch_first ? 1 : 0);
+    };
+    std::vector<node> steps, hidden, cells;
+    for (int d = 0; d < directions; ++d) {
+        const bool back = direction == "reverse" || d == 1;
+        const node w = c.on.transposed(ordered(take(c.plain(1), d, 0)), {1, 0});
+        const node r = c.on.transposed(ordered(take(c.plain(2), d, 0)), {1, 0});
+        node b, b_recurrent;
+        if (c.has(3)) {
+            const node both = take(c.plain(3), d, 0);
+            b = ordered(part(both, 0, 0, gates * units)), b_recurrent = ordered(part(both, 0, gates * units, gates * units));
+        } else {
+            b = b_recurrent = spread({gates * units});
+        }
+        const node joined = eval(b + b_recurrent);
+        const bool by_lengths = c.has(4);
+        const node in = !back ? x : by_lengths ? reversed_steps(x, lengths) : node(reverse(x, axes_of({1})));
+        node y, h, cell;
+        const auto run = [&](const auto&... mask) {
+            if (kind.states == 2) {
+                const auto v = lstm_with_state(in, w, r, joined, {.return_sequences = true, .recompute = true},
+                                               initial_state<node, 2>{state(5, d), state(6, d)}, mask...);
+                y = v.output, h = v.hidden, cell = v.cell;
+            } else if (gates == 3) {
+                const node bias = after ? stack(std::vector<node>{b, b_recurrent}, 0) : joined;
+                const auto v = gru_with_state(in, w, r, bias, {.reset_after = after, .return_sequences = true, .recompute = true},
+                                              initial_state<node, 1>{state(5, d)}, mask...);
+                y = v.output, h = v.hidden;
+            } else {
+                const auto v = simple_rnn_with_state(in, w, r, joined, {.return_sequences = true, .recompute = true},
+                                                     initial_state<node, 1>{state(5, d)}, mask...);
+                y = v.output, h = v.hidden;
+            }
+        };
+        if (by_lengths) {
+            const node counts = sequence_mask(lengths, x.shape()[1]);
+            run(step_mask<node>{counts});
+            y = eval(where(with_axis(counts, 2), y, 0));
+        } else {
+            run();
+        }
+        if (back) y = by_lengths ? reversed_steps(y, lengths) : node(reverse(y, axes_of({1})));
+        steps.push_back(with_axis(y, 2)); // [batch, time, 1, units]
+        hidden.push_back(with_axis(h, batch_first ? 1 : 0));
+        if (kind.states == 2) cells.push_back(with_axis(cell, batch_first ? 1 : 0));
+    }
+    const auto all_of_them = [&](const std::vector<node>& v, int axis) { return v.size() == 1 ? v[0] : tapegraph::concat(v, axis); };
+    const dtype type = c.type(0);
+    const node y = all_of_them(steps, 2);
+    if (c.wants(0)) c.give_laid(0, y, type, batch_first ? std::vector<int>{0, 1, 2, 3} : std::vector<int>{2, 0, 1, 3});
+    if (c.wants(1)) c.give(1, all_of_them(hidden, batch_first ? 1 : 0), type);
+    if (c.wants(2) && kind.states == 2) c.give(2, all_of_them(cells, batch_first ? 1 : 0), type);
+}
+
+inline rule_function recurrences(const std::string& op) {
+    if (op == "LSTM") return [](call& c) { recurrent(c, {{0, 2, 3, 1}, 2, {"sigmoid", "tanh", "tanh"}}); };
+    if (op == "GRU") return [](call& c) { recurrent(c, {{0, 1, 2}, 1, {"sigmoid", "tanh"}}); };
+    if (op == "RNN") return [](call& c) { recurrent(c, {{0}, 1, {"tanh"}}); };
+    return nullptr;
+}
+
+} // namespace rules
+
+} // namespace tapegraph::io::onnx_import

@@ -1,0 +1,182 @@
+#pragma once
+
+#include <tapegraph/io/onnx_import/operands.hpp>
+
+#include <cmath>
+#include <numbers>
+
+/// GridSample, the discrete Fourier transform, and window functions.
+
+namespace tapegraph::io::onnx_import {
+
+namespace rules {
+
+/// Places on an axis of `size` elements, those outside as padding says; `inside`: whether there is an element.
+inline node kept_inside(const node& x, double size, const std::string& padding, bool aligned) {
+    if (padding == "zeros") return x;
+    if (padding == "border") return eval(minimum(maximum(x, 0), size - 1));
+    const double low = aligned ? 0 : -0.5, span = aligned ? size - 1 : size;
+    if (span <= 0) return eval(zeros_like(x));
+    const node far = eval(abs(x - low)), turns = eval(floor(far / span)), rest = eval(far - turns * span);
+    const node odd = eval(turns - 2 * floor(turns / 2));
+    const node inside = eval(where(odd == 0, rest + low, low + span - rest));
+    return eval(minimum(maximum(inside, 0), size - 1));
+}
+inline void grid_sample(call& c) {
+    const std::string mode = c.text("mode", "linear"), padding = c.text("padding_mode", "zeros");
+    const bool aligned = c.integer("align_corners", 0) != 0, nearest = mode == "nearest", cubic = mode == "cubic" || mode == "bicubic";
+    if (!nearest && !cubic && mode != "linear" && mode != "bilinear") refuse("mode = '" + mode + "'");
+    if (padding != "zeros" && padding != "border" && padding != "reflection") refuse("padding_mode = '" + padding + "'");
+    const int n = c.rank(0) - 2;
+    if (n < 1 || n > 3 || c.rank(1) != n + 2 || (cubic && n != 2)) refuse("of rank " + std::to_string(c.rank(0)));
+    const dtype type = c.type(0), inner = type == dtype::f64 ? dtype::f64 : dtype::f32;
+    const shape s = c.dims(0), g = c.dims(1);
+    const node grid = converted(c.plain(1), c.type(1), inner);
+    std::vector<node> places;
+    std::vector<double> sizes;
+    for (int i = 0; i < n; ++i) {
+        const auto size = static_cast<double>(known_extent(s[i + 2], "sampling"));
+        const node at = take(grid, n - 1 - i, n + 1); // the last coordinate is of the first axis
+        const node x = aligned ? eval((at + 1) * ((size - 1) / 2)) : eval(((at + 1) * size - 1) / 2);
+        places.push_back(x);
+        sizes.push_back(size);
+    }
+    // [batch, elements, channels]; points [batch, count]
+    std::vector<int> last{0};
+    for (int i = 0; i < n; ++i) last.push_back(i + 2);
+    last.push_back(1);
+    const node image = reshape(converted(c.arranged(0, last), type, inner), shape_of_items(c, {s[0].value, s.size(2, n + 2).value, s[1].value}));
+    const shape points = shape_of_items(c, {g[0].value, g.size(1, n + 1).value});
+    struct choice {
+        node at, weight;
+    };
+    std::vector<std::vector<choice>> choices;
+    for (int i = 0; i < n; ++i) {
+        const auto k = static_cast<std::size_t>(i);
+        node x = reshape(places[k], points);
+        if (!cubic) x = kept_inside(x, sizes[k], padding, aligned);
+        std::vector<choice> own;
+        if (nearest) {
+            const node at = eval(round(x));
+            own.push_back({at, eval(ones_like(at))});
+        } else {
+            const node low = eval(floor(x)), d = eval(x - low);
+            if (!cubic) {
+                own.push_back({low, eval(1 - d)});
+                own.push_back({eval(low + 1), d});
+            } else {
+                constexpr double a = -0.75;
+                const auto near = [&](const node& t) { return node(eval(((a + 2) * t - (a + 3)) * t * t + 1)); };
+                const auto distant = [&](const node& t) { return node(eval(((a * t - 5 * a) * t + 8 * a) * t - 4 * a)); };
+                own.push_back({eval(low - 1), distant(eval(d + 1))});
+                own.push_back({low, near(d)});
+                own.push_back({eval(low + 1), near(eval(1 - d))});
+                own.push_back({eval(low + 2), distant(eval(2 - d))});
+            }
+        }
+        for (choice& each : own) {
+            if (cubic) each.at = kept_inside(each.at, sizes[k], padding, aligned);
+            const node there = eval(logical_and(each.at >= 0, each.at <= sizes[k] - 1));
+            each.weight = eval(where(there, each.weight, 0));
+            each.at = eval(minimum(maximum(each.at, 0), sizes[k] - 1));
+        }
+        choices.push_back(own);
+    }
+    node total;
+    bool any = false;
+    const std::function<void(int, const node&, const node&)> add = [&](int i, const node& at, const node& weight) {
+        if (i == n) {
+            const node chosen = gather(image, eval(cast<std::int64_t>(at)), 1, 1);
+            const node part_of_it = eval(chosen * with_axis(weight, 2));
+            total = any ? eval(total + part_of_it) : part_of_it;
+            any = true;
+            return;
+        }
+        const auto k = static_cast<std::size_t>(i);
+        for (const choice& each : choices[k])
+            add(i + 1, i == 0 ? each.at : node(eval(at * sizes[k] + each.at)), i == 0 ? each.weight : node(eval(weight * each.weight)));
+    };
+    add(0, {}, {});
+    std::vector<std::int64_t> dims{s[0].value};
+    for (int i = 0; i < n; ++i) dims.push_back(g[i + 1].value);
+    dims.push_back(s[1].value);
+    c.give_laid(0, converted(reshape(total, shape_of_items(c, dims)), inner, type), type, last);
+}
+
+inline void dft_rule(call& c) {
+    const bool inverse = c.integer("inverse", 0) != 0, onesided = c.integer("onesided", 0) != 0;
+    const int rank = c.rank(0);
+    std::int64_t axis_given = c.opset() < 20 ? c.integer("axis", 1) : -2;
+    if (c.opset() >= 20 && c.has(2)) axis_given = c.integers(2, "axes").at(0);
+    const int axis = c.axis(axis_given, rank);
+    const dtype type = c.type(0);
+    if (type != dtype::f32 && type != dtype::f64) refuse(std::string("of ") + name_of(type));
+    if (axis == rank - 1) refuse("over the axis of real and imaginary parts");
+    node x = converted(c.plain(0), type, dtype::f64);
+    const std::int64_t given = known_extent(x.shape()[axis], "transforming"), parts = known_extent(x.shape()[rank - 1], "parts");
+    if (parts != 1 && parts != 2) refuse("of " + std::to_string(parts) + " parts");
+    // Back to real numbers the other half of a one-sided spectrum is its mirror image.
+    const bool mirrored = inverse && onesided;
+    const std::int64_t n = c.has(1) ? c.integers(1, "lengths").at(0) : mirrored ? 2 * (given - 1) : given;
+    if (n < 1) refuse("of length " + std::to_string(n));
+    const std::int64_t wanted = mirrored ? n / 2 + 1 : n;
+    if (given > wanted) x = part(x, axis, 0, wanted);
+    if (given < wanted) {
+        pad_op::attributes box = tapegraph::detail::whole_slice();
+        shape target = x.shape();
+        target.set(axis, wanted);
+        x = graph::invoke<pad_op>(box, &target, std::source_location::current(), x);
+    }
+    const std::int64_t rows = wanted, columns = !inverse && onesided ? n / 2 + 1 : n;
+    array cosines(dtype::f64, {rows, columns}), sines = cosines;
+    for (std::int64_t i = 0; i < rows; ++i)
+        for (std::int64_t k = 0; k < columns; ++k) {
+            const double turn = 2 * std::numbers::pi * static_cast<double>(i * k % n) / static_cast<double>(n);
+            const bool twice = mirrored && i > 0 && 2 * i != n;
+            const double factor = (inverse ? 1.0 / static_cast<double>(n) : 1.0) * (twice ? 2 : 1);
+            static_cast<double*>(cosines.data())[i * columns + k] = factor * std::cos(turn);
+            static_cast<double*>(sines.data())[i * columns + k] = factor * (inverse ? 1 : -1) * std::sin(turn);
+        }
+    std::vector<int> order;
+    for (int i = 0; i + 1 < rank; ++i) order.push_back(i);
+    std::swap(order[static_cast<std::size_t>(axis)], order.back());
+    const auto turned = [&](const node& v) { return rank == 2 ? v : c.on.transposed(v, order); };
+    const node real = turned(take(x, 0, rank - 1)), co = c.on.constant(cosines), si = c.on.constant(sines);
+    node re = matmul(real, co), im = matmul(real, si);
+    if (parts == 2) {
+        const node imaginary = turned(take(x, 1, rank - 1));
+        re = eval(re - matmul(imaginary, si));
+        im = eval(im + matmul(imaginary, co));
+    }
+    const node y = mirrored ? with_axis(turned(re), rank - 1)
+                            : node(tapegraph::concat(std::vector<node>{with_axis(turned(re), rank - 1), with_axis(turned(im), rank - 1)}, rank - 1));
+    c.give(0, converted(y, dtype::f64, type), type);
+}
+
+/// a0 - a1 cos(2 pi k / n) + a2 cos(4 pi k / n)
+inline void window_function(call& c, double a0, double a1, double a2) {
+    const bool periodic = c.integer("periodic", 1) != 0;
+    const auto type = element_type(static_cast<int>(c.integer("output_datatype", 1)));
+    const std::int64_t size = c.integers(0, "sizes").at(0);
+    if (!type || size < 0) refuse("output_datatype");
+    array a(dtype::f64, {size});
+    const auto n = static_cast<double>(periodic ? size : size - 1);
+    for (std::int64_t k = 0; k < size; ++k) {
+        const double turn = n > 0 ? 2 * std::numbers::pi * static_cast<double>(k) / n : 0;
+        static_cast<double*>(a.data())[k] = a0 - a1 * std::cos(turn) + a2 * std::cos(2 * turn);
+    }
+    c.give(0, converted(c.on.constant(a), dtype::f64, *type), *type);
+}
+
+inline rule_function samplings(const std::string& op) {
+    if (op == "GridSample") return &grid_sample;
+    if (op == "DFT") return &dft_rule;
+    if (op == "HannWindow") return [](call& c) { window_function(c, 0.5, 0.5, 0); };
+    if (op == "HammingWindow") return [](call& c) { window_function(c, 25.0 / 46, 21.0 / 46, 0); };
+    if (op == "BlackmanWindow") return [](call& c) { window_function(c, 0.42, 0.5, 0.08); };
+    return nullptr;
+}
+
+} // namespace rules
+
+} // namespace tapegraph::io::onnx_import
