@@ -88,6 +88,7 @@ using runtime::common_types, runtime::computed_types, runtime::element_types, ru
     F(movement, element_types<bfloat16>, random_op<bfloat16>)                                                          \
     F(movement, element_types<std::int32_t>, random_integer_op<std::int32_t>)                                          \
     F(movement, element_types<std::int64_t>, random_integer_op<std::int64_t>)                                          \
+    F(reduction, element_types<double>, tapegraph::detail::length_op)                                                  \
     F(reduction, floating_types, softmax_op)                                                                           \
     F(reduction, floating_types, log_softmax_op)                                                                       \
     F(reduction, floating_types, softmax_gradient_op)                                                                  \

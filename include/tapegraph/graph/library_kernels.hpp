@@ -95,6 +95,7 @@ void add_library_kernels(kernel_registry& to) {
     detail::register_list(to, element_types<bool>{}, detail::operation_list<any_op, all_op>{});
     detail::register_list(to, computed_types{},
                           detail::operation_list<tapegraph::detail::largest_op, tapegraph::detail::smallest_op>{});
+    detail::register_list(to, element_types<double>{}, detail::operation_list<tapegraph::detail::length_op>{});
     detail::register_list(
         to, computed_types{},
         detail::operation_list<tapegraph::detail::product_gradient_op<0>, tapegraph::detail::product_gradient_op<1>,

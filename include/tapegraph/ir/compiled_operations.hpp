@@ -128,6 +128,7 @@ TG_COMPILED(operations, const ir::operation ir::descriptor_of<max_pool_select_op
 TG_COMPILED(operations, const ir::operation ir::descriptor_of<average_pool_op>)
 TG_COMPILED(operations, const ir::operation ir::descriptor_of<average_pool_gradient_op>)
 TG_COMPILED(operations, const ir::operation ir::descriptor_of<lp_pool_op>)
+TG_COMPILED(operations, const ir::operation ir::descriptor_of<detail::length_op>)
 TG_COMPILED(operations, const ir::operation ir::descriptor_of<detail::lp_pool_gradient_op>)
 TG_COMPILED(operations, const ir::operation ir::descriptor_of<detail::lp_pool_slope_op>)
 TG_COMPILED(operations, const ir::operation ir::descriptor_of<cast_op<float>>)

@@ -2,6 +2,7 @@
 
 #include <tapegraph/expr/transforms.hpp>
 #include <tapegraph/ops/movement/fill.hpp>
+#include <tapegraph/ops/reduction/length.hpp>
 #include <tapegraph/ops/reduction/moments.hpp>
 #include <tapegraph/ops/reduction/scaled.hpp>
 
@@ -28,20 +29,12 @@ struct power_norm_backward {
     }
 };
 
-/// Of doubles: the root of the sum of squares, with the sums of squares of what is multiplied by 2^600 and by 2^-600 beside it for where
-/// it underflows and overflows: sums of one operand are one pass in graph mode, and no operand is read for its largest element first.
-/// Each sum stops at what belongs to the next, so none is infinite that need not be. `kept`: axes stay, with extent 1, unless all are
-/// reduced.
+/// Of doubles; reduced axes stay, with extent 1.
 template <handle A>
-constexpr auto euclidean_of_doubles(const A& x, std::int64_t mask, bool kept, std::source_location where) {
-    const auto value = [mask, kept, where](const auto& operand) {
-        constexpr double up = 0x1p600, down = 0x1p-600;
-        const auto total = [&](const auto& of) { return reduce_over<sum_op>(square(of), mask, kept, where); };
-        const auto plain = total(minimum(abs(operand), 0x1p480)), large = total(operand * down);
-        const auto small = total(minimum(abs(operand), 0x1p-450) * up);
-        return eval(tapegraph::where(plain >= 0x1p960, sqrt(large) * up,
-                                     tapegraph::where(plain < 0x1p-900, sqrt(small) * down, sqrt(plain))),
-                    where);
+constexpr auto euclidean_of_doubles(const A& x, std::int64_t mask, std::source_location where) {
+    const auto value = [mask, where](const auto& operand) {
+        const auto squares = eval(reduce_over<sum_op>(square(operand), mask, true, where), where);
+        return invoke<length_op>({}, nullptr, where, operand, squares);
     };
     return mode_transforms<mode_of_t<A>>::custom(value, euclidean_backward{}, where, x);
 }
@@ -67,10 +60,7 @@ constexpr auto euclidean(const A& x, std::int64_t mask, bool keepdims, std::sour
         if constexpr (widened) {
             return root(reduce_over<sum_op>(square(operand), mask, keepdims, where), where);
         } else {
-            const auto value = eval(operand, where);
-            const bool kept = keepdims || mask != axes{}.bits(shape_of(value).rank()); // y broadcasts over x
-            const auto length = euclidean_of_doubles(value, mask, kept, where);
-            return kept ? without_kept_axes(length, mask, keepdims, where) : length;
+            return without_kept_axes(euclidean_of_doubles(eval(operand, where), mask, where), mask, keepdims, where);
         }
     });
 }

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <tapegraph/core/math.hpp>
+#include <tapegraph/core/math/bits.hpp>
+#include <tapegraph/expr/operation.hpp>
+#include <tapegraph/ops/reduction/scaled.hpp>
+
+/// The Euclidean length of doubles, which have no wider type for their squares: the root of the sum of squares where that is in range,
+/// as it nearly always is. A vector whose sum is not is gone over again, with its numbers scaled, by itself.
+
+namespace tapegraph::detail {
+
+/// (x, the sums of its squares, whose reduced axes stay with extent 1) to the lengths. Which axes are reduced the shapes say. Never
+/// differentiated: a length's derivative is x / length.
+struct length_op {
+    static constexpr std::string_view name = "length";
+    static constexpr batching batched = batching::rows;
+    static constexpr operation_kind kind = operation_kind::kernel;
+    static constexpr std::uint32_t saved_for_vjp = saved_nothing;
+    static constexpr int arity = 2;
+    struct attributes {};
+    static constexpr void infer(const attributes&, inference& io) {
+        io.type = io.in[1].type;
+        io.result = io.in[1].dims;
+    }
+    static double flops(const kernel_call& c) { return static_cast<double>(c.out[0].elements()); }
+};
+
+/// Whether a sum of squares of doubles says what the length is. What of it underflows is at most 2^-1074 for each number, and all partial
+/// sums are below it.
+TG_HD constexpr bool is_good_sum(double squares) { return squares >= 0x1p-900 && squares < 0x1p960; }
+
+/// The length of x(0), ..., x(n - 1) from their sum of squares.
+template <class Number>
+TG_HD double length_of(double squares, std::int64_t n, const Number& x) {
+    if (is_good_sum(squares) || squares != squares) return math::sqrt(squares);
+    double largest = 0;
+    for (std::int64_t i = 0; i < n; ++i) {
+        const double size = math::abs(x(i));
+        largest = size > largest ? size : largest;
+    }
+    if (largest == 0 || largest == math::detail::traits<double>::infinity) return largest;
+    const double scale = inverse_scale_op::value(largest);
+    double sum = 0, rest = 0; // Kahan's sum: one after another, many would lose digits
+    for (std::int64_t i = 0; i < n; ++i) {
+        const double scaled = x(i) * scale, next = math::detail::product(scaled, scaled) - rest, total = sum + next;
+        rest = (total - sum) - next;
+        sum = total;
+    }
+    return math::sqrt(sum) / scale;
+}
+
+} // namespace tapegraph::detail
