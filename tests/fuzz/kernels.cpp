@@ -10,7 +10,7 @@ namespace tapegraph::fuzz {
 runtime::kernel_pair kernel_of(const ir::operation& op, dtype first_operand) {
     const ir::registered_kernel* const known = ir::kernel_registry::instance().find(&op, first_operand);
     if (known == nullptr || known->kernel.run == nullptr)
-        throw argument_error("graph/library_kernels.hpp lacks " + std::string(op.name) + " of " +
+        throw argument_error("ops/operation_list.hpp lacks " + std::string(op.name) + " of " +
                              name_of(first_operand));
     return known->kernel;
 }

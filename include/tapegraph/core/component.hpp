@@ -21,7 +21,7 @@
 ///
 ///     if (TG_RUNS_IN_COMPONENT) return map_at_run_time(*this, op, args, count);
 ///
-/// Kernels of operations are listed by TG_COMPILED_KERNELS (runtime/kernel.hpp). Functions that are no templates are defined behind
+/// Operations and their kernels are listed in ops/operation_list.hpp. Functions that are no templates are defined behind
 /// their declaration, as TG_DEFINITION, where TG_DEFINES(part), or TG_DEFINES_FOR_HOST(part) if a program with a GPU backend compiles
 /// something else.
 

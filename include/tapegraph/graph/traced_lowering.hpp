@@ -43,6 +43,14 @@ TG_DEFINITION std::unique_ptr<traced_program> traced_program::make(std::span<con
     return p;
 }
 
+TG_DEFINITION std::unique_ptr<traced_program> traced_program::make_by(void (*build)(const void*, trace&),
+                                                                      const void* callable, bool lowers) {
+    auto p = std::make_unique<traced_program>();
+    build(callable, p->trace_);
+    p->finish(lowers);
+    return p;
+}
+
 TG_DEFINITION void traced_program::finish(bool lowers) {
     throw_if_ill_formed();
     if (lowers) lower();

@@ -52,13 +52,10 @@ public:
     static std::unique_ptr<traced_program> of(bool lowers = true) {
         return make(detail::stages_of<Builder>(), lowers);
     }
-    /// The same where a callable traces.
+    /// The same where a callable traces: f(trace&).
     template <class F>
     static std::unique_ptr<traced_program> made_by(const F& f, bool lowers = true) {
-        auto p = std::make_unique<traced_program>();
-        f(p->trace_);
-        p->finish(lowers);
-        return p;
+        return make_by([](const void* callable, trace& t) { (*static_cast<const F*>(callable))(t); }, &f, lowers);
     }
 
     traced_program();
@@ -73,6 +70,8 @@ private:
     using trace_builder = detail::trace_builder;
 
     static std::unique_ptr<traced_program> make(std::span<const trace_builder> stages, bool lowers);
+    static std::unique_ptr<traced_program> make_by(void (*build)(const void* callable, trace&), const void* callable,
+                                                   bool lowers);
     void finish(bool lowers);
     void begin_stage();
     void throw_if_ill_formed() const;

@@ -6,6 +6,7 @@
 #include <tapegraph/ops/cumulative/kernel.hpp>
 #include <tapegraph/ops/effect/kernel.hpp>
 #include <tapegraph/ops/gather/kernel.hpp>
+#include <tapegraph/ops/gather/rows_kernel.hpp>
 #include <tapegraph/ops/movement/kernel.hpp>
 #include <tapegraph/ops/ordering/kernel.hpp>
 #include <tapegraph/ops/pooling/kernel.hpp>

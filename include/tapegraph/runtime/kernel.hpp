@@ -106,12 +106,13 @@ constexpr kernel_functions defined_kernel() {
 template <class... T>
 struct element_types {};
 using computed_types = element_types<float, double>;
+using index_types = element_types<std::int32_t, std::int64_t>;
 using floating_types = element_types<float, double, half, bfloat16>;
 using number_types = element_types<float, double, half, bfloat16, std::int32_t, std::int64_t>;
 using common_types = element_types<float, double, half, bfloat16, std::int32_t, std::int64_t, std::uint8_t, bool>;
 
-/// The element types for which the compiled component (core/component.hpp) holds an operation's kernel. A user's own operation
-/// is compiled where it is used.
+/// The element types for which the compiled component (core/component.hpp) holds an operation's kernel: ops/compiled_kernels.hpp says so.
+/// A user's own operation is compiled where it is used.
 template <class Op>
 inline constexpr element_types<> compiled_types;
 
@@ -147,16 +148,6 @@ struct compiled_kernels<Op, element_types<T...>> {
     static constexpr kernel_functions functions[sizeof...(T)] = {
         {&compiled_kernel<Op, T>::run, &compiled_kernel<Op, T>::workspace}...};
 };
-
-// TG_COMPILED_KERNELS(part, types, operation): which of an operation's kernels the component holds, and in which part.
-#if defined(TG_COMPONENT)
-#define TG_COMPILED_KERNELS(part, types, ...)                                                                          \
-    template <>                                                                                                        \
-    inline constexpr types compiled_types<__VA_ARGS__>;                                                                \
-    TG_COMPILED(part, struct compiled_kernels<__VA_ARGS__, types>)
-#else
-#define TG_COMPILED_KERNELS(part, types, ...)
-#endif
 
 template <class Op, class T, class Backend = backend>
 constexpr kernel_pair kernel_for() {

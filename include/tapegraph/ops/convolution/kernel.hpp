@@ -144,10 +144,6 @@ struct kernel<convolution_bias_op<Relu>, T> {
     }
 };
 
-TG_COMPILED_KERNELS(convolution, floating_types, convolution_op)
-TG_COMPILED_KERNELS(convolution, floating_types, convolution_input_gradient_op)
-TG_COMPILED_KERNELS(convolution, floating_types, convolution_filter_gradient_op)
-TG_COMPILED_KERNELS(convolution, floating_types, convolution_bias_op<false>)
-TG_COMPILED_KERNELS(convolution, floating_types, convolution_bias_op<true>)
-
 } // namespace tapegraph::runtime
+
+#include <tapegraph/ops/compiled_kernels.hpp>

@@ -125,8 +125,6 @@ struct kernel<tapegraph::detail::product_terms_op<M>, T> {
     static void run(const kernel_call& c) { detail::run_product_lines<M, T>(c, 0); }
 };
 
-TG_COMPILED_KERNELS(cumulative, computed_types, tapegraph::detail::product_gradient_op<0>)
-TG_COMPILED_KERNELS(cumulative, number_types, cumulative_sum_op)
-TG_COMPILED_KERNELS(cumulative, number_types, cumulative_product_op)
-
 } // namespace tapegraph::runtime
+
+#include <tapegraph/ops/compiled_kernels.hpp>

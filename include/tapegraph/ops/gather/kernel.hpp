@@ -111,11 +111,6 @@ struct kernel<one_hot_op<Element>, T> {
     }
 };
 
-TG_COMPILED_KERNELS(gather, common_types, gather_op)
-TG_COMPILED_KERNELS(gather, common_types, gather_nd_op)
-TG_COMPILED_KERNELS(gather, common_types, take_along_op)
-TG_COMPILED_KERNELS(gather, number_types, scatter_add_op)
-TG_COMPILED_KERNELS(gather, number_types, scatter_nd_op)
-TG_COMPILED_KERNELS(gather, number_types, put_along_op)
-
 } // namespace tapegraph::runtime
+
+#include <tapegraph/ops/compiled_kernels.hpp>

@@ -35,7 +35,6 @@ struct kernel<assign_rows_op, T> {
     }
 };
 
-TG_COMPILED_KERNELS(gather, floating_types, sum_of_equal_rows_op)
-TG_COMPILED_KERNELS(gather, floating_types, assign_rows_op)
-
 } // namespace tapegraph::runtime
+
+#include <tapegraph/ops/compiled_kernels.hpp>

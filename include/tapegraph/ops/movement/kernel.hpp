@@ -134,12 +134,6 @@ struct kernel<arange_op<Element>, T> {
     }
 };
 
-TG_COMPILED_KERNELS(movement, common_types, transpose_op)
-TG_COMPILED_KERNELS(movement, common_types, slice_op)
-TG_COMPILED_KERNELS(movement, common_types, pad_op)
-TG_COMPILED_KERNELS(movement, common_types, index_map_op)
-TG_COMPILED_KERNELS(movement, common_types, index_map_adjoint_op)
-TG_COMPILED_KERNELS(movement, common_types, concat_op)
-TG_COMPILED_KERNELS(movement, computed_types, placed_sum_op)
-
 } // namespace tapegraph::runtime
+
+#include <tapegraph/ops/compiled_kernels.hpp>

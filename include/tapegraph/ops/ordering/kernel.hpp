@@ -61,7 +61,6 @@ struct kernel<count_places_op, T> {
     }
 };
 
-TG_COMPILED_KERNELS(ordering, common_types, argsort_op)
-TG_COMPILED_KERNELS(ordering, common_types, arg_reduce_op)
-
 } // namespace tapegraph::runtime
+
+#include <tapegraph/ops/compiled_kernels.hpp>

@@ -65,10 +65,6 @@ struct kernel<average_pool_gradient_op, T> {
     }
 };
 
-TG_COMPILED_KERNELS(pooling, floating_types, max_pool_op)
-TG_COMPILED_KERNELS(pooling, floating_types, max_pool_gradient_op)
-TG_COMPILED_KERNELS(pooling, floating_types, max_pool_select_op)
-TG_COMPILED_KERNELS(pooling, floating_types, average_pool_op)
-TG_COMPILED_KERNELS(pooling, floating_types, average_pool_gradient_op)
-
 } // namespace tapegraph::runtime
+
+#include <tapegraph/ops/compiled_kernels.hpp>

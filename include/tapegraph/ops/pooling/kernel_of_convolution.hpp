@@ -40,7 +40,6 @@ struct kernel<convolution_bias_pool_op<Relu>, T> {
     }
 };
 
-TG_COMPILED_KERNELS(pooling, floating_types, convolution_bias_pool_op<false>)
-TG_COMPILED_KERNELS(pooling, floating_types, convolution_bias_pool_op<true>)
-
 } // namespace tapegraph::runtime
+
+#include <tapegraph/ops/compiled_kernels.hpp>

@@ -204,9 +204,7 @@ struct kernel<tapegraph::detail::lp_pool_slope_op, T> {
     }
 };
 
-TG_COMPILED_KERNELS(pooling, floating_types, lp_pool_op)
-TG_COMPILED_KERNELS(pooling, floating_types, tapegraph::detail::lp_pool_gradient_op)
-TG_COMPILED_KERNELS(pooling, floating_types, tapegraph::detail::lp_pool_slope_op)
-
 } // namespace runtime
 } // namespace tapegraph
+
+#include <tapegraph/ops/compiled_kernels.hpp>

@@ -43,8 +43,6 @@ struct kernel<matmul_bias_op<Relu>, T> {
     }
 };
 
-TG_COMPILED_KERNELS(product, floating_types, matmul_op)
-TG_COMPILED_KERNELS(product, floating_types, matmul_bias_op<false>)
-TG_COMPILED_KERNELS(product, floating_types, matmul_bias_op<true>)
-
 } // namespace tapegraph::runtime
+
+#include <tapegraph/ops/compiled_kernels.hpp>

@@ -126,11 +126,6 @@ struct kernel<random_integer_op<T>, T> {
 TG_COMPILED(random, void fill_random<float>(float*, std::int64_t, const random_attributes&, const random_state&))
 TG_COMPILED(random, void fill_random<double>(double*, std::int64_t, const random_attributes&, const random_state&))
 TG_COMPILED(random, void fill_standard_normal<double>(double*, std::int64_t, std::uint32_t, const random_state&))
-TG_COMPILED_KERNELS(random, element_types<float>, random_op<float>)
-TG_COMPILED_KERNELS(random, element_types<double>, random_op<double>)
-TG_COMPILED_KERNELS(random, element_types<half>, random_op<half>)
-TG_COMPILED_KERNELS(random, element_types<bfloat16>, random_op<bfloat16>)
-TG_COMPILED_KERNELS(random, element_types<std::int32_t>, random_integer_op<std::int32_t>)
-TG_COMPILED_KERNELS(random, element_types<std::int64_t>, random_integer_op<std::int64_t>)
-
 } // namespace tapegraph::runtime
+
+#include <tapegraph/ops/compiled_kernels.hpp>

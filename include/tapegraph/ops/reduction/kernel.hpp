@@ -18,10 +18,6 @@ struct kernel<Op, T> {
     static std::size_t workspace(const kernel_call& call) { return reduction::workspace(over_operand(call)); }
 };
 
-TG_COMPILED_KERNELS(reduction, number_types, prod_op)
-TG_COMPILED_KERNELS(reduction, number_types, max_op)
-TG_COMPILED_KERNELS(reduction, number_types, min_op)
-TG_COMPILED_KERNELS(reduction, element_types<bool>, any_op)
-TG_COMPILED_KERNELS(reduction, element_types<bool>, all_op)
-
 } // namespace tapegraph::runtime
+
+#include <tapegraph/ops/compiled_kernels.hpp>

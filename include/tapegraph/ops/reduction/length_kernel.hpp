@@ -58,7 +58,7 @@ private:
     }
 };
 
-TG_COMPILED_KERNELS(reduction, element_types<double>, tapegraph::detail::length_op)
-
 } // namespace runtime
 } // namespace tapegraph
+
+#include <tapegraph/ops/compiled_kernels.hpp>

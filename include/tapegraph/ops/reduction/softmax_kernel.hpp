@@ -37,9 +37,6 @@ struct kernel<log_softmax_gradient_op, T> {
     static void run(const kernel_call& c) { detail::run_along_lines<cpu::softmax_detail::backward<true>, T>(c); }
 };
 
-TG_COMPILED_KERNELS(reduction, computed_types, softmax_op)
-TG_COMPILED_KERNELS(reduction, computed_types, log_softmax_op)
-TG_COMPILED_KERNELS(reduction, computed_types, softmax_gradient_op)
-TG_COMPILED_KERNELS(reduction, computed_types, log_softmax_gradient_op)
-
 } // namespace tapegraph::runtime
+
+#include <tapegraph/ops/compiled_kernels.hpp>
