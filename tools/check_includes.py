@@ -39,7 +39,7 @@ DIRECTIONS = {
     "distributed": {"core", "cpu", "io"},
     "": EVERYTHING,
 }
-KERNEL_FILE = re.compile(r"tapegraph/ops/((?:kernels|compiled_regions)\.hpp|\w+/(cpu\w*|\w*kernel\w*|blas|\w*geometry)\.hpp)")
+KERNEL_FILE = re.compile(r"tapegraph/ops/((?:kernels|compiled_kernels|compiled_regions)\.hpp|\w+/(cpu\w*|\w*kernel\w*|blas|\w*geometry)\.hpp)")
 
 # What FIRST itself includes.
 BEFORE_FIRST = ("tapegraph/core/agreement.hpp", "tapegraph/version.hpp")

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <tapegraph/core/component.hpp>
 #include <tapegraph/ir/node.hpp>
 #include <tapegraph/ir/region_view.hpp>
 #include <tapegraph/runtime/interpreted_kernels.hpp>
@@ -78,6 +77,7 @@ private:
 /// All that is registered: the library's operations, once somebody asks, and users' (register_kernels). Safe from several threads.
 class kernel_registry {
 public:
+    /// In graph/library_kernels.hpp.
     static kernel_registry& instance();
 
     void add(const operation* op, dtype type, const registered_kernel& k) {
@@ -207,7 +207,3 @@ void register_kernels() {
 }
 
 } // namespace tapegraph
-
-#if TG_DEFINES(registry)
-#include <tapegraph/graph/library_kernels.hpp>
-#endif

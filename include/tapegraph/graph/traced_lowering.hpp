@@ -3,10 +3,10 @@
 #include <tapegraph/core/component.hpp>
 #include <tapegraph/graph/compile.hpp>
 #include <tapegraph/graph/region_assembler.hpp>
-#include <tapegraph/graph/traced_program.hpp>
+#include <tapegraph/graph/traced_program_declaration.hpp>
 #include <tapegraph/ir/text.hpp>
 
-/// What graph/traced_program.hpp declares. Who links the component does not read it: the passes run there.
+/// What graph/traced_program_declaration.hpp declares. Who links the component does not read it: the passes run there.
 
 namespace tapegraph::ir {
 

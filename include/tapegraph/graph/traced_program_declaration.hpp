@@ -1,0 +1,90 @@
+#pragma once
+
+#include <tapegraph/graph/kernel_registry.hpp>
+#include <tapegraph/graph/lower.hpp>
+
+#include <array>
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <span>
+#include <vector>
+
+/// What traces a graph when the program runs, and lowers it: declared. graph/traced_program.hpp has the whole.
+
+namespace tapegraph::ir {
+
+namespace detail {
+
+using trace_builder = void (*)(trace&);
+
+/// The stages of a builder, which each go on with the trace of the one before.
+template <class Builder>
+constexpr std::size_t count_stages() {
+    if constexpr (requires { typename Builder::previous; })
+        return 1 + count_stages<typename Builder::previous>();
+    else
+        return 1;
+}
+template <class Builder, std::size_t Count>
+constexpr void list_stages(std::array<trace_builder, Count>& to, std::size_t last) {
+    to[last] = [](trace& t) { Builder::build(t); };
+    if constexpr (requires { typename Builder::previous; }) list_stages<typename Builder::previous>(to, last - 1);
+}
+template <class Builder>
+constexpr auto stages_of() {
+    std::array<trace_builder, count_stages<Builder>()> stages{};
+    list_stages<Builder>(stages, stages.size() - 1);
+    return stages;
+}
+
+} // namespace detail
+
+/// A trace, its schedule and its kernels, made by a builder at run time. A view of it stays valid as long as it lives.
+class traced_program {
+public:
+    /// Traces with `Builder`, and lowers the graph if `lowers`. Throws shape_error for a model that does not fit together, in the words
+    /// of the compiler.
+    template <class Builder>
+    static std::unique_ptr<traced_program> of(bool lowers = true) {
+        return make(detail::stages_of<Builder>(), lowers);
+    }
+
+    /// The same where a callable traces: f(trace&).
+    template <class F>
+    static std::unique_ptr<traced_program> made_by(const F& f, bool lowers = true) {
+        return make_by([](const void* callable, trace& t) { (*static_cast<const F*>(callable))(t); }, &f, lowers);
+    }
+
+    traced_program();
+    ~traced_program();
+    traced_program(const traced_program&) = delete;
+    traced_program& operator=(const traced_program&) = delete;
+
+    const program_view& view() const { return view_; }
+    const trace& traced() const { return trace_; }
+
+private:
+    using trace_builder = detail::trace_builder;
+
+    static std::unique_ptr<traced_program> make(std::span<const trace_builder> stages, bool lowers);
+    static std::unique_ptr<traced_program> make_by(void (*build)(const void* callable, trace&), const void* callable,
+                                                   bool lowers);
+    void finish(bool lowers);
+    void begin_stage();
+    void throw_if_ill_formed() const;
+    void lower();
+    runtime::kernel_pair function_of(const kernel_entry& k);
+    const registered_kernel& registered(const operation& op, dtype type) const;
+    runtime::interpreted_kernel& assemble(const region_view& code, const std::vector<int>& wanted);
+    void look();
+
+    trace trace_;
+    schedule schedule_;
+    std::vector<runtime::kernel_pair> functions_;
+    std::vector<const cpu::interpreted_region*> interpreted_;
+    std::deque<runtime::interpreted_kernel> regions_; // which stay where they are
+    program_view view_;
+};
+
+} // namespace tapegraph::ir
