@@ -14,11 +14,16 @@
 
 namespace tapegraph::ir {
 
+struct program_view;
+struct scan_table;
+
 /// The functions of an operation for one element type; those that do not apply are null.
 struct registered_kernel {
     cpu::tile_function instruction = nullptr; ///< elementwise: a region of the operation alone
     runtime::kernel_pair kernel;              ///< not elementwise; of a reduction: of an operand in memory
     runtime::kernel_functions fused{};        ///< of a reduction: of what an interpreted region produces
+    /// Of a scan: traces the step of one of its nodes, for which a kernel is made.
+    void (*trace_step)(const program_view& outer, int node, trace& t, scan_table& slots) = nullptr;
 };
 
 /// What a region computes, in numbers that do not depend on the program that has it: equal keys, equal functions.
@@ -155,6 +160,9 @@ void register_kernel(kernel_registry& to) {
     to.add(&descriptor_of<Op>, dtype_of<T>, k);
 }
 
+/// The type under which an operation is registered whose nodes have kernels of their own.
+inline constexpr dtype type_of_all = dtype::f32;
+
 /// Whether an operation registers its kernels where it is used: those of users do, effects with their labels, and those that say so, of
 /// which there are too many to list.
 template <class Op>
@@ -173,7 +181,14 @@ void register_where_defined(kernel_registry& to) {
 /// Operations that no list has: for float and double where they have a kernel, effects for all types.
 template <class Op>
 void register_where_used() {
-    if constexpr (registers_where_used<Op>()) {
+    if constexpr (has_per_node_kernel<Op>()) { // of all types at once
+        registered_kernel k;
+        if constexpr (requires { Op::any_kernel(); })
+            k.kernel = Op::any_kernel();
+        else
+            k.trace_step = &Op::trace_step;
+        kernel_registry::instance().add(&descriptor_of<Op>, type_of_all, k);
+    } else if constexpr (registers_where_used<Op>()) {
         kernel_registry& to = kernel_registry::instance();
         register_where_defined<Op, float>(to);
         register_where_defined<Op, double>(to);

@@ -174,6 +174,10 @@ struct scan_op : scan_value {
     static constexpr runtime::kernel_pair kernel_of() {
         return scan_kernel<Builder, Stage, Node>::both();
     }
+    /// For graphs that are made when the program runs.
+    static void trace_step(const program_view& outer, int node, trace& t, scan_table& slots) {
+        detail::trace_scan_step<Builder>(outer, node, t, slots);
+    }
 };
 
 /// Takes the value of a scan that kept what its derivative needs (scan_keeping) and the scan's operands, and returns the scan's own
@@ -196,8 +200,9 @@ struct scan_result_op : scan_value {
     }
     template <class, int>
     static constexpr runtime::kernel_pair kernel_of() {
-        return runtime::on_both<runtime::copy_of_end<>>();
+        return any_kernel();
     }
+    static constexpr runtime::kernel_pair any_kernel() { return runtime::on_both<runtime::copy_of_end<>>(); }
 };
 
 namespace detail {

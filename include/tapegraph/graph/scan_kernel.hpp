@@ -2,6 +2,7 @@
 
 #include <tapegraph/graph/compile.hpp>
 #include <tapegraph/graph/scan_program.hpp>
+#include <tapegraph/graph/scan_trace.hpp>
 
 #include <memory>
 #include <utility>
@@ -26,25 +27,7 @@ constexpr frozen<C> freeze_step(const trace& t, const schedule& s, const scan_ta
 template <class Builder, class Stage, int Node>
 struct scan_program_stage {
     static constexpr void build(trace& t, schedule& s, scan_table& slots) {
-        static_assert(operation_binding<variable_op>::bound && operation_binding<input_op>::bound);
-        constexpr auto& outer = Stage::value;
-        for (int i = 0; i < outer.used.atoms; ++i) t.extents.atoms.push_back(outer.atoms[i]);
-        for (int i = 0; i < outer.used.monomials; ++i) t.extents.monomials.push_back(outer.monomials[i]);
-        for (int i = 0; i < outer.used.polynomials; ++i) t.extents.polynomials.push_back(outer.polynomials[i]);
-        const entry scan = outer.nodes[Node];
-        list<operand_info> in(scan.arguments);
-        for (int k = 0; k < scan.arguments; ++k) {
-            const entry& e = outer.nodes[outer.arguments[scan.first_argument + k]];
-            in[k] = {e.type, shape(e.rank, outer.pool.begin() + e.dims, &t.extents)};
-        }
-        constexpr int words = attribute_words<step_attributes>;
-        tapegraph::detail::words<words> attributes{};
-        for (int i = 0; i < words; ++i) attributes.value[i] = outer.words[scan.words + i];
-        slots.attributes = std::bit_cast<scan_attributes>(attributes);
-        slots.backwards = Builder::depth % 2 != 0;
-        scan_step step;
-        Builder::build(t, in.begin(), slots.attributes, step);
-        name_values(t, step, slots);
+        trace_scan_step<Builder>(stage_view<Stage>(), Node, t, slots);
         simplify(t);
         fold_numbers(t);
         eliminate_common_subexpressions(t);
@@ -58,38 +41,10 @@ struct scan_program_stage {
     }
 
 private:
-    struct step_attributes {
-        using attributes = scan_attributes;
-    };
     struct result {
         frozen<widest> program;
         scan_table table;
     };
-
-    // The trace's inputs, variables, updates and outputs are those of the step, in its order.
-    static constexpr void name_values(trace& t, const scan_step& step, scan_table& slots) {
-        t.inputs.clear();
-        for (const scan_input& input : step.inputs) {
-            entry& e = t.nodes[input.node];
-            if (input.role == scan_role::carry) {
-                e.op = &descriptor_of<variable_op>;
-                e.words = t.words.push_back(t.variables.size());
-                slots.inputs.push_back({input.role, input.operand, 0, t.variables.size()});
-                t.assignments.push_back({t.variables.size(), input.next});
-                t.variables.push_back({0, "state", input.node, 0, 0, 0, false, 0});
-            } else {
-                e.words = t.words.push_back(t.inputs.size());
-                slots.inputs.push_back({input.role, input.operand, input.axis, t.inputs.size()});
-                t.inputs.push_back({"", input.node, false});
-            }
-        }
-        for (const scan_output& output : step.outputs) {
-            const bool carry = output.role == scan_role::carry;
-            const int index = carry ? slots.inputs.at[output.node].index : t.outputs.size();
-            slots.outputs.push_back({output.role, -1, output.axis, index});
-            if (!carry) t.outputs.push_back({"", output.node});
-        }
-    }
 
 #ifdef __CUDACC__
     template <class Result>

@@ -5,8 +5,8 @@
 #include <tapegraph/graph/scan_step.hpp>
 #include <tapegraph/runtime/row_copies.hpp>
 
-#include <bit>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 /// How a scan runs: its step is a program of its own, with a table that says where its values come from, run once per step. The
@@ -28,7 +28,11 @@ struct scan_slots {
     scan_slot at[Most]{};
 
     constexpr void push_back(const scan_slot& slot) {
-        if (count == Most) throw "scan: a cell has more values to keep than graph/scan_kernel.hpp allows";
+        if (count == Most) {
+            constexpr const char* text = "scan: a cell has more values to keep than graph/scan_program.hpp allows";
+            if (!std::is_constant_evaluated()) throw argument_error(text);
+            throw text; // which a compiler shows
+        }
         at[count++] = slot;
     }
 };

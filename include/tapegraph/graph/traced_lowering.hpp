@@ -4,6 +4,7 @@
 #include <tapegraph/graph/compile.hpp>
 #include <tapegraph/graph/region_assembler.hpp>
 #include <tapegraph/graph/traced_program_declaration.hpp>
+#include <tapegraph/graph/traced_scan.hpp>
 #include <tapegraph/ir/text.hpp>
 
 /// What graph/traced_program_declaration.hpp declares. Who links the component does not read it: the passes run there.
@@ -26,6 +27,11 @@ TG_DEFINITION std::string error_line(const trace& t) {
 }
 
 } // namespace detail
+
+struct traced_program::scan_step {
+    traced_program program;
+    traced_scan scan;
+};
 
 TG_DEFINITION traced_program::traced_program() = default;
 TG_DEFINITION traced_program::~traced_program() = default;
@@ -89,6 +95,7 @@ TG_DEFINITION void traced_program::lower() {
     schedule_ = make_schedule(trace_);
     trace_.history.push_back({"kernel calls", schedule_.steps.size()});
     throw_if_ill_formed();
+    look();
     for (const kernel_entry& k : schedule_.kernels) {
         interpreted_.push_back(nullptr);
         functions_.push_back(function_of(k));
@@ -99,6 +106,8 @@ TG_DEFINITION runtime::kernel_pair traced_program::function_of(const kernel_entr
     const auto type = static_cast<dtype>(k.type);
     const auto kind = static_cast<kernel_kind>(k.kind);
     const operation* const op = k.op >= 0 ? schedule_.ops[k.op] : nullptr;
+    if (kind == kernel_kind::operation && op->per_node_kernel)
+        return function_of_node(*op, schedule_.kernel_words[k.first_word]);
     if (kind == kernel_kind::operation) return registered(*op, type).kernel;
     const region_view code{schedule_.kernel_words.begin() + k.first_word};
     if (kind == kernel_kind::reduction) {
@@ -123,11 +132,21 @@ TG_DEFINITION runtime::kernel_pair traced_program::function_of(const kernel_entr
     return {{&of_float::run, &of_float::workspace}, {}};
 }
 
+// A scan's step is a program of its own.
+TG_DEFINITION runtime::kernel_pair traced_program::function_of_node(const operation& op, int node) {
+    const registered_kernel& known = registered(op, detail::type_of_all);
+    if (known.trace_step == nullptr) return known.kernel;
+    auto& made = *scans_.emplace_back(std::make_unique<scan_step>());
+    known.trace_step(view_, node, made.program.trace_, made.scan.table);
+    made.program.throw_if_ill_formed();
+    made.program.lower();
+    made.program.look();
+    made.scan.step = &made.program.view();
+    interpreted_.back() = &made.scan;
+    return {{&run_traced_scan, &traced_scan_workspace}, {}};
+}
+
 TG_DEFINITION const registered_kernel& traced_program::registered(const operation& op, dtype type) const {
-    if (op.per_node_kernel)
-        throw argument_error(
-            std::string(op.name) +
-            ": its step is compiled with the program; graphs that are made at run time do not have it");
     const registered_kernel* const found = kernel_registry::instance().find(&op, type);
     if (found == nullptr)
         throw dtype_error(std::string(op.name) + " of " + name_of(type) +

@@ -75,6 +75,7 @@ private:
     void throw_if_ill_formed() const;
     void lower();
     runtime::kernel_pair function_of(const kernel_entry& k);
+    runtime::kernel_pair function_of_node(const operation& op, int node);
     const registered_kernel& registered(const operation& op, dtype type) const;
     runtime::interpreted_kernel& assemble(const region_view& code, const std::vector<int>& wanted);
     void look();
@@ -84,6 +85,8 @@ private:
     std::vector<runtime::kernel_pair> functions_;
     std::vector<const cpu::interpreted_region*> interpreted_;
     std::deque<runtime::interpreted_kernel> regions_; // which stay where they are
+    struct scan_step;
+    std::vector<std::unique_ptr<scan_step>> scans_;
     program_view view_;
 };
 

@@ -98,11 +98,20 @@ constexpr auto scan_over(const Cell& cell, const State& initial, const X& xs, co
                    ? handle_type(reverse(whole, o.axis, where))
                    : whole;
     };
-    if constexpr (std::is_same_v<Mask, no_mask>)
-        return mode_scan<mode>::run(cell, state, ordered(input), mask, o, where, eval(weights, where)...);
-    else
-        return mode_scan<mode>::run(cell, state, ordered(counted_steps(input, mask.steps, where)), ordered(mask.steps),
-                                    o, where, eval(weights, where)...);
+    const auto run = [&](const auto& sequence, const auto& steps) {
+        return std::apply(
+            [&](const auto&... sealed) {
+                return mode_scan<mode>::run(cell, state, sequence, steps, o, where, sealed...);
+            },
+            std::tuple<decltype(eval(weights, where))...>{eval(weights, where)...}); // braces: in order
+    };
+    if constexpr (std::is_same_v<Mask, no_mask>) {
+        return run(ordered(input), mask);
+    } else {
+        const auto counted = ordered(counted_steps(input, mask.steps, where));
+        const auto steps = ordered(mask.steps);
+        return run(counted, steps);
+    }
 }
 
 } // namespace detail

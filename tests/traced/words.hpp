@@ -1,0 +1,85 @@
+#pragma once
+
+#include <nn/models.hpp>
+
+#include <tapegraph/traced.hpp>
+
+#include <string>
+
+/// Whether a graph made at run time is the compiler's, word for word: nodes, extents, schedule, code of fused kernels.
+
+namespace words_test {
+
+using namespace nn_test;
+
+template <class T>
+std::string difference_of(const char* name, const tg::ir::constant_span<T>& a, const tg::ir::constant_span<T>& b) {
+    if (a.size() != b.size())
+        return std::string(name) + ": " + std::to_string(a.size()) + " and " + std::to_string(b.size());
+    for (int i = 0; i < a.size(); ++i)
+        if (!(a[i] == b[i])) return std::string(name) + " at " + std::to_string(i);
+    return {};
+}
+
+inline std::string difference_of_nodes(const tg::ir::program_view& a, const tg::ir::program_view& b) {
+    if (a.nodes.size() != b.nodes.size())
+        return "nodes: " + std::to_string(a.nodes.size()) + " and " + std::to_string(b.nodes.size());
+    for (int i = 0; i < a.nodes.size(); ++i) {
+        const tg::ir::entry &x = a.nodes[i], &y = b.nodes[i];
+        if (x.op != y.op)
+            return "node " + std::to_string(i) + ": " + std::string(x.op->name) + " and " + std::string(y.op->name);
+        const std::pair<const char*, bool> fields[]{
+            {"arguments", x.first_argument == y.first_argument && x.arguments == y.arguments},
+            {"shape", x.dims == y.dims && x.rank == y.rank},
+            {"words", x.words == y.words},
+            {"group", x.group == y.group && x.sealed == y.sealed},
+            {"scope", x.scope == y.scope},
+            {"type", x.type == y.type},
+            {"line", a.lines[x.line].line == b.lines[y.line].line}};
+        for (const auto& [name, same] : fields)
+            if (!same) return "node " + std::to_string(i) + ", " + std::string(x.op->name) + ": " + name;
+    }
+    return {};
+}
+
+inline std::string difference_of_steps(const tg::ir::program_view& a, const tg::ir::program_view& b) {
+    if (a.steps.size() != b.steps.size() || a.kernels.size() != b.kernels.size()) return "steps or kernels";
+    for (int i = 0; i < a.steps.size(); ++i) {
+        const tg::ir::step_entry &x = a.steps[i], &y = b.steps[i];
+        if (x.kernel != y.kernel || x.node != y.node || x.domain != y.domain || x.first_value != y.first_value ||
+            x.inputs != y.inputs || x.outputs != y.outputs)
+            return "step " + std::to_string(i);
+    }
+    for (int i = 0; i < a.kernels.size(); ++i) {
+        const tg::ir::kernel_entry &x = a.kernels[i], &y = b.kernels[i];
+        if (x.kind != y.kind || x.op != y.op || x.type != y.type || x.first_word != y.first_word || x.words != y.words)
+            return "kernel " + std::to_string(i);
+    }
+    return {};
+}
+
+/// What differs first between two programs, or nothing.
+inline std::string difference(const tg::ir::program_view& a, const tg::ir::program_view& b) {
+    for (const std::string& found :
+         {difference_of_nodes(a, b), difference_of("arguments", a.arguments, b.arguments),
+          difference_of("pool", a.pool, b.pool), difference_of("words", a.words, b.words),
+          difference_of("ops", a.ops, b.ops), difference_of_steps(a, b),
+          difference_of("kernel words", a.kernel_words, b.kernel_words), difference_of("values", a.values, b.values),
+          difference_of("alias", a.alias, b.alias)})
+        if (!found.empty()) return found;
+    return {};
+}
+
+/// Both modes' training programs, and what they make of a few batches.
+template <class Spec, class Model, class Loss, class Optimizer, class Batch>
+void check(const Model& model, const Loss& loss, const Optimizer& optimizer, const Batch& batch) {
+    auto compiled = tg::compile<tg::graph>(model, Spec{}, loss, optimizer, {.seed = 3});
+    auto traced = tg::compile<tg::traced>(model, Spec{}, loss, optimizer, {.seed = 3});
+    CHECK(difference(compiled.training_view(), traced.training_view()) == "");
+    CHECK(compiled.summary() == traced.summary());
+    REQUIRE(first_difference(compiled, traced) == "");
+    train_alike(compiled, traced, {3, 1, 4}, batch);
+    CHECK(compiled.arena_bytes() == traced.arena_bytes());
+}
+
+} // namespace words_test
