@@ -1,6 +1,6 @@
 // needs: zlib
 // needs: hdf5
-// Writes the arrays of a file of Keras as an .npz, by the names of their layers: keras_weights IN OUT.npz
+// Writes the arrays of a file of Keras as an .npz, by the names of their layers, and prints these in its order: keras_weights IN OUT.npz
 #include <tapegraph/io/keras.hpp>
 #include <tapegraph/io/npz.hpp>
 
@@ -14,7 +14,10 @@ int main(int argc, char** argv) {
     if (argc != 3) return 2;
     try {
         std::map<std::string, tapegraph::io::host_array> arrays;
-        for (auto& [name, array] : tapegraph::io::read_keras(argv[1])) arrays.emplace(name, std::move(array));
+        for (auto& [name, array] : tapegraph::io::read_keras(argv[1])) {
+            std::puts(name.c_str());
+            arrays.emplace(name, std::move(array));
+        }
         tapegraph::io::write_npz_arrays(argv[2], arrays);
     } catch (const std::exception& failure) {
         std::puts(failure.what());

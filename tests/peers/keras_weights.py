@@ -30,7 +30,7 @@ with tempfile.TemporaryDirectory() as name:
     network.save_weights(folder / "in.weights.h5")
     network.save(folder / "in.h5")
     for file in ["in.keras", "in.weights.h5", "in.h5"]:
-        subprocess.run([sys.argv[1], folder / file, folder / "out.npz"], check=True)
+        subprocess.run([sys.argv[1], folder / file, folder / "out.npz"], check=True, stdout=subprocess.DEVNULL)
         back = numpy.load(folder / "out.npz")
         for layer in network.layers:
             weights = [w for w in layer.weights if "seed" not in w.path]
@@ -39,4 +39,14 @@ with tempfile.TemporaryDirectory() as name:
                 assert (back[key] == numpy.asarray(weight.numpy())).all(), (file, key)
                 count += 1
         assert len(back.files) == sum("seed" not in w.path for w in network.weights), (file, back.files)
+    # A layer behind a model of one: by the alphabet it is the first. Cells in a list, in bfloat16 what is stored as such.
+    nested = keras.Sequential([
+        keras.Input((9, 6)), keras.Sequential([layers.Dense(4, name="in")], name="inner"),
+        layers.RNN(layers.StackedRNNCells([layers.LSTMCell(3, name="l"), layers.GRUCell(3, name="g")]), name="cells"),
+        layers.Dense(3, name="out", dtype="bfloat16")])
+    nested.save(folder / "nested.keras")
+    read = subprocess.run([sys.argv[1], folder / "nested.keras", folder / "out.npz"], check=True, capture_output=True, text=True)
+    found = [name.split("/")[-2] for name in read.stdout.split()]
+    assert list(dict.fromkeys(found)) == ["in", "l", "g", "out"], found
+    count += len(found)
 print(f"{count} arrays of Keras {keras.__version__}")

@@ -27,8 +27,8 @@ struct roots_body {
 namespace runtime {
 
 template <class T>
+    requires std::is_same_v<T, double>
 struct kernel<tapegraph::detail::length_op, T> {
-    static_assert(std::is_same_v<T, double>);
     static void run(const kernel_call& c) {
         const std::int64_t count = c.out[0].elements();
         constexpr std::int64_t in_task = 4096;

@@ -10,19 +10,20 @@
 namespace tapegraph::cuda {
 
 namespace kernels {
-__global__ inline void lengths(strided_index<1> kept, strided_index<1> along, const double* x, const double* squares,
-                               double* out, std::int64_t first, std::int64_t end) {
+template <class T>
+__global__ void lengths(strided_index<1> kept, strided_index<1> along, const T* x, const T* squares, T* out,
+                        std::int64_t first, std::int64_t end) {
     const std::int64_t i = first + thread_number();
     if (i >= end) return;
-    const double* const from = x + kept.offset(i);
+    const T* const from = x + kept.offset(i);
     out[i] =
         tapegraph::detail::length_of(squares[i], along.size, [&](std::int64_t j) { return from[along.offset(j)]; });
 }
 } // namespace kernels
 
 template <class T>
+    requires std::is_same_v<T, double>
 struct kernel<tapegraph::detail::length_op, T> {
-    static_assert(std::is_same_v<T, double>);
     static void run(const kernel_call& c) {
         const std::int64_t count = c.out[0].elements();
         if (count == 0) return;
@@ -36,8 +37,8 @@ struct kernel<tapegraph::detail::length_op, T> {
             else if (x.extents[i] != 1)
                 (sums.extents[i] == 1 ? along : kept).add(x.extents[i], &strides[i]);
         detail::for_pieces(count, [&](std::int64_t first, std::int64_t pieces) {
-            launch(c, "length", over(pieces, 128), kernels::lengths, kept, along, x.as<const double>(),
-                   sums.as<const double>(), c.out[0].as<double>(), first, first + pieces);
+            launch(c, "length", detail::over(pieces, 128), kernels::lengths<T>, kept, along, x.as<const T>(),
+                   sums.as<const T>(), c.out[0].as<T>(), first, first + pieces);
         });
     }
 };
