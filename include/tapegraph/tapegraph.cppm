@@ -7,6 +7,7 @@ module;
 #include <array>
 #include <atomic>
 #include <bit>
+#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <compare>
@@ -20,8 +21,11 @@ module;
 #include <cstring>
 #include <ctime>
 #include <deque>
+#include <dirent.h>
 #include <exception>
+#include <fcntl.h>
 #include <initializer_list>
+#include <iosfwd>
 #include <iostream>
 #include <iterator>
 #include <limits>
@@ -38,9 +42,13 @@ module;
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <system_error>
 #include <thread>
+#include <time.h>
 #include <tuple>
 #include <type_traits>
 #include <unistd.h>
@@ -49,6 +57,9 @@ module;
 #include <utility>
 #include <vector>
 
+#ifdef __linux__
+#include <sys/vfs.h>
+#endif
 #ifdef _OPENMP
 #include <omp.h>
 #endif

@@ -1,6 +1,6 @@
 #include <support/settings_guard.hpp>
 
-#include <tapegraph/ops/cumulative/product_gradient.hpp>
+#include <tapegraph/ops/cumulative/cpu_product_gradient.hpp>
 
 #include <doctest/doctest.h>
 

@@ -7,7 +7,7 @@
 /// v_1, ..., v_m is. Coefficient S stands for the product of the t_r whose bits r are set in S.
 ///
 /// First derivatives are those of blocks of 32 elements, multiplied from their ends, which what stands before and behind them completes:
-/// so the CPU's lanes can each have one (ops/cumulative/product_lanes.hpp), with the same bits.
+/// so the CPU's lanes can each have one (ops/cumulative/cpu_product_lanes.hpp), with the same bits.
 
 namespace tapegraph::detail {
 

@@ -2,7 +2,7 @@
 
 #include <tapegraph/cpu/parallel.hpp>
 #include <tapegraph/cpu/reduce_plan.hpp>
-#include <tapegraph/ops/cumulative/product_lanes.hpp>
+#include <tapegraph/ops/cumulative/cpu_product_lanes.hpp>
 #include <tapegraph/ops/cumulative/product_line.hpp>
 
 /// The gradient of prod and cumulative_product on the CPU: lines are cut into blocks, and each lane has one.
