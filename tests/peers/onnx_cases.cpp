@@ -34,7 +34,8 @@ std::string difference(const array& got, const array& expected) {
     const double relative = got.type() == tg::dtype::bf16 ? 0x1p-6 : got.type() == tg::dtype::f16 ? 0x1p-9 : 1e-3;
     for (std::int64_t i = 0; i < got.size(); ++i) {
         const double a = got.number(i), b = expected.number(i);
-        if (floating ? a == b || (std::isnan(a) && std::isnan(b)) || std::fabs(a - b) <= 1e-7 + std::max(relative, 1e-3) * std::fabs(b)
+        if (floating ? a == b || (std::isnan(a) && std::isnan(b)) ||
+                           std::fabs(a - b) <= 1e-7 + std::max(relative, 1e-3) * std::fabs(b)
                      : got.integer(i) == expected.integer(i))
             continue;
         char text[96];

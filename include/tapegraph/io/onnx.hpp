@@ -121,18 +121,25 @@ namespace tapegraph::io {
 
 /// Writes what a model predicts by, and its weights, as an ONNX file: inputs and outputs by their names ("input" and "output" of models
 /// that have one each), the run-time extents of `tg::dyn` as "batch", those of `tg::dim<"time">` as "time". The file appears when it is
-/// complete, and is the same in both modes. Throws argument_error that names every operation that ONNX does not know, and data_error
+/// complete, and is the same in all modes; of tg::traced, operations of one's own are refused. Throws argument_error that names every operation that ONNX does not know, and data_error
 /// where the file cannot be written.
 template <class Model>
 void export_onnx(const Model& model, const files::path& path, const onnx_options& options = {}) {
-    using stage = typename onnx::detail::prediction_of<Model>::stage;
     ir::trace t;
-    ir::schedule unused;
-    ir::thaw(stage::value, t, unused);
+    std::vector<onnx::user_rule> rules;
+    if constexpr (requires {
+                      model.trace_prediction(t);
+                  }) { // made when the program runs: operations of one's own have no rules then
+        model.trace_prediction(t);
+    } else {
+        using stage = typename onnx::detail::prediction_of<Model>::stage;
+        ir::schedule unused;
+        ir::thaw(stage::value, t, unused);
+        rules = onnx::detail::rules_of<stage>();
+    }
     ir::simplify(t);
     ir::eliminate_common_subexpressions(t);
     ir::eliminate_dead_nodes(t);
-    const std::vector<onnx::user_rule> rules = onnx::detail::rules_of<stage>();
     onnx::graph g(t, model.variables(), rules);
     g.prefix_masks = options.prefix_masks;
     onnx::detail::fill(g, t);

@@ -162,6 +162,12 @@ public:
 
     Optimizer& optimizer() { return optimizer_; }
     const Model& definition() const { return model_; }
+    /// What the model predicts by, traced once more: for files of others (io/onnx.hpp).
+    void trace_prediction(ir::trace& t) const {
+        const detail::traced_now<Model> now(model_);
+        ir::detail::trace_with<prediction>(t);
+        ir::detail::throw_if_ill_formed(t);
+    }
     /// Bytes of the training program's arena; known once a batch size has been bound.
     std::size_t arena_bytes() const { return this->training_ ? this->training_->arena_bytes() : 0; }
     const ir::program_view& training_view() const {

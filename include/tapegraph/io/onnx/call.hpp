@@ -70,7 +70,8 @@ namespace detail {
 template <class G>
 std::string beside(G& g, int node, int wide, const order& axes) {
     const int rank = g.rank(node);
-    if (axes.empty() || rank == 0 || rank == wide) return g.in_order(node, axes);
+    if (rank == 0) return g.plain(node); // fits whatever the order
+    if (axes.empty() || rank == wide) return g.in_order(node, axes);
     if (strided_view v; g.backed(node, v)) {
         strided_view moved = v.widened(wide).permuted(axes);
         std::vector<std::int64_t> dims = moved.dims;

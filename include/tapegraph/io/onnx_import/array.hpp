@@ -90,18 +90,12 @@ public:
             to.dims_[i] = dims_[std::size_t(order[i])];
             step[i] = stride[std::size_t(order[i])];
         }
-        const std::size_t width = size_of(type_);
-        std::int64_t from = 0;
-        for (std::int64_t k = 0; k < size(); ++k) {
-            std::memcpy(to.bytes_.data() + static_cast<std::size_t>(k) * width,
-                        bytes_.data() + static_cast<std::size_t>(from) * width, width);
-            for (int i = rank() - 1; i >= 0; --i) {
-                const auto axis = static_cast<std::size_t>(i);
-                from += step[axis];
-                if (++at[axis] < to.dims_[axis]) break;
-                from -= step[axis] * at[axis];
-                at[axis] = 0;
-            }
+        if (size() == 0 || rank() == 0) return *this;
+        switch (size_of(type_)) {
+        case 1: to.copy_strided<std::uint8_t>(*this, step, at); break;
+        case 2: to.copy_strided<std::uint16_t>(*this, step, at); break;
+        case 4: to.copy_strided<std::uint32_t>(*this, step, at); break;
+        default: to.copy_strided<std::uint64_t>(*this, step, at); break;
         }
         return to;
     }
@@ -118,6 +112,24 @@ public:
     }
 
 private:
+    // Row by row of the result; `step`: how far apart neighbours along an axis lie in `from`.
+    template <class T>
+    void copy_strided(const array& from, const std::vector<std::int64_t>& step, std::vector<std::int64_t> at) {
+        const auto* const in = static_cast<const T*>(from.data());
+        auto* out = static_cast<T*>(data());
+        const std::int64_t row = dims_.back(), stride = step.back(), rows = size() / row;
+        std::int64_t first = 0;
+        for (std::int64_t r = 0; r < rows; ++r, out += row) {
+            for (std::int64_t i = 0; i < row; ++i) out[i] = in[first + i * stride];
+            for (int i = rank() - 2; i >= 0; --i) {
+                const auto axis = static_cast<std::size_t>(i);
+                first += step[axis];
+                if (++at[axis] < dims_[axis]) break;
+                first -= step[axis] * at[axis];
+                at[axis] = 0;
+            }
+        }
+    }
     template <class T>
     T at(std::int64_t i) const {
         T value;

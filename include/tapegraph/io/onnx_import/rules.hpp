@@ -19,9 +19,9 @@
 namespace tapegraph::io::onnx_import {
 
 inline rule_function rule_of(const std::string& type) {
-    for (const auto table : {&rules::elementwise, &rules::movement, &rules::reductions, &rules::indexing, &rules::windows,
-                             &rules::normalizations, &rules::resizings, &rules::quantised, &rules::recurrences, &rules::attentions,
-                             &rules::control, &rules::samplings})
+    for (const auto table : {&rules::elementwise, &rules::movement, &rules::reductions, &rules::indexing,
+                             &rules::windows, &rules::normalizations, &rules::resizings, &rules::quantised,
+                             &rules::recurrences, &rules::attentions, &rules::control, &rules::samplings})
         if (const rule_function found = table(type)) return found;
     return nullptr;
 }

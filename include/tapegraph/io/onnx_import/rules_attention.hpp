@@ -12,9 +12,11 @@ namespace rules {
 inline node in_heads(call& c, int i, std::int64_t heads) {
     const node x = c.plain(i);
     if (x.rank() == 4) return x;
-    if (x.rank() != 3 || heads < 1) refuse("operands of rank " + std::to_string(x.rank()) + " without a number of heads");
+    if (x.rank() != 3 || heads < 1)
+        refuse("operands of rank " + std::to_string(x.rank()) + " without a number of heads");
     const shape s = x.shape();
-    return c.on.transposed(reshape(x, shape_of_items(c, {s[0].value, s[1].value, heads, (s[2] / heads).value})), {0, 2, 1, 3});
+    return c.on.transposed(reshape(x, shape_of_items(c, {s[0].value, s[1].value, heads, (s[2] / heads).value})),
+                           {0, 2, 1, 3});
 }
 /// Heads of keys and values for each head of the queries.
 inline node repeated_heads(const node& x, std::int64_t heads) {
@@ -32,7 +34,8 @@ inline void attention_rule(call& c) {
     const std::int64_t left = c.integer("left_window_size", -1), right = c.integer("right_window_size", -1);
     const dtype type = c.type(0);
     if (!is_floating(type)) refuse(std::string("of ") + name_of(type));
-    const auto softmax_type = precision == 0 ? std::optional<dtype>(type == dtype::f64 ? type : dtype::f32) : element_type(static_cast<int>(precision));
+    const auto softmax_type = precision == 0 ? std::optional<dtype>(type == dtype::f64 ? type : dtype::f32)
+                                             : element_type(static_cast<int>(precision));
     if (!softmax_type || !is_floating(*softmax_type)) refuse("softmax_precision = " + std::to_string(precision));
     const dtype inner = type == dtype::f64 ? dtype::f64 : dtype::f32;
     const bool flat = c.rank(0) == 3;
@@ -47,8 +50,10 @@ inline void attention_rule(call& c) {
     c.give(1, k, c.type(1));
     c.give(2, v, c.type(2));
     const std::int64_t heads = known_extent(q.shape()[1], "heads"), size = known_extent(q.shape()[3], "heads' size");
-    const double scale = scale_given != nullptr ? static_cast<double>(scale_given->f) : 1 / std::sqrt(static_cast<double>(size));
-    const node keys = converted(repeated_heads(k, heads), k.type(), inner), values = converted(repeated_heads(v, heads), v.type(), inner);
+    const double scale =
+        scale_given != nullptr ? static_cast<double>(scale_given->f) : 1 / std::sqrt(static_cast<double>(size));
+    const node keys = converted(repeated_heads(k, heads), k.type(), inner),
+               values = converted(repeated_heads(v, heads), v.type(), inner);
     const double root = std::sqrt(scale);
     const node query = converted(q, type, inner);
     const extent rows = q.shape()[2], columns = k.shape()[2];
@@ -83,7 +88,8 @@ inline void attention_rule(call& c) {
     // Where the first query stands among the keys.
     node offset = graph::extent_number(row, past);
     if (c.has(6)) {
-        const node counts = reshape(converted(c.plain(6), c.type(6), dtype::i64), shape_of_items(c, {c.dims(6)[0].value, 1, 1, 1}));
+        const node counts =
+            reshape(converted(c.plain(6), c.type(6), dtype::i64), shape_of_items(c, {c.dims(6)[0].value, 1, 1, 1}));
         add(allowed(eval(column < counts)));
         offset = eval(counts - graph::extent_number(counts, rows));
     }
@@ -95,8 +101,9 @@ inline void attention_rule(call& c) {
     if (biased) scores = eval(scores + bias);
     if (shown == 2) c.give(3, converted(scores, inner, type), type);
     // A row that may look at nothing gives nothing.
-    node weights = converted(softmax(converted(scores, inner, *softmax_type == dtype::f64 ? dtype::f64 : dtype::f32), -1),
-                             *softmax_type == dtype::f64 ? dtype::f64 : dtype::f32, inner);
+    node weights =
+        converted(softmax(converted(scores, inner, *softmax_type == dtype::f64 ? dtype::f64 : dtype::f32), -1),
+                  *softmax_type == dtype::f64 ? dtype::f64 : dtype::f32, inner);
     if (biased) weights = eval(where(is_nan(weights), 0, weights));
     if (shown == 3) c.give(3, converted(weights, inner, type), type);
     if (shown < 0 || shown > 3) refuse("qk_matmul_output_mode = " + std::to_string(shown));

@@ -71,7 +71,9 @@ inline void scan_rule(call& c) {
         for (int k = 0; k < c.outputs(); ++k) {
             if (k < states) {
                 if (!old) c.give(k, state[static_cast<std::size_t>(k)]);
-                if (old) whole[static_cast<std::size_t>(k)].push_back(with_axis(c.on.plain(*state[static_cast<std::size_t>(k)]), 0));
+                if (old)
+                    whole[static_cast<std::size_t>(k)].push_back(
+                        with_axis(c.on.plain(*state[static_cast<std::size_t>(k)]), 0));
                 continue;
             }
             const auto& all_parts = parts[static_cast<std::size_t>(k - states)];
@@ -105,7 +107,8 @@ inline void loop_rule(call& c) {
             if (go_on->known->integer(0) == 0) break;
         }
         if (t >= most_steps) refuse("of more than " + std::to_string(most_steps) + " steps");
-        std::vector<value_pointer> in{c.on.make_known(array::integers({t}, true)), go_on != nullptr ? go_on : c.on.make_known(yes)};
+        std::vector<value_pointer> in{c.on.make_known(array::integers({t}, true)),
+                                      go_on != nullptr ? go_on : c.on.make_known(yes)};
         in.insert(in.end(), state.begin(), state.end());
         const auto results = run_body(c, *body->g, in);
         if (static_cast<int>(results.size()) < states + 1) refuse("a body with fewer outputs than states");

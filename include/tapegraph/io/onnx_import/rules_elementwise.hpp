@@ -271,6 +271,10 @@ inline void bitwise_xor(call& c) {
     bitwise(c, [](const node& a, const node& b) { return eval((a + b) % 2); });
 }
 
+inline void relu_rule(call& c) {
+    if (is_floating(c.type(0))) return unary(c, [](const node& x) -> node { return eval(relu(x)); });
+    unary(c, [](const node& x) -> node { return eval(maximum(x, 0)); });
+}
 inline void absolute(call& c) {
     if (c.type(0) == dtype::u64 || c.type(0) == dtype::u32 || c.type(0) == dtype::u8) return c.give(0, c.pointer(0));
     unary(c, [](const node& x) -> node { return eval(abs(x)); });
@@ -304,7 +308,7 @@ inline rule_function elementwise(const std::string& op) {
         {"Tanh", TG_ONNX_UNARY(function, tanh(x))},
         {"Sigmoid", TG_ONNX_UNARY(function, sigmoid(x))},
         {"Erf", TG_ONNX_UNARY(function, erf(x))},
-        {"Relu", TG_ONNX_UNARY(unary, maximum(x, 0))},
+        {"Relu", &relu_rule},
         {"Softplus", TG_ONNX_UNARY(function, softplus(x))},
         {"Softsign", TG_ONNX_UNARY(function, softsign(x))},
         {"Reciprocal", TG_ONNX_UNARY(function, reciprocal(x))},

@@ -36,7 +36,9 @@ inline void batch_normalization_rule(call& c) {
             if (k != place) over.push_back(k);
         const node m = mean(x, axes_of(over), {.keepdims = true});
         const node batch_mean = mean(x, axes_of(over)), batch_variance = mean(square(x - m), axes_of(over));
-        const auto moved = [&](const node& old, const node& now) { return eval(momentum * old + (1 - momentum) * now); };
+        const auto moved = [&](const node& old, const node& now) {
+            return eval(momentum * old + (1 - momentum) * now);
+        };
         c.give(1, converted(moved(mean_of, batch_mean), x.type(), c.type(3)), c.type(3));
         c.give(2, converted(moved(variance, batch_variance), x.type(), c.type(4)), c.type(4));
         mean_of = batch_mean, variance = batch_variance;
@@ -83,7 +85,8 @@ inline void grouped(call& c, std::int64_t groups, bool by_group, double epsilon)
     if (s.rank() < 3) refuse("of rank " + std::to_string(s.rank()));
     const std::int64_t channels = known_extent(s[1], "groups");
     if (groups < 1 || channels % groups != 0) refuse("in groups that do not divide the channels");
-    const node x = reshape(wide_of(c, 0), shape_of_items(c, {s[0].value, groups, channels / groups, s.size(2, s.rank()).value}));
+    const node x =
+        reshape(wide_of(c, 0), shape_of_items(c, {s[0].value, groups, channels / groups, s.size(2, s.rank()).value}));
     const node m = mean(x, {2, 3}, {.keepdims = true});
     const node v = mean(square(x - m), {2, 3}, {.keepdims = true});
     const auto factor = [&](int i) {
@@ -100,7 +103,8 @@ inline void group_normalization_rule(call& c) {
     if (c.integer("stash_type", 1) != 1) refuse("stash_type other than float");
     const std::int64_t groups = c.integer("num_groups", 0);
     const extent scales = c.dims(1)[0];
-    grouped(c, groups, c.opset() < 21 && scales.value == groups && c.dims(0)[1].value != groups, c.number("epsilon", 1e-5f));
+    grouped(c, groups, c.opset() < 21 && scales.value == groups && c.dims(0)[1].value != groups,
+            c.number("epsilon", 1e-5f));
 }
 inline void mean_variance_normalization(call& c) {
     std::vector<int> over;
@@ -115,7 +119,8 @@ inline void lp_normalization(call& c) {
     const std::int64_t p = c.integer("p", 2);
     if (p != 1 && p != 2) refuse("p = " + std::to_string(p));
     const node x = wide_of(c, 0);
-    const node n = p == 1 ? sum(abs(x), axis, {.keepdims = true}) : node(eval(sqrt(sum(square(x), axis, {.keepdims = true}))));
+    const node n =
+        p == 1 ? sum(abs(x), axis, {.keepdims = true}) : node(eval(sqrt(sum(square(x), axis, {.keepdims = true}))));
     const node y = eval(where(n == 0, 0, x / n));
     c.give(0, converted(y, y.type(), c.type(0)), c.type(0));
 }

@@ -42,17 +42,21 @@ inline node quantized(const node& x, const node& scale, const node& zero, dtype 
 inline node as_float(call& c, int i) { return converted(c.plain(i), c.type(i), dtype::f32); }
 
 inline void quantize_linear(call& c) {
-    const std::int64_t axis = c.integer("axis", 1), block = c.integer("block_size", 0), precision = c.integer("precision", 0);
+    const std::int64_t axis = c.integer("axis", 1), block = c.integer("block_size", 0),
+                       precision = c.integer("precision", 0);
     c.ignore("saturate"); // of 8-bit floats
     const std::int64_t number = c.integer("output_dtype", 0);
-    const dtype type = c.has(2) ? c.type(2) : number != 0 ? element_type(static_cast<int>(number)).value_or(dtype::f64) : dtype::u8;
+    const dtype type = c.has(2)      ? c.type(2)
+                       : number != 0 ? element_type(static_cast<int>(number)).value_or(dtype::f64)
+                                     : dtype::u8;
     if (precision != 0 && precision != 1) refuse("precision = " + std::to_string(precision));
     const node x = as_float(c, 0), scale = along_axis(c, as_float(c, 1), x.shape(), axis, block);
     const node zero = c.has(2) ? along_axis(c, as_float(c, 2), x.shape(), axis, block) : c.on.number(0, dtype::f32);
     c.give(0, quantized(x, scale, zero, type), type);
 }
 inline void dequantize_linear(call& c) {
-    const std::int64_t axis = c.integer("axis", 1), block = c.integer("block_size", 0), number = c.integer("output_dtype", 0);
+    const std::int64_t axis = c.integer("axis", 1), block = c.integer("block_size", 0),
+                       number = c.integer("output_dtype", 0);
     const dtype type = number != 0 ? element_type(static_cast<int>(number)).value_or(dtype::boolean) : c.type(1);
     if (!is_floating(type)) refuse("output_dtype = " + element_type_name(static_cast<int>(number)));
     const shape s = c.dims(0);
@@ -117,9 +121,13 @@ inline void qlinear_conv(call& c) {
 
 inline rule_function quantised(const std::string& op) {
     static const std::map<std::string, rule_function> table{
-        {"QuantizeLinear", &quantize_linear}, {"DequantizeLinear", &dequantize_linear},
-        {"DynamicQuantizeLinear", &dynamic_quantize_linear}, {"MatMulInteger", &matmul_integer},
-        {"QLinearMatMul", &qlinear_matmul}, {"ConvInteger", &conv_integer}, {"QLinearConv", &qlinear_conv},
+        {"QuantizeLinear", &quantize_linear},
+        {"DequantizeLinear", &dequantize_linear},
+        {"DynamicQuantizeLinear", &dynamic_quantize_linear},
+        {"MatMulInteger", &matmul_integer},
+        {"QLinearMatMul", &qlinear_matmul},
+        {"ConvInteger", &conv_integer},
+        {"QLinearConv", &qlinear_conv},
     };
     const auto found = table.find(op);
     return found == table.end() ? nullptr : found->second;

@@ -25,7 +25,8 @@ inline node reversed_steps(const node& x, const node& lengths) {
 
 inline void recurrent(call& c, const recurrent_kind& kind) {
     const std::string direction = c.text("direction", "forward");
-    if (direction != "forward" && direction != "reverse" && direction != "bidirectional") refuse("direction = '" + direction + "'");
+    if (direction != "forward" && direction != "reverse" && direction != "bidirectional")
+        refuse("direction = '" + direction + "'");
     const int directions = direction == "bidirectional" ? 2 : 1, gates = static_cast<int>(kind.gates.size());
     const std::int64_t units = known_extent(c.dims(2)[2], "units");
     if (c.integer("hidden_size", units) != units) refuse("hidden_size other than its kernels'");
@@ -37,10 +38,12 @@ inline void recurrent(call& c, const recurrent_kind& kind) {
     const bool batch_first = c.integer("layout", 0) != 0, after = c.integer("linear_before_reset", 0) != 0;
     c.ignore("output_sequence");
     std::vector<std::string> functions = c.texts("activations");
-    for (std::string& f : functions) std::transform(f.begin(), f.end(), f.begin(), [](unsigned char k) { return std::tolower(k); });
+    for (std::string& f : functions)
+        std::transform(f.begin(), f.end(), f.begin(), [](unsigned char k) { return std::tolower(k); });
     for (int d = 0; d < directions && !functions.empty(); ++d)
         for (std::size_t k = 0; k < kind.functions.size(); ++k)
-            if (d * kind.functions.size() + k >= functions.size() || functions[d * kind.functions.size() + k] != kind.functions[k])
+            if (d * kind.functions.size() + k >= functions.size() ||
+                functions[d * kind.functions.size() + k] != kind.functions[k])
                 refuse("activations other than its usual ones");
     if (c.type(0) != dtype::f32 && c.type(0) != dtype::f64) refuse(std::string("of ") + name_of(c.type(0)));
 
@@ -48,7 +51,9 @@ inline void recurrent(call& c, const recurrent_kind& kind) {
     node lengths;
     if (c.has(4)) lengths = converted(c.plain(4), c.type(4), dtype::i64);
     const node nothing = c.on.number(0, c.type(0));
-    const auto spread = [&](std::vector<std::int64_t> dims) { return node(eval(broadcast_to(nothing, shape_of_items(c, dims)))); };
+    const auto spread = [&](std::vector<std::int64_t> dims) {
+        return node(eval(broadcast_to(nothing, shape_of_items(c, dims))));
+    };
     const auto ordered = [&](const node& v) { // [gates units, ...] in the library's order
         std::vector<node> parts;
         for (const int g : kind.gates) parts.push_back(part(v, 0, g * units, units));
@@ -66,7 +71,8 @@ inline void recurrent(call& c, const recurrent_kind& kind) {
         node b, b_recurrent;
         if (c.has(3)) {
             const node both = take(c.plain(3), d, 0);
-            b = ordered(part(both, 0, 0, gates * units)), b_recurrent = ordered(part(both, 0, gates * units, gates * units));
+            b = ordered(part(both, 0, 0, gates * units)),
+            b_recurrent = ordered(part(both, 0, gates * units, gates * units));
         } else {
             b = b_recurrent = spread({gates * units});
         }
@@ -81,8 +87,9 @@ inline void recurrent(call& c, const recurrent_kind& kind) {
                 y = v.output, h = v.hidden, cell = v.cell;
             } else if (gates == 3) {
                 const node bias = after ? stack(std::vector<node>{b, b_recurrent}, 0) : joined;
-                const auto v = gru_with_state(in, w, r, bias, {.reset_after = after, .return_sequences = true, .recompute = true},
-                                              initial_state<node, 1>{state(5, d)}, mask...);
+                const auto v =
+                    gru_with_state(in, w, r, bias, {.reset_after = after, .return_sequences = true, .recompute = true},
+                                   initial_state<node, 1>{state(5, d)}, mask...);
                 y = v.output, h = v.hidden;
             } else {
                 const auto v = simple_rnn_with_state(in, w, r, joined, {.return_sequences = true, .recompute = true},
@@ -102,7 +109,9 @@ inline void recurrent(call& c, const recurrent_kind& kind) {
         hidden.push_back(with_axis(h, batch_first ? 1 : 0));
         if (kind.states == 2) cells.push_back(with_axis(cell, batch_first ? 1 : 0));
     }
-    const auto all_of_them = [&](const std::vector<node>& v, int axis) { return v.size() == 1 ? v[0] : tapegraph::concat(v, axis); };
+    const auto all_of_them = [&](const std::vector<node>& v, int axis) {
+        return v.size() == 1 ? v[0] : tapegraph::concat(v, axis);
+    };
     const dtype type = c.type(0);
     const node y = all_of_them(steps, 2);
     if (c.wants(0)) c.give_laid(0, y, type, batch_first ? std::vector<int>{0, 1, 2, 3} : std::vector<int>{2, 0, 1, 3});

@@ -20,7 +20,8 @@ struct resizing {
 /// For each place of the result the operand's places and their weights; empty: the extrapolation's value stands there.
 using taps = std::vector<std::vector<std::pair<std::int64_t, double>>>;
 
-inline double source_place(const resizing& r, double out, double scale, std::int64_t from, std::int64_t to, double begin, double end) {
+inline double source_place(const resizing& r, double out, double scale, std::int64_t from, std::int64_t to,
+                           double begin, double end) {
     const auto n = static_cast<double>(from), m = static_cast<double>(to);
     if (r.transform == "half_pixel") return (out + 0.5) / scale - 0.5;
     if (r.transform == "asymmetric") return out / scale;
@@ -45,13 +46,15 @@ inline double weight_at(const resizing& r, double distance) {
 }
 inline std::int64_t nearest_place(const resizing& r, double x) {
     const double low = std::floor(x);
-    if (r.rounding == "round_prefer_floor") return static_cast<std::int64_t>(x - low == 0.5 ? low : std::floor(x + 0.5));
+    if (r.rounding == "round_prefer_floor")
+        return static_cast<std::int64_t>(x - low == 0.5 ? low : std::floor(x + 0.5));
     if (r.rounding == "round_prefer_ceil") return static_cast<std::int64_t>(std::floor(x + 0.5));
     if (r.rounding == "floor") return static_cast<std::int64_t>(low);
     if (r.rounding == "ceil") return static_cast<std::int64_t>(std::ceil(x));
     refuse("nearest_mode = '" + r.rounding + "'");
 }
-inline taps taps_of_axis(const resizing& r, double scale, std::int64_t from, std::int64_t to, double begin, double end) {
+inline taps taps_of_axis(const resizing& r, double scale, std::int64_t from, std::int64_t to, double begin,
+                         double end) {
     taps all(static_cast<std::size_t>(to));
     for (std::int64_t o = 0; o < to; ++o) {
         const double x = source_place(r, static_cast<double>(o), scale, from, to, begin, end);
@@ -63,7 +66,8 @@ inline taps taps_of_axis(const resizing& r, double scale, std::int64_t from, std
         }
         const double stretch = r.antialias && scale < 1 ? scale : 1, reach = (r.mode == "linear" ? 1 : 2) / stretch;
         double total = 0;
-        for (auto k = static_cast<std::int64_t>(std::floor(x - reach)); k <= static_cast<std::int64_t>(std::ceil(x + reach)); ++k) {
+        for (auto k = static_cast<std::int64_t>(std::floor(x - reach));
+             k <= static_cast<std::int64_t>(std::ceil(x + reach)); ++k) {
             const double w = weight_at(r, (static_cast<double>(k) - x) * stretch);
             const bool outside = k < 0 || k >= from;
             if (w == 0 || (outside && r.excludes)) continue;
@@ -119,7 +123,8 @@ inline void resize(call& c, const resizing& r, const std::vector<std::int64_t>& 
     const dtype inner = !computes ? type : type == dtype::f64 || is_integer(type) ? dtype::f64 : dtype::f32;
     node x = computes ? converted(given, type, inner) : given;
     const std::size_t n = which.size();
-    if ((!scales.empty() && scales.size() != n) || (!sizes.empty() && sizes.size() != n)) refuse("of other than its axes' number of scales or sizes");
+    if ((!scales.empty() && scales.size() != n) || (!sizes.empty() && sizes.size() != n))
+        refuse("of other than its axes' number of scales or sizes");
     std::vector<std::int64_t> from;
     for (const std::int64_t a : which) from.push_back(known_extent(c.dims(0)[c.axis(a, c.rank(0))], "resizing"));
     if (!sizes.empty() && policy != "stretch") {
@@ -129,7 +134,8 @@ inline void resize(call& c, const resizing& r, const std::vector<std::int64_t>& 
             common = policy == "not_larger" ? std::min(common, s) : std::max(common, s);
         }
         scales.assign(n, common);
-        for (std::size_t i = 0; i < n; ++i) sizes[i] = static_cast<std::int64_t>(std::floor(common * static_cast<double>(from[i]) + 0.5));
+        for (std::size_t i = 0; i < n; ++i)
+            sizes[i] = static_cast<std::int64_t>(std::floor(common * static_cast<double>(from[i]) + 0.5));
     }
     for (std::size_t i = 0; i < n; ++i) {
         const auto m = static_cast<double>(from[i]);
@@ -168,11 +174,13 @@ inline void resize_rule(call& c) {
     r.antialias = c.integer("antialias", 0) != 0;
     r.excludes = c.integer("exclude_outside", 0) != 0;
     const std::string policy = c.text("keep_aspect_ratio_policy", "stretch");
-    if (policy != "stretch" && policy != "not_larger" && policy != "not_smaller") refuse("keep_aspect_ratio_policy = '" + policy + "'");
+    if (policy != "stretch" && policy != "not_larger" && policy != "not_smaller")
+        refuse("keep_aspect_ratio_policy = '" + policy + "'");
     const std::vector<std::int64_t> which = c.integers("axes", every_axis(c));
     const bool old = c.opset() < 11;
     const std::vector<double> scales = numbers_of(c, old ? 1 : 2, "scales");
-    const std::vector<double> region = r.transform == "tf_crop_and_resize" ? numbers_of(c, 1, "regions") : std::vector<double>{};
+    const std::vector<double> region =
+        r.transform == "tf_crop_and_resize" ? numbers_of(c, 1, "regions") : std::vector<double>{};
     if (!region.empty() && region.size() != 2 * which.size()) refuse("a region of other than two numbers an axis");
     std::vector<std::int64_t> sizes;
     for (const double s : numbers_of(c, 3, "sizes")) sizes.push_back(static_cast<std::int64_t>(s));

@@ -24,9 +24,11 @@ inline node kept_inside(const node& x, double size, const std::string& padding, 
 }
 inline void grid_sample(call& c) {
     const std::string mode = c.text("mode", "linear"), padding = c.text("padding_mode", "zeros");
-    const bool aligned = c.integer("align_corners", 0) != 0, nearest = mode == "nearest", cubic = mode == "cubic" || mode == "bicubic";
+    const bool aligned = c.integer("align_corners", 0) != 0, nearest = mode == "nearest",
+               cubic = mode == "cubic" || mode == "bicubic";
     if (!nearest && !cubic && mode != "linear" && mode != "bilinear") refuse("mode = '" + mode + "'");
-    if (padding != "zeros" && padding != "border" && padding != "reflection") refuse("padding_mode = '" + padding + "'");
+    if (padding != "zeros" && padding != "border" && padding != "reflection")
+        refuse("padding_mode = '" + padding + "'");
     const int n = c.rank(0) - 2;
     if (n < 1 || n > 3 || c.rank(1) != n + 2 || (cubic && n != 2)) refuse("of rank " + std::to_string(c.rank(0)));
     const dtype type = c.type(0), inner = type == dtype::f64 ? dtype::f64 : dtype::f32;
@@ -45,7 +47,8 @@ inline void grid_sample(call& c) {
     std::vector<int> last{0};
     for (int i = 0; i < n; ++i) last.push_back(i + 2);
     last.push_back(1);
-    const node image = reshape(converted(c.arranged(0, last), type, inner), shape_of_items(c, {s[0].value, s.size(2, n + 2).value, s[1].value}));
+    const node image = reshape(converted(c.arranged(0, last), type, inner),
+                               shape_of_items(c, {s[0].value, s.size(2, n + 2).value, s[1].value}));
     const shape points = shape_of_items(c, {g[0].value, g.size(1, n + 1).value});
     struct choice {
         node at, weight;
@@ -67,7 +70,9 @@ inline void grid_sample(call& c) {
             } else {
                 constexpr double a = -0.75;
                 const auto near = [&](const node& t) { return node(eval(((a + 2) * t - (a + 3)) * t * t + 1)); };
-                const auto distant = [&](const node& t) { return node(eval(((a * t - 5 * a) * t + 8 * a) * t - 4 * a)); };
+                const auto distant = [&](const node& t) {
+                    return node(eval(((a * t - 5 * a) * t + 8 * a) * t - 4 * a));
+                };
                 own.push_back({eval(low - 1), distant(eval(d + 1))});
                 own.push_back({low, near(d)});
                 own.push_back({eval(low + 1), near(eval(1 - d))});
@@ -94,7 +99,8 @@ inline void grid_sample(call& c) {
         }
         const auto k = static_cast<std::size_t>(i);
         for (const choice& each : choices[k])
-            add(i + 1, i == 0 ? each.at : node(eval(at * sizes[k] + each.at)), i == 0 ? each.weight : node(eval(weight * each.weight)));
+            add(i + 1, i == 0 ? each.at : node(eval(at * sizes[k] + each.at)),
+                i == 0 ? each.weight : node(eval(weight * each.weight)));
     };
     add(0, {}, {});
     std::vector<std::int64_t> dims{s[0].value};
@@ -113,7 +119,8 @@ inline void dft_rule(call& c) {
     if (type != dtype::f32 && type != dtype::f64) refuse(std::string("of ") + name_of(type));
     if (axis == rank - 1) refuse("over the axis of real and imaginary parts");
     node x = converted(c.plain(0), type, dtype::f64);
-    const std::int64_t given = known_extent(x.shape()[axis], "transforming"), parts = known_extent(x.shape()[rank - 1], "parts");
+    const std::int64_t given = known_extent(x.shape()[axis], "transforming"),
+                       parts = known_extent(x.shape()[rank - 1], "parts");
     if (parts != 1 && parts != 2) refuse("of " + std::to_string(parts) + " parts");
     // Back to real numbers the other half of a one-sided spectrum is its mirror image.
     const bool mirrored = inverse && onesided;
@@ -148,8 +155,10 @@ inline void dft_rule(call& c) {
         re = eval(re - matmul(imaginary, si));
         im = eval(im + matmul(imaginary, co));
     }
-    const node y = mirrored ? with_axis(turned(re), rank - 1)
-                            : node(tapegraph::concat(std::vector<node>{with_axis(turned(re), rank - 1), with_axis(turned(im), rank - 1)}, rank - 1));
+    const node y =
+        mirrored ? with_axis(turned(re), rank - 1)
+                 : node(tapegraph::concat(
+                       std::vector<node>{with_axis(turned(re), rank - 1), with_axis(turned(im), rank - 1)}, rank - 1));
     c.give(0, converted(y, dtype::f64, type), type);
 }
 

@@ -152,7 +152,7 @@ inline void importer::run_node(const file_node& n, environment& env) {
     } catch (const refusal& why) {
         spoil(why.why, why.by_symbols);
     } catch (const shape_error& why) {
-        spoil(why.what(), true);
+        spoil(why.what(), t_.extents.atoms.size() > 0); // numbers will not fit better than they do
     } catch (const error& why) {
         spoil(why.what(), false);
     } catch (const char* why) { // of core/extent.hpp
