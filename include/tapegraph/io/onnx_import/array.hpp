@@ -26,6 +26,7 @@ public:
         array a(dtype::i64,
                 scalar ? std::vector<std::int64_t>{} : std::vector<std::int64_t>{std::int64_t(items.size())});
         if (!items.empty()) std::memcpy(a.data(), items.data(), items.size() * sizeof(std::int64_t));
+        a.extents_ = true;
         return a;
     }
 
@@ -74,7 +75,7 @@ public:
     }
     /// Whether some element is an extent that is not known yet.
     bool symbolic() const {
-        if (type_ != dtype::i64) return false;
+        if (!extents_) return false; // integers of a file may be as low as what stands for a symbol
         for (std::int64_t i = 0; i < size(); ++i)
             if (is_symbolic(integer(i))) return true;
         return false;
@@ -140,6 +141,7 @@ private:
     dtype type_ = dtype::f32;
     std::vector<std::int64_t> dims_;
     std::vector<std::byte> bytes_;
+    bool extents_ = false; // whether they come from extents
 };
 using array_pointer = std::shared_ptr<const array>;
 

@@ -52,7 +52,10 @@ public:
     /// Integers that have to be known, maybe up to symbols.
     std::vector<std::int64_t> extents(int i, const char* what) const {
         if (known(i) == nullptr) refuse_symbols(std::string(what) + " that are computed from values");
-        return known(i)->as_integers();
+        std::vector<std::int64_t> items = known(i)->as_integers();
+        if (!known(i)->symbolic()) // "up to the end" is written as any far number, none of which is a symbol
+            for (std::int64_t& item : items) item = std::max(item, -(std::int64_t{1} << 60));
+        return items;
     }
     std::vector<std::int64_t> integers(int i, const char* what) const {
         if (known(i) != nullptr && known(i)->symbolic())

@@ -49,7 +49,8 @@ inline bool slice_of_extents(call& c) {
         starts = c.integers("starts"), ends = c.integers("ends"), axes = c.integers("axes", {0});
     }
     if (starts.size() != 1 || ends.size() != 1 || axes.size() != 1 || steps.size() != 1 || steps[0] <= 0) return false;
-    if (is_symbolic(starts[0]) || is_symbolic(ends[0]) || (axes[0] != 0 && axes[0] != -1)) return false;
+    if ((c.inputs() > 1 && (c.known(1)->symbolic() || c.known(2)->symbolic())) || (axes[0] != 0 && axes[0] != -1))
+        return false;
     const std::int64_t n = a.size();
     const auto clipped = [n](std::int64_t v) { return std::clamp<std::int64_t>(v < 0 ? v + n : v, 0, n); };
     std::vector<std::int64_t> items;

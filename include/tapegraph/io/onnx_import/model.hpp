@@ -197,8 +197,9 @@ struct state : tapegraph::detail::model_base {
         std::shared_ptr<program> made;
         try {
             made = make(programs_are == kind::any ? nullptr : &x);
-        } catch (const import_error& why) {
-            if (!why.by_symbols || programs_are != kind::of_extents) throw;
+        } catch (const import_error&) {
+            // A branch that is not taken may be what does not fit.
+            if (programs_are != kind::of_extents || std::none_of(x.begin(), x.end(), known_by_value)) throw;
             programs_are = kind::of_values;
             key = key_of(x);
             made = make(&x);

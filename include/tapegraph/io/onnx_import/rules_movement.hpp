@@ -413,16 +413,16 @@ inline void if_rule(call& c) {
         const auto a = c.on.run_graph(*yes->g, c.around()), b = c.on.run_graph(*no->g, c.around());
         const node which = reshape(c.plain(0), shape{});
         for (std::size_t k = 0; k < a.size() && k < b.size(); ++k) {
-            if (a[k]->refused || b[k]->refused) refuse("a branch of it is refused");
+            if (a[k]->refused || b[k]->refused) refuse_symbols("a branch of it is refused");
             if (a[k]->type != b[k]->type || !(a[k]->dims() == b[k]->dims()))
-                refuse("by a value, its branches having several shapes");
+                refuse_symbols("by a value, its branches having several shapes");
             c.give(static_cast<int>(k), eval(where(which, c.on.plain(*a[k]), c.on.plain(*b[k]))), a[k]->type);
         }
         return;
     }
     const auto results = c.on.run_graph(c.known(0)->integer(0) != 0 ? *yes->g : *no->g, c.around());
     for (std::size_t k = 0; k < results.size(); ++k) {
-        if (results[k]->refused) refuse("the branch that is taken is refused");
+        if (results[k]->refused) refuse_symbols("the branch that is taken is refused");
         c.give(static_cast<int>(k), results[k]);
     }
 }
