@@ -2,8 +2,6 @@
 
 #include <tapegraph/core/config.hpp>
 
-#include <type_traits>
-
 /// The compiled component, `tapegraph::kernels` to CMake: what does not depend on a program's models, compiled once per build
 /// instead of once per source. A library of headers alone stays the default; the same functions are compiled either way, so
 /// the bits are the same.
@@ -19,7 +17,9 @@
 /// What traces is constexpr, and so compiled by whoever calls it. When the program runs, the long ones of these functions are those of the
 /// component:
 ///
-///     if (TG_RUNS_IN_COMPONENT) return map_at_run_time(*this, op, args, count);
+///     return TG_RUNS_HERE ? append_map(op, args, count) : map_at_run_time(*this, op, args, count);
+///
+/// Just so, without a negation and without statements: otherwise g++ -O0 compiles both.
 ///
 /// Operations and their kernels are listed in ops/operation_list.hpp. Functions that are no templates are defined behind
 /// their declaration, as TG_DEFINITION, where TG_DEFINES(part), or TG_DEFINES_FOR_HOST(part) if a program with a GPU backend compiles
@@ -32,9 +32,9 @@
 #endif
 
 #if defined(TG_COMPONENT) && TG_COMPONENT == 1 && !defined(TG_CUDA)
-#define TG_RUNS_IN_COMPONENT !std::is_constant_evaluated()
+#define TG_RUNS_HERE __builtin_is_constant_evaluated() // the function of std would be a call in a debug build
 #else
-#define TG_RUNS_IN_COMPONENT false
+#define TG_RUNS_HERE true
 #endif
 
 #define TG_PART_convolution 1

@@ -178,12 +178,9 @@ constexpr int accumulated(trace& t, int sum, int flow) {
 list<int> pullback_at_run_time(trace& t, const list<int>& ys, const list<int>& seeds, const list<int>& sources,
                                int first);
 
-/// The sum over k of seeds[k] times d(ys[k])/d(source) for each source, as nodes of the same trace; -1 where nothing
-/// depends on a source. A seed has the shape of its y; -1 stands for ones. Nodes before `first` are not looked through: they
-/// were there before the function that is differentiated was called.
-constexpr list<int> pullback(trace& t, const list<int>& ys, const list<int>& seeds, const list<int>& sources,
-                             int first = 0) {
-    if (TG_RUNS_IN_COMPONENT) return pullback_at_run_time(t, ys, seeds, sources, first);
+namespace detail {
+constexpr list<int> traced_pullback(trace& t, const list<int>& ys, const list<int>& seeds, const list<int>& sources,
+                                    int first) {
     t.differentiated = true;
     const int place = t.place, task = t.computing_task;
     int count = 0;
@@ -248,7 +245,16 @@ constexpr list<int> pullback(trace& t, const list<int>& ys, const list<int>& see
         if (sources[s] < count) result[s] = adjoint[sources[s]];
     return result;
 }
+} // namespace detail
 
+/// The sum over k of seeds[k] times d(ys[k])/d(source) for each source, as nodes of the same trace; -1 where nothing
+/// depends on a source. A seed has the shape of its y; -1 stands for ones. Nodes before `first` are not looked through: they
+/// were there before the function that is differentiated was called.
+constexpr list<int> pullback(trace& t, const list<int>& ys, const list<int>& seeds, const list<int>& sources,
+                             int first = 0) {
+    return TG_RUNS_HERE ? detail::traced_pullback(t, ys, seeds, sources, first)
+                        : pullback_at_run_time(t, ys, seeds, sources, first);
+}
 #if TG_DEFINES(graph)
 TG_DEFINITION list<int> pullback_at_run_time(trace& t, const list<int>& ys, const list<int>& seeds,
                                              const list<int>& sources, int first) {

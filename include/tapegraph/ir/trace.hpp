@@ -295,7 +295,18 @@ public:
 
     /// Appends an elementwise node over existing ones: broadcasts shapes, checks element types.
     constexpr int map(const operation& op, const int* args, int count) {
-        if (TG_RUNS_IN_COMPONENT) return map_at_run_time(*this, op, args, count);
+        return TG_RUNS_HERE ? append_map(op, args, count) : map_at_run_time(*this, op, args, count);
+    }
+
+    /// Appends any other node: runs its shape rule.
+    constexpr int invoke(const operation& op, const std::int64_t* attributes, const shape* target, const int* args,
+                         int count) {
+        return TG_RUNS_HERE ? append_invocation(op, attributes, target, args, count)
+                            : invoke_at_run_time(*this, op, attributes, target, args, count);
+    }
+
+private:
+    constexpr int append_map(const operation& op, const int* args, int count) {
         int widest = op.conditions < count ? args[op.conditions] : args[0];
         const dtype common = nodes[widest].type;
         shape result;
@@ -315,10 +326,8 @@ public:
         return append(op, op.result_type(common), result.rank(), store(result), args, count, 0);
     }
 
-    /// Appends any other node: runs its shape rule.
-    constexpr int invoke(const operation& op, const std::int64_t* attributes, const shape* target, const int* args,
-                         int count) {
-        if (TG_RUNS_IN_COMPONENT) return invoke_at_run_time(*this, op, attributes, target, args, count);
+    constexpr int append_invocation(const operation& op, const std::int64_t* attributes, const shape* target,
+                                    const int* args, int count) {
         operand_info few[4]{};
         list<operand_info> many;
         if (count > 4) many.resize(count);
@@ -336,7 +345,6 @@ public:
         return append(op, io.type, io.result.rank(), store(io.result), args, count, word);
     }
 
-private:
     constexpr int mismatch(const operation& op, const char* what, const int* args, int count) {
         operand_info in[4]{};
         // A condition is seldom the culprit: name the two operands behind it.

@@ -59,11 +59,7 @@ public:
     constexpr bool reuses() const { return reuses_; }
 
     constexpr graph_scope operator/(std::string_view name) const {
-        if (TG_RUNS_IN_COMPONENT) return scope_at_run_time(*this, name);
-        std::size_t slash = 0; // by hand: find() compares an address, which g++ cannot with -fsanitize=undefined
-        while (slash < name.size() && name[slash] != '/') ++slash;
-        const graph_scope first = child(name.substr(0, slash));
-        return slash == name.size() ? first : first / name.substr(slash + 1);
+        return TG_RUNS_HERE ? below(name) : scope_at_run_time(*this, name);
     }
     constexpr graph_scope operator/(const char* name) const { return *this / std::string_view(name); }
     /// For graphs that are made when the program runs. While the compiler traces it is an error, since a constant outlives the string.
@@ -92,39 +88,8 @@ public:
     constexpr graph_node variable(std::string_view name, const shape& dims,
                                   const variable_options& options = {}) const {
         static_assert(std::is_floating_point_v<T>, "variables are float or double");
-        if (TG_RUNS_IN_COMPONENT) return variable_at_run_time(*this, dtype_of<T>, name, dims, options);
-        if (const std::size_t slash = name.rfind('/'); slash != name.npos)
-            return (*this / name.substr(0, slash)).template variable<T>(name.substr(slash + 1), dims, options);
-        t_->scope = index_;
-        int& newest = t_->scopes[index_].last_variable;
-        for (int v = newest; v > 0; v = t_->variables[v - 1].previous)
-            if (t_->variables[v - 1].name == name) {
-                const graph_node known(t_, t_->variables[v - 1].node);
-                if (!reuses_) {
-                    t_->fail("variable: this path is already taken (scope.reuse() shares it)");
-                } else if (known.type() != dtype_of<T> || !(known.shape() == dims)) {
-                    const operand_info in[2]{t_->info(known.id()), {dtype_of<T>, dims}};
-                    t_->fail("variable: it is shared, and has another shape or type", in, 2);
-                }
-                return known;
-            }
-        if (!dims.known()) t_->fail("variable: extents must be numbers");
-        if (const char* const refused = detail::refused_rule(options, dims)) t_->fail(refused);
-        if (options.regularizer)
-            t_->regularizers.push_back({t_->variables.size(), static_cast<int>(options.regularizer.kind),
-                                        options.regularizer.a, options.regularizer.b, 0, 0});
-        if (const constraint& c = options.constraint)
-            t_->constraints.push_back({t_->variables.size(), static_cast<int>(c.kind), c.a, c.b, c.c, c.along});
-        const initializer how = placed(options.initializer, dims, dtype_of<T>);
-        const int word = t_->words.push_back(t_->variables.size());
-        const int node =
-            t_->append(ir::descriptor_of<ir::variable_op>, dtype_of<T>, dims.rank(), t_->store(dims), nullptr, 0, word);
-        newest = t_->variables.push_back(
-                     {index_, kept_text(name), node, static_cast<int>(how.kind), how.a, how.b, options.trainable, newest, 0}) +
-                 1;
-        t_->variables.back().collection = options.collection;
-        t_->variables.back().task = t_->task;
-        return {t_, node};
+        return TG_RUNS_HERE ? made_variable(dtype_of<T>, name, dims, options)
+                            : variable_at_run_time(*this, dtype_of<T>, name, dims, options);
     }
     /// The same by TensorFlow's rules: outside of reuse() it makes a variable, which must not be there, and in it gives one that must be.
     /// (`reuse().variable` gives it or makes it, as AUTO_REUSE does.) Errors name it.
@@ -328,6 +293,41 @@ private:
         t_->scope = index_;
         t_->fail(what);
     }
+    constexpr graph_node made_variable(dtype type, std::string_view name, const shape& dims,
+                                       const variable_options& options) const {
+        if (const std::size_t slash = name.rfind('/'); slash != name.npos)
+            return (*this / name.substr(0, slash)).made_variable(type, name.substr(slash + 1), dims, options);
+        t_->scope = index_;
+        int& newest = t_->scopes[index_].last_variable;
+        for (int v = newest; v > 0; v = t_->variables[v - 1].previous)
+            if (t_->variables[v - 1].name == name) {
+                const graph_node known(t_, t_->variables[v - 1].node);
+                if (!reuses_) {
+                    t_->fail("variable: this path is already taken (scope.reuse() shares it)");
+                } else if (known.type() != type || !(known.shape() == dims)) {
+                    const operand_info in[2]{t_->info(known.id()), {type, dims}};
+                    t_->fail("variable: it is shared, and has another shape or type", in, 2);
+                }
+                return known;
+            }
+        if (!dims.known()) t_->fail("variable: extents must be numbers");
+        if (const char* const refused = detail::refused_rule(options, dims)) t_->fail(refused);
+        if (options.regularizer)
+            t_->regularizers.push_back({t_->variables.size(), static_cast<int>(options.regularizer.kind),
+                                        options.regularizer.a, options.regularizer.b, 0, 0});
+        if (const constraint& c = options.constraint)
+            t_->constraints.push_back({t_->variables.size(), static_cast<int>(c.kind), c.a, c.b, c.c, c.along});
+        const initializer how = placed(options.initializer, dims, type);
+        const int word = t_->words.push_back(t_->variables.size());
+        const int node =
+            t_->append(ir::descriptor_of<ir::variable_op>, type, dims.rank(), t_->store(dims), nullptr, 0, word);
+        newest = t_->variables.push_back({index_, kept_text(name), node, static_cast<int>(how.kind), how.a, how.b,
+                                          options.trainable, newest, 0}) +
+                 1;
+        t_->variables.back().collection = options.collection;
+        t_->variables.back().task = t_->task;
+        return {t_, node};
+    }
     // First values that are given in the trace: what the trace keeps of them.
     constexpr initializer placed(initializer how, const shape& dims, dtype type) const {
         if (how.kind == initializer_kind::values) {
@@ -344,6 +344,12 @@ private:
                 t_->fail("variable: init::value_of is of another shape or type");
         }
         return how;
+    }
+    constexpr graph_scope below(std::string_view name) const {
+        std::size_t slash = 0; // by hand: find() compares an address, which g++ cannot with -fsanitize=undefined
+        while (slash < name.size() && name[slash] != '/') ++slash;
+        const graph_scope first = child(name.substr(0, slash));
+        return slash == name.size() ? first : first / name.substr(slash + 1);
     }
     // One name of a path. Paths are text to users and to files, so what reads alike is one scope.
     constexpr graph_scope child(std::string_view name) const {

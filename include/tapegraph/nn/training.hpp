@@ -208,9 +208,8 @@ constexpr graph_node scaled_loss(trace& t, const graph_node& loss, const graph_s
 // differentiate_by_variables when the program runs.
 void differentiate_at_run_time(trace& t, int loss);
 
-/// Differentiates `loss`, a scalar, by every trainable variable: by the rows that were gathered, where it is read by these alone.
-constexpr void differentiate_by_variables(trace& t, int loss) {
-    if (TG_RUNS_IN_COMPONENT) return differentiate_at_run_time(t, loss);
+namespace detail {
+constexpr void trace_derivatives(trace& t, int loss) {
     list<int> nodes, indices, by_rows(t.variables.size(), 0);
     for (const row_use_entry& use : t.row_uses) by_rows[use.variable] = 1;
     for (int i = 0; i < t.variables.size(); ++i) {
@@ -228,6 +227,12 @@ constexpr void differentiate_by_variables(trace& t, int loss) {
         if (g.node >= 0) t.gradients.push_back(g); // without one, the loss does not depend on the variable
     }
     t.row_uses.clear();
+}
+} // namespace detail
+
+/// Differentiates `loss`, a scalar, by every trainable variable: by the rows that were gathered, where it is read by these alone.
+constexpr void differentiate_by_variables(trace& t, int loss) {
+    TG_RUNS_HERE ? detail::trace_derivatives(t, loss) : differentiate_at_run_time(t, loss);
 }
 #if TG_DEFINES(nn)
 TG_DEFINITION void differentiate_at_run_time(trace& t, int loss) { differentiate_by_variables(t, loss); }
