@@ -13,7 +13,6 @@ namespace tapegraph::ir {
 
 namespace detail {
 
-/// The error of a trace as one line: what does not fit, both operands, the scope and the line.
 TG_DEFINITION std::string error_line(const trace& t) {
     const auto fact = [&](int k) { return std::string(error_fact(t, k).view()); };
     std::string text = fact(0);

@@ -8,6 +8,7 @@
 #include <deque>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 /// What traces a graph when the program runs, and lowers it: declared. graph/traced_program.hpp has the whole.
@@ -15,6 +16,9 @@
 namespace tapegraph::ir {
 
 namespace detail {
+
+/// The error of a trace as one line: what does not fit, both operands, the scope and the line.
+std::string error_line(const trace& t);
 
 using trace_builder = void (*)(trace&);
 
