@@ -11,7 +11,7 @@ namespace tg = tapegraph;
 
 /// f(loss) for every loss.
 template <class F>
-void for_every_loss(const F& f) {
+constexpr void for_every_loss(const F& f) {
     f(tg::sigmoid_cross_entropy{});
     f(tg::binary_cross_entropy{});
     f(tg::softmax_cross_entropy{});
@@ -56,7 +56,7 @@ enum class labels_of_metric {
 
 /// f(metric, labels) for every metric, of outputs of four classes.
 template <class F>
-void for_every_metric(const F& f) {
+constexpr void for_every_metric(const F& f) {
     using enum labels_of_metric;
     f(tg::binary_accuracy{}, elements);
     f(tg::categorical_accuracy{}, classes_or_one_hot);

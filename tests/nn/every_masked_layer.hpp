@@ -27,14 +27,16 @@ namespace tg = tapegraph;
 /// A cell by hand: h <- tanh(x w + h r), a weight's derivative is a product with what stands in x.
 struct own_cell {
     constexpr auto operator()(auto h, auto x, auto w, auto r) const {
-        const auto next = tg::eval(tanh(matmul(x, w) + matmul(h, r)));
+        const auto from_x = matmul(x, w); // named, so that graphs made at run time are the compiler's
+        const auto from_state = matmul(h, r);
+        const auto next = tg::eval(tanh(from_x + from_state));
         return std::pair{next, next};
     }
 };
 
 /// f(name, layer): layer(scope, x [batch, time, 4], mask [batch, time]) gives a value, masked or not.
 template <class F>
-void for_every_masked_layer(const F& f) {
+constexpr void for_every_masked_layer(const F& f) {
 #define TG_KEPT(word, ...)                                                                                             \
     f(#word,                                                                                                           \
       [](auto scope, auto x, auto mask) { return tg::word(scope / "layer", tg::with_mask(x, mask), __VA_ARGS__); })
@@ -136,14 +138,16 @@ void for_every_masked_layer(const F& f) {
         return tg::scan(own_cell{}, start, x, tg::scan_options{}, tg::step_mask{mask}, w, r).last;
     });
     f("multi_head_attention, attention_mask", [](auto scope, auto x, auto mask) {
-        const auto seen = tg::eval(logical_and(expand_dims(mask, -1), expand_dims(mask, -2)));
+        const auto rows = expand_dims(mask, -1);
+        const auto seen = tg::eval(logical_and(rows, expand_dims(mask, -2)));
         return tg::with_mask(tg::multi_head_attention(scope / "layer", x, x,
                                                       tg::multi_head_attention_options{.num_heads = 2, .key_dim = 3},
                                                       tg::attention_mask{seen}),
                              mask);
     });
     f("grouped_query_attention, attention_mask", [](auto scope, auto x, auto mask) {
-        const auto seen = tg::eval(logical_and(expand_dims(mask, -1), expand_dims(mask, -2)));
+        const auto rows = expand_dims(mask, -1);
+        const auto seen = tg::eval(logical_and(rows, expand_dims(mask, -2)));
         return tg::with_mask(
             tg::grouped_query_attention(scope / "layer", x, x,
                                         tg::grouped_query_attention_options{.head_dim = 2, .num_query_heads = 2},

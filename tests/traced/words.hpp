@@ -70,6 +70,57 @@ inline std::string difference(const tg::ir::program_view& a, const tg::ir::progr
     return {};
 }
 
+/// A builder's schedule by the compiler, without kernels.
+template <class Builder>
+const tg::ir::program_view& scheduled_view() {
+    using namespace tg::ir;
+    using reduced =
+        compile_stage<tg::ir::detail::reduced<compile_stage<tg::ir::detail::simplified<traced_stage<Builder>>>>>;
+    using scheduled = compile_stage<tg::ir::detail::scheduled<compile_stage<tg::ir::detail::fused<reduced>>>>;
+    static constexpr program_view view = stage_view<scheduled>();
+    return view;
+}
+/// A builder's trace, before any pass, and its schedule: the compiler's and those of the moment.
+template <class Builder>
+void check_words() {
+    if constexpr (!tg::ir::well_formed<tg::ir::traced_stage<Builder>>)
+        tg::ir::refuse<tg::ir::traced_stage<Builder>>(); // in the words of the compiler
+    static constexpr tg::ir::program_view traced = tg::ir::stage_view<tg::ir::traced_stage<Builder>>();
+    const auto trace = tg::ir::traced_program::of<Builder>(false);
+    REQUIRE(difference(traced, trace->view()) == "");
+    const auto lowered = tg::ir::traced_program::of<Builder>();
+    CHECK(difference(scheduled_view<Builder>(), lowered->view()) == "");
+    CHECK(lowered->view().steps.size() > 0);
+}
+
+/// Adds up results of layers and the like, so that a derivative reaches all of them.
+class total_of {
+public:
+    constexpr explicit total_of(const tg::graph_node& first) : total_(eval(sum(first))) {}
+    constexpr void add(const auto& result) {
+        const auto value = tg::detail::without_mask(tg::detail::sealed_output(result));
+        const auto term = eval(sum(value * value));
+        total_ = eval(total_ + term);
+    }
+    constexpr const tg::graph_node& total() const { return total_; }
+
+private:
+    tg::graph_node total_;
+};
+
+/// The first output of a builder, and its derivative by all variables.
+template <class Builder>
+struct with_derivative {
+    using previous = Builder;
+    static constexpr void build(tg::ir::trace& t) {
+        tg::list<int> nodes;
+        for (const tg::ir::variable_entry& v : t.variables)
+            if (v.trainable) nodes.push_back(v.node);
+        for (const int slope : tg::ir::gradient(t, t.outputs[0].node, nodes))
+            if (slope >= 0) t.outputs.push_back({"slope", slope});
+    }
+};
+
 /// Both modes' training programs, and what they make of a few batches.
 template <class Spec, class Model, class Loss, class Optimizer, class Batch>
 void check(const Model& model, const Loss& loss, const Optimizer& optimizer, const Batch& batch) {

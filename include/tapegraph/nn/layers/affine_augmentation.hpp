@@ -101,8 +101,9 @@ constexpr H moved(const H& images, const P& like, fill_mode mode, double beyond,
     for (int i = 0; i < 3; ++i) places.push_back(dims[i]);
     const P from_top = eval((2 * rows + extent_number(rows, dims[1] - extent(1))) * 0.5, where);
     const P from_left = eval((2 * columns + extent_number(columns, dims[2] - extent(1))) * 0.5, where);
-    return sampled(images, P(eval(broadcast_to(from_top, places), where)),
-                   P(eval(broadcast_to(from_left, places), where)), mode, beyond, where);
+    const P tops = eval(broadcast_to(from_top, places), where);
+    const P lefts = eval(broadcast_to(from_left, places), where);
+    return sampled(images, tops, lefts, mode, beyond, where);
 }
 
 /// A draw for each record beside rows and columns: [batch, 1, 1].

@@ -90,8 +90,9 @@ namespace detail {
 /// column - row of every place of a matrix, as a formula.
 template <tensor_like L>
 constexpr auto diagonal_number(const L& like, extent rows, extent columns, std::source_location where) {
-    return arange<std::int32_t>(like, columns, 0, 1, where) -
-           expand_dims(arange<std::int32_t>(like, rows, 0, 1, where), -1, where);
+    const auto column = arange<std::int32_t>(like, columns, 0, 1, where); // named: operands of one call are in no order
+    const auto row = expand_dims(arange<std::int32_t>(like, rows, 0, 1, where), -1, where);
+    return column - row;
 }
 /// The last two extents; a vector counts as a matrix of one row that is repeated, and is refused where it meets the mask.
 constexpr extent last_extent(const shape& s, int from_end) {

@@ -41,7 +41,8 @@ struct reshape_op {
                             "reshape: the elements do not fill the extents that are given"))
                 return;
         io.require(!io.result.overflow(), "reshape: rank above 8");
-        io.require(equal_or_required(io.in[0].dims.size(), io.result.size()), "reshape: number of elements differs");
+        const extent before = io.in[0].dims.size();
+        io.require(equal_or_required(before, io.result.size()), "reshape: number of elements differs");
     }
     template <int I>
     static constexpr auto vjp(const attributes&, auto dy, auto x, auto) {
