@@ -23,6 +23,7 @@
 #include <tapegraph/io/history_chart.hpp>
 #include <tapegraph/io/host_array.hpp>
 #include <tapegraph/io/json_reader.hpp>
+#include <tapegraph/io/load_onnx.hpp>
 #include <tapegraph/io/mapped_file.hpp>
 #include <tapegraph/io/npy.hpp>
 #include <tapegraph/io/pickle.hpp>

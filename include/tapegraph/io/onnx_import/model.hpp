@@ -1,15 +1,15 @@
 #pragma once
 
-#include <tapegraph/io/load_onnx.hpp>
 #include <tapegraph/io/onnx_import/read_model.hpp>
 #include <tapegraph/io/onnx_import/rules.hpp>
 #include <tapegraph/io/onnx_import/walk.hpp>
+#include <tapegraph/io/onnx_model.hpp>
 #include <tapegraph/nn/outputs.hpp>
 #include <tapegraph/nn/taped_program.hpp>
 
 #include <mutex>
 
-/// io/load_onnx.hpp: programs of a file's graph, and the variables that they share.
+/// io/onnx_model.hpp: programs of a file's graph, and the variables that they share.
 
 namespace tapegraph::io::onnx_import {
 

@@ -290,10 +290,10 @@ inline file_function read_function(wire_reader m, const file_place& place) {
 } // namespace detail
 
 inline std::optional<dtype> element_type(int number) {
-    static constexpr dtype types[]{dtype::f32,     dtype::u8,  dtype::i8,  dtype::u16,
-                                   dtype::i16,     dtype::i32, dtype::i64, dtype::boolean /* text */,
-                                   dtype::boolean, dtype::f16, dtype::f64, dtype::u32,
-                                   dtype::u64};
+    static constexpr dtype types[13]{dtype::f32,     dtype::u8,  dtype::i8,  dtype::u16,
+                                     dtype::i16,     dtype::i32, dtype::i64, dtype::boolean /* text */,
+                                     dtype::boolean, dtype::f16, dtype::f64, dtype::u32,
+                                     dtype::u64};
     if (number == 16) return dtype::bf16;
     if (number < 1 || number > 13 || number == 8) return std::nullopt;
     return types[number - 1];

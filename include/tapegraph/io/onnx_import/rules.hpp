@@ -3,6 +3,7 @@
 #include <tapegraph/io/onnx_import/extents.hpp>
 #include <tapegraph/io/onnx_import/rules_attention.hpp>
 #include <tapegraph/io/onnx_import/rules_control.hpp>
+#include <tapegraph/io/onnx_import/rules_creation.hpp>
 #include <tapegraph/io/onnx_import/rules_elementwise.hpp>
 #include <tapegraph/io/onnx_import/rules_indexing.hpp>
 #include <tapegraph/io/onnx_import/rules_movement.hpp>
@@ -19,9 +20,10 @@
 namespace tapegraph::io::onnx_import {
 
 inline rule_function rule_of(const std::string& type) {
-    for (const auto table : {&rules::elementwise, &rules::movement, &rules::reductions, &rules::indexing,
-                             &rules::windows, &rules::normalizations, &rules::resizings, &rules::quantised,
-                             &rules::recurrences, &rules::attentions, &rules::control, &rules::samplings})
+    for (const auto table :
+         {&rules::elementwise, &rules::movement, &rules::reductions, &rules::indexing, &rules::windows,
+          &rules::normalizations, &rules::resizings, &rules::quantised, &rules::recurrences, &rules::attentions,
+          &rules::control, &rules::samplings, &rules::creations})
         if (const rule_function found = table(type)) return found;
     return nullptr;
 }

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <tapegraph/core/component.hpp>
+#include <tapegraph/eager/tensor.hpp>
+#include <tapegraph/io/path.hpp>
+#include <tapegraph/nn/model_base.hpp>
+
+#include <initializer_list>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// Models that come as data: an ONNX file as a model that runs, without Python and without a compiler. docs/onnx.md says what is taken
+/// over. Link the component (docs/compile_time.md), which holds the rules of the operators; without it they are compiled here.
+
+namespace tapegraph::io {
+
+namespace onnx_import {
+struct state;
+}
+
+/// An input or output of a file's graph.
+struct onnx_value {
+    std::string name;
+    dtype type = dtype::f32;
+    std::vector<std::int64_t> extents;     ///< -1: any, or what stands below
+    std::vector<std::string> extent_names; ///< "batch"; empty for what has none
+    bool ranked = true;                    ///< false: the file does not say how many axes it has
+};
+
+/// A graph of ONNX, ready to run. Copies share their variables.
+///
+///     const tg::io::onnx_model net = tg::io::load_onnx("resnet18.onnx");
+///     const tg::tensor<float> scores(net.predict({image})[0]);
+///
+/// It is a model function, too, of graphs that are made at run time; the file's weights are its variables' first values:
+///
+///     auto model = tg::compile<tg::traced>(net, tg::spec<float, tg::dyn, 3, 224, 224>{}, tg::sparse_softmax_cross_entropy{}, tg::adam{});
+class onnx_model {
+public:
+    /// Throws data_error for a file that is missing or damaged, argument_error that names all nodes that cannot be taken over, each with
+    /// its operator and the reason.
+    explicit onnx_model(const files::path& file);
+
+    /// What it takes and gives, in the file's order. Initializers are no inputs.
+    const std::vector<onnx_value>& inputs() const;
+    const std::vector<onnx_value>& outputs() const;
+
+    /// The outputs for these inputs, in the file's order. Safe from several threads at once. Throws argument_error for a wrong number,
+    /// dtype_error and shape_error for an input that is not what the file says.
+    std::vector<any_tensor> predict(std::span<const any_tensor> x) const;
+    std::vector<any_tensor> predict(std::initializer_list<any_tensor> x) const {
+        return predict(std::span<const any_tensor>(x.begin(), x.size()));
+    }
+    /// By name; throws argument_error for names that are not the file's.
+    std::map<std::string, any_tensor> predict(const std::map<std::string, any_tensor>& x) const;
+
+    /// The file's floating initializers, by their names with '/' for '.'. Those that the graph reads as images' filters have the library's
+    /// order of axes (docs/onnx.md).
+    variable_list& variables();
+    const variable_list& variables() const;
+    /// The variables as safetensors, as of compiled models. Need #include <tapegraph/io/weights.hpp>.
+    template <class Path>
+    void save(const Path& path, const save_options& options = {}) const {
+        base().save(path, options);
+    }
+    template <class Path>
+    load_report load(const Path& path, const load_options& options = {}) {
+        return base().load(path, options);
+    }
+
+    /// The graph up to one of its values, which is the only output then: what another head is put on. Throws argument_error for a name
+    /// that no node gives.
+    onnx_model until(std::string_view value) const;
+
+    /// The graph on nodes. With one output it is a model function of tg::compile<tg::traced>.
+    std::vector<graph_node> call(const graph_scope& scope, std::span<const graph_node> x) const;
+    template <class... Nodes>
+    graph_node operator()(const graph_scope& scope, const Nodes&... x) const {
+        const graph_node all[]{graph_node(x)...};
+        return the_only(call(scope, all));
+    }
+
+private:
+    explicit onnx_model(std::shared_ptr<onnx_import::state> s) : state_(std::move(s)) {}
+    tapegraph::detail::model_base& base() const;
+    graph_node the_only(const std::vector<graph_node>& results) const;
+
+    std::shared_ptr<onnx_import::state> state_;
+};
+
+} // namespace tapegraph::io
