@@ -14,6 +14,7 @@
 ///   verifier      what the library's verifier says after each pass and of the schedule
 ///   passes        after all passes, scheduled, planned and run kernel by kernel: the bits of the trace it came from
 ///   unfused       the same with one kernel per node
+///   library       the same as the library runs graphs that are made at run time, its interpreter of fused kernels among it
 ///   symbolic      the same with a symbolic batch
 ///   vmap          every instruction of batches against the same instruction example by example
 ///   forward       tangents against gradients, products of the Hessian by forward over reverse, reverse over forward and
@@ -33,6 +34,8 @@ struct finding {
 
 struct check_options {
     bool second = true; ///< second derivatives, too: trace against nested tapes, and passes against the trace
+    bool twice = true;  ///< and the tangent of a tangent
+    bool mapped = true; ///< under vmap
     /// Runs after the last pass: how tests break a pass.
     void (*after_passes)(ir::trace& t) = nullptr;
 };
@@ -50,5 +53,10 @@ struct statistics {
 
 /// Checks one program; types and extents are written into it. Throws unsuitable where it does not apply.
 finding check(program& p, statistics& counts, const check_options& options = {});
+
+/// The same for leaves of these values instead of drawn ones: modes, traces, passes, forward mode and vmap, not what the values
+/// are. Domains are not looked at.
+finding check_modes(program& p, const std::vector<any_tensor>& leaves, statistics& counts,
+                    const check_options& options = {});
 
 } // namespace tapegraph::fuzz

@@ -16,7 +16,7 @@ any_tensor leaf_value(const instruction& c) {
     const auto seed = static_cast<std::uint64_t>(c.with.whole.empty() ? 0 : c.with.whole[0]);
     choices random(seed);
     if (c.op == "constant") return tensor<double>(c.with.real[0]);
-    if (c.op == "input") {
+    if (c.op == "input" || c.op == "numbers") {
         auto t = tensor<double>::uninitialized(testing::shape_from(dims_of(c.with, 1)));
         for (std::int64_t i = 0; i < t.size(); ++i)
             t.mutable_data()[i] = random.between(c.with.real[0], c.with.real[1]);
@@ -206,7 +206,8 @@ tensor<double> sum_of_products(const handles& a, const handles& b) {
 
 } // namespace
 
-void run_forward(program& p, const std::vector<any_tensor>& leaves, const loss_parts& loss, bool second, results& r) {
+void run_forward(program& p, const std::vector<any_tensor>& leaves, const loss_parts& loss, forward_options wanted,
+                 results& r) {
     handles at, along, further;
     for (const int source : sources_of(p)) {
         at.push_back(leaves[static_cast<std::size_t>(source)]);
@@ -227,7 +228,7 @@ void run_forward(program& p, const std::vector<any_tensor>& leaves, const loss_p
         return y;
     };
     r.tangents = recorded_program(at, outputs).push(along);
-    if (!second) return;
+    if (!wanted.second) return;
     r.products = recorded_program(at, [&](const handles& x) {
                      gradient_tape inner;
                      handles watched = x;
@@ -243,7 +244,7 @@ void run_forward(program& p, const std::vector<any_tensor>& leaves, const loss_p
         return handles{sum_of_products(tangents, loss.weights)};
     });
     r.mixed = slope.pull({tensor<double>(1.0)});
-    r.twice = tensor<double>(slope.push(further)[0]).item();
+    if (wanted.twice) r.twice = tensor<double>(slope.push(further)[0]).item();
 }
 
 double slope_at(program& p, const std::vector<any_tensor>& leaves, const loss_parts& loss) {

@@ -58,8 +58,13 @@ struct results {
 results run_on_tape(program& p, const std::vector<any_tensor>& leaves, const loss_parts& loss);
 /// Second derivatives by nested tapes: the path that executes derivatives node by node.
 std::vector<any_tensor> run_on_nested_tapes(program& p, const std::vector<any_tensor>& leaves, const loss_parts& loss);
-/// Forward mode in eager mode, alone and over and under reverse mode: tangents and, with `second`, products, mixed, twice.
-void run_forward(program& p, const std::vector<any_tensor>& leaves, const loss_parts& loss, bool second, results& r);
+/// Forward mode in eager mode, alone and over and under reverse mode: tangents and, with `second`, products, mixed, and, if the tangent
+/// of a tangent exists, twice.
+struct forward_options {
+    bool second, twice;
+};
+void run_forward(program& p, const std::vector<any_tensor>& leaves, const loss_parts& loss, forward_options wanted,
+                 results& r);
 /// The gradients' sum, weighted with `direction`.
 double slope_at(program& p, const std::vector<any_tensor>& leaves, const loss_parts& loss);
 /// What gradient k is multiplied with before second derivatives are taken, and source k's direction in forward mode.
@@ -83,6 +88,7 @@ std::vector<any_tensor> trace_program(ir::trace& t, const program& p, const std:
 results sorted_out(const std::vector<any_tensor>& outputs, const program& p);
 
 /// Runs a trace node by node, each into a buffer of its own. Extents must be numbers.
+std::vector<any_tensor> interpret(ir::trace& t, const std::vector<any_tensor>& feeds);
 results interpret(ir::trace& t, const std::vector<any_tensor>& feeds, const program& p);
 
 /// Runs a schedule as the library does, bound and planned by ir::program, except that fused kernels are spelled out

@@ -36,6 +36,26 @@ void store(void* data, dtype type, std::int64_t i, double value) {
     }
 }
 
+/// In float, rounded once.
+template <class T>
+void evaluate_storage(const ir::operation& op, const void* const* in, int operands, void* out, std::int64_t count) {
+    std::vector<std::vector<float>> wide(static_cast<std::size_t>(operands));
+    const void* pointers[4]{};
+    for (int k = 0; k < operands; ++k) {
+        pointers[k] = in[k];
+        if (k < op.conditions) continue;
+        const auto* const from = static_cast<const T*>(in[k]);
+        auto& values = wide[static_cast<std::size_t>(k)];
+        for (std::int64_t i = 0; i < count; ++i) values.push_back(static_cast<float>(from[i]));
+        pointers[k] = values.data();
+    }
+    const bool own = op.result_type(dtype_of<T>) != dtype_of<T>; // a question or a cast
+    std::vector<float> result(static_cast<std::size_t>(count));
+    if (!op.evaluate(dtype::f32, pointers, own ? out : result.data(), count))
+        throw dtype_error(std::string(op.name) + " is not made for elements of float");
+    for (std::int64_t i = 0; !own && i < count; ++i) static_cast<T*>(out)[i] = T(result[static_cast<std::size_t>(i)]);
+}
+
 } // namespace
 
 void evaluate(const ir::operation& op, dtype common, const void* const* in, int operands, void* out,
@@ -46,6 +66,8 @@ void evaluate(const ir::operation& op, dtype common, const void* const* in, int 
             throw dtype_error(std::string(op.name) + " is not made for elements of " + name_of(type));
     };
     if (common == dtype::f64 || common == dtype::f32) return run(common, in, out);
+    if (common == dtype::f16) return evaluate_storage<half>(op, in, operands, out, count);
+    if (common == dtype::bf16) return evaluate_storage<bfloat16>(op, in, operands, out, count);
     std::vector<std::vector<double>> wide(static_cast<std::size_t>(operands));
     const void* pointers[4]{};
     for (int k = 0; k < operands; ++k) {

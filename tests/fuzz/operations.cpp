@@ -17,7 +17,7 @@ std::vector<operation>& table() {
               testing::slicing_operations(), testing::padding_operations(), testing::indexing_operations(),
               testing::ordering_operations(), testing::constant_operations()})
             for (const operation& op : part) {
-                if (op.graph == nullptr) continue; // the table tests' alone
+                if (op.weight == 0) continue; // for its rows alone
                 if (op.domains.size() != op.types.size())
                     throw argument_error("operation '" + op.name + "' has not one domain per operand");
                 all.push_back(op);

@@ -20,6 +20,7 @@ using testing::number_text;
 
 /// `op` names an operation of the table, or a leaf:
 ///   input       reals, drawn from [real[0], real[1]] by whole[0], the seed; whole[1...] are the extents
+///   numbers     the same, by which nothing is differentiated
 ///   conditions  bools; whole as above
 ///   indices     int32 of [0, whole[1]) drawn by whole[0]; whole[2...] are the extents
 ///   constant    the number real[0] as a tensor of rank 0

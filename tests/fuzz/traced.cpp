@@ -176,10 +176,12 @@ any_tensor compute(ir::trace& t, int id, const std::vector<any_tensor>& values) 
         evaluate(*e.op, common_type(t, id), in, e.arguments, result.write(), dims.elements());
         return result;
     }
-    buffer_view in[4], out = result.view();
-    for (int k = 0; k < e.arguments; ++k) in[k] = values[static_cast<std::size_t>(t.argument(id, k))].view();
+    std::vector<buffer_view> in(static_cast<std::size_t>(std::max(e.arguments, 1)));
+    buffer_view out = result.view();
+    for (int k = 0; k < e.arguments; ++k)
+        in[static_cast<std::size_t>(k)] = values[static_cast<std::size_t>(t.argument(id, k))].view();
     kernel_call call;
-    call.in = in;
+    call.in = in.data();
     call.inputs = e.arguments;
     call.out = &out;
     call.outputs = 1;
@@ -194,7 +196,7 @@ any_tensor compute(ir::trace& t, int id, const std::vector<any_tensor>& values) 
 
 } // namespace
 
-results interpret(ir::trace& t, const std::vector<any_tensor>& feeds, const program& p) {
+std::vector<any_tensor> interpret(ir::trace& t, const std::vector<any_tensor>& feeds) {
     std::vector<any_tensor> values;
     for (int i = 0; i < t.nodes.size(); ++i) {
         if (t.is(i, ir::descriptor_of<ir::input_op>))
@@ -204,7 +206,11 @@ results interpret(ir::trace& t, const std::vector<any_tensor>& feeds, const prog
     }
     std::vector<any_tensor> outputs;
     for (const ir::output_entry& output : t.outputs) outputs.push_back(values[static_cast<std::size_t>(output.node)]);
-    return sorted_out(outputs, p);
+    return outputs;
+}
+
+results interpret(ir::trace& t, const std::vector<any_tensor>& feeds, const program& p) {
+    return sorted_out(interpret(t, feeds), p);
 }
 
 results sorted_out(const std::vector<any_tensor>& outputs, const program& p) {

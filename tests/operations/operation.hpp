@@ -69,7 +69,7 @@ struct operation {
     any_tensor (*eager)(const any_tensor* x, const attributes& with) = nullptr;
     /// In float, where operands are `floating`.
     any_tensor (*eager_float)(const any_tensor* x, const attributes& with) = nullptr;
-    graph_node (*graph)(const graph_node* x, const attributes& with) = nullptr;
+    graph_node (*graph)(const graph_node* x, const attributes& with) = nullptr; ///< of any element types
     /// Under vmap: bit k of `own` says that operand k is a batch, with the examples along axis 0, as the result is. Which sets
     /// of operands may be batches, all of them among others, says `mapped_sets`; none where vmap does not go.
     any_tensor (*mapped)(std::uint32_t own, const any_tensor* x, const attributes& with) = nullptr;
@@ -91,7 +91,9 @@ struct operation {
     bool rounds = false;        ///< derivatives pass in float
     bool smooth = true;         ///< false: the derivative is not that of the value by definition (stop_gradient)
     bool splits_ties = false;   ///< equal elements each receive the derivative: no finite differences then
-    double weight = 1;          ///< how often programs have it, relative to others; 0: the table tests alone
+    std::vector<dtype> graph_types{dtype::f64, dtype::f32, dtype::f16,
+                                   dtype::bf16}; ///< of which `graph` takes operands
+    double weight = 1;                           ///< how often random programs have it, relative to others; 0: never
     std::vector<row> rows{};
 };
 
@@ -156,7 +158,7 @@ struct mapped_together : F {
     explicit mapped_together(F) {}
     mapped_together() = default;
 };
-/// One that programs do not have: eager mode alone.
+/// One that random programs do not have.
 template <class F>
 struct not_drawn : F {
     static constexpr bool alone = true, by_rows = true;
@@ -180,12 +182,10 @@ operation make_operation(std::string name, F, std::vector<row> rows = {}) {
         made.eager_float = [](const any_tensor* x, const attributes& with) {
             return table_detail::call_eager<F, element_of<T, float>...>(x, with, std::index_sequence_for<T...>{});
         };
-    if constexpr (requires { F::by_rows; })
-        made.weight = 0;
-    else
-        made.graph = [](const graph_node* x, const attributes& with) {
-            return table_detail::call_graph<F>(x, with, std::index_sequence_for<T...>{});
-        };
+    made.graph = [](const graph_node* x, const attributes& with) {
+        return table_detail::call_graph<F>(x, with, std::index_sequence_for<T...>{});
+    };
+    if constexpr (requires { F::by_rows; }) made.weight = 0;
     if constexpr (!requires { F::alone; }) {
         constexpr bool together = requires { F::together; };
         constexpr auto& sets = table_detail::mapped_sets<sizeof...(T), together>;

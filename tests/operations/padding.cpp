@@ -265,9 +265,10 @@ std::vector<operation> diagonals() {
 }
 
 operation beside_a_handle() {
-    return one_operand<floating>(
+    operation made = one_operand<floating>(
         "constants beside a handle", not_drawn{[](const auto& x, const attributes&) {
-            using T = typename std::decay_t<decltype(x)>::element_type;
+            using X = std::decay_t<decltype(x)>;
+            using T = typename std::conditional_t<std::is_same_v<X, graph_node>, tensor<double>, X>::element_type;
             const auto a = arange<T>(x, 5, 0.5, -2), b = linspace<T>(x, 1, 3, 5), c = fill<T>(x, {5}, 0.25);
             return reshape(x + zeros_like(x) - 2 * ones_like(x), {-1, 1}) * (a + b * c) +
                    take(eye<T>(x, 3, 5, 1), 2) * full_like(reshape(x, {-1, 1}), 7);
@@ -282,6 +283,8 @@ operation beside_a_handle() {
             return y;
         },
         {{.shapes = {{{3}}, {{2, 2}}, {{0}}}, .ulps = 8, .why = "sums and products"}});
+    made.graph_types = {dtype::f64}; // nodes do not say of which type the constants should be
+    return made;
 }
 
 } // namespace paddings
