@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Builds and runs the tests. On Debian and Ubuntu it first installs what is missing.
 #
-#   tests/run.sh [ctest arguments]        e.g. tests/run.sh -L unit, tests/run.sh -R compile_fail
+#   tests/run.sh [--all] [ctest arguments]        e.g. tests/run.sh -L unit, tests/run.sh -R compile_fail
 #
+# --all adds what takes long and has a shorter relative; docs/testing.md says what. One build folder serves both.
 # TAPEGRAPH_PRESET=asan (or debug, tsan, clang, oldest_clang, native) takes another preset, TAPEGRAPH_CMAKE_ARGS adds to its
 # configuration. The last line is the summary.
 set -euo pipefail
@@ -11,6 +12,18 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . tools/packages.sh
 
 preset=${TAPEGRAPH_PRESET:-default}
+if [ "${1:-}" = --all ]; then
+    shift
+    options="-DTAPEGRAPH_LONG_TESTS=ON -UTAPEGRAPH_TEST_OPTIMIZATION -UCMAKE_CUDA_ARCHITECTURES -UTAPEGRAPH_SASS_ARCHITECTURES"
+    case $preset in # the sanitizers' have none
+    asan | tsan) ;;
+    *) options="$options -DTAPEGRAPH_BUILD_BENCHMARKS=ON" ;;
+    esac
+else # -O1, no benchmarks, one kind of device
+    options="-DTAPEGRAPH_LONG_TESTS=OFF -DCMAKE_CXX_FLAGS_RELEASE=-O1 -DTAPEGRAPH_TEST_OPTIMIZATION=-O1"
+    options="$options -DTAPEGRAPH_BUILD_BENCHMARKS=OFF"
+    options="$options -DCMAKE_CUDA_ARCHITECTURES=90-real -DTAPEGRAPH_SASS_ARCHITECTURES=80,90"
+fi
 build=build/$preset
 log=$build/ctest.log
 
@@ -26,7 +39,7 @@ phase_done "packages"
 
 # Word splitting is wanted: several arguments in one variable.
 # shellcheck disable=SC2086
-cmake --preset "$preset" ${TAPEGRAPH_CMAKE_ARGS:-}
+cmake --preset "$preset" $options ${TAPEGRAPH_CMAKE_ARGS:-}
 phase_done "configure"
 
 cmake --build "$build" --parallel "$(job_count)"
