@@ -44,6 +44,10 @@ ROWS = [
     ("a perceptron by `tg::function`", "perceptron.cpp", ["-O2"]),
     ("an eager script of ten operations", "eager_script.cpp", ["-O2"]),
     ("60 residual blocks, graph mode", "residual.cpp", ["-O2"]),
+    ("README's first model, traced when the program runs", "first_traced.cpp", ["-O2"]),
+    ("the same, -O0", "first_traced.cpp", ["-O0"]),
+    ("60 residual blocks, traced", "residual_traced.cpp", ["-O2"]),
+    ("24 transformer blocks, traced", "transformer_traced.cpp", ["-O2"]),
 ]
 
 

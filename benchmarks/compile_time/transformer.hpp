@@ -10,11 +10,12 @@
 namespace tg = tapegraph;
 
 // A language model of characters: their numbers [batch, 64] to the logits of each one's successor [batch, 64, 96].
+template <int Blocks = 2>
 struct transformer {
     constexpr auto operator()(auto scope, auto characters) const {
         auto h = tg::embedding(scope / "embedding", characters, {.input_dim = 96, .output_dim = 64});
         h = h + scope.variable_like(h, "positions", {64, 64}, {.initializer = tg::init::normal{0, 0.02}});
-        for (int i = 0; i < 2; ++i) {
+        for (int i = 0; i < Blocks; ++i) {
             const auto block = scope / "block" / i;
             const auto seen = tg::layer_normalization(block / "norm1", h);
             h = h + tg::multi_head_attention(block / "attention", seen, seen,
@@ -26,9 +27,9 @@ struct transformer {
     }
 };
 
-template <class Mode>
+template <class Mode, int Blocks = 2>
 int train() {
-    auto model = tg::compile<Mode>(transformer{}, tg::spec<std::int32_t, tg::dyn, 64>{},
+    auto model = tg::compile<Mode>(transformer<Blocks>{}, tg::spec<std::int32_t, tg::dyn, 64>{},
                                    tg::sparse_softmax_cross_entropy{}, tg::adam{.learning_rate = 0.001});
     tg::data::dataset texts;
     texts.add("text", std::vector<std::int32_t>(128 * 64, 1), {64});

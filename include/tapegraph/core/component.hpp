@@ -19,7 +19,7 @@
 ///
 ///     return TG_RUNS_HERE ? append_map(op, args, count) : map_at_run_time(*this, op, args, count);
 ///
-/// Just so, without a negation and without statements: otherwise g++ -O0 compiles both.
+/// Just so, or as if and else, without a negation and without more statements: otherwise g++ -O0 compiles both.
 ///
 /// Operations and their kernels are listed in ops/operation_list.hpp. Functions that are no templates are defined behind
 /// their declaration, as TG_DEFINITION, where TG_DEFINES(part), or TG_DEFINES_FOR_HOST(part) if a program with a GPU backend compiles

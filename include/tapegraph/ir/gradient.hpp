@@ -252,8 +252,10 @@ constexpr list<int> traced_pullback(trace& t, const list<int>& ys, const list<in
 /// were there before the function that is differentiated was called.
 constexpr list<int> pullback(trace& t, const list<int>& ys, const list<int>& seeds, const list<int>& sources,
                              int first = 0) {
-    return TG_RUNS_HERE ? detail::traced_pullback(t, ys, seeds, sources, first)
-                        : pullback_at_run_time(t, ys, seeds, sources, first);
+    if (TG_RUNS_HERE) // g++ 12 loses the list of a conditional expression
+        return detail::traced_pullback(t, ys, seeds, sources, first);
+    else
+        return pullback_at_run_time(t, ys, seeds, sources, first);
 }
 #if TG_DEFINES(graph)
 TG_DEFINITION list<int> pullback_at_run_time(trace& t, const list<int>& ys, const list<int>& seeds,
