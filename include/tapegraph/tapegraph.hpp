@@ -5,6 +5,10 @@
 // g++ prints the way to what an error names, from here on. So functions that take options are included here, and first.
 #include <tapegraph/core/shown_errors.hpp>
 // clang-format off: each before those that include it
+#include <tapegraph/expr/expr.hpp>
+#include <tapegraph/ir/node.hpp>
+#include <tapegraph/eager/tensor.hpp>
+#include <tapegraph/eager/gradient_tape.hpp>
 #include <tapegraph/ops/elementwise/standard_functions.hpp>
 #include <tapegraph/ops/reduction/reduction.hpp>
 #include <tapegraph/ops/reduction/moments.hpp>
@@ -22,6 +26,9 @@
 #include <tapegraph/ops/convolution/convolution_transpose.hpp>
 #include <tapegraph/nn/scope.hpp>
 #include <tapegraph/nn/layers/dense.hpp>
+#include <tapegraph/nn/session/operations.hpp>
+#include <tapegraph/nn/model_base.hpp>
+#include <tapegraph/nn/model.hpp>
 // clang-format on
 
 #include <tapegraph/graph/compile.hpp>

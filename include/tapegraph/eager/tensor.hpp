@@ -170,6 +170,10 @@ public:
         }
         // NOLINTNEXTLINE: float s = sum(a)
         explicit operator T() const { return item(); }
+        template <detail::condition Bool>
+            requires(!std::is_same_v<T, bool>)
+        explicit operator Bool() const
+            TG_REFUSES("a tensor of numbers is no condition: compare it, x > 0, or take its number, x.item()");
 
     private:
         template <class Iterator>

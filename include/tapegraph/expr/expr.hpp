@@ -64,6 +64,31 @@ template <class Op, class... Args>
 inline constexpr bool is_expr<expr<Op, Args...>> = true;
 } // namespace detail
 
+struct graph;
+
+namespace detail {
+// The mode of an expression is the mode of its leaves; numbers have none.
+struct no_mode {};
+template <class T>
+struct mode_of {
+    using type = no_mode;
+};
+template <handle T>
+struct mode_of<T> {
+    using type = typename handle_traits<T>::mode;
+};
+template <class T, class Mode>
+concept of_mode = std::is_same_v<typename mode_of<T>::type, Mode>;
+
+// What conversions to bool are for, and to no other number.
+template <class Bool>
+concept condition = std::is_same_v<Bool, bool>;
+} // namespace detail
+
+/// What `if (x > 0)` says of a value in a model, or of a formula of such values.
+#define TG_NO_VALUES_IN_A_MODEL                                                                                        \
+    "a model has no values yet: write tg::where(condition, a, b) for if and ?:, tg::scan for loops"
+
 /// An elementwise formula that spells itself as a type. Nothing has been computed; operands are kept by value.
 template <class Op, class... Args>
 struct expr : detail::arguments<std::index_sequence_for<Args...>, Args...> {
@@ -82,6 +107,21 @@ struct expr : detail::arguments<std::index_sequence_for<Args...>, Args...> {
         return *this;
     }
 
+    // NOLINTBEGIN: conditions convert as comparisons of numbers do
+    /// Of tensors: `if (sum(x) > 0)`. Throws shape_error where there is not one element.
+    template <detail::condition Bool>
+        requires(!detail::of_mode<expr, graph>)
+    operator Bool() const {
+        return static_cast<bool>(eval(*this));
+    }
+#ifdef TG_REFUSED
+    template <detail::condition Bool>
+        requires detail::of_mode<expr, graph>
+    TG_REFUSED(TG_NO_VALUES_IN_A_MODEL)
+    constexpr operator Bool() const { return false; }
+#endif
+    // NOLINTEND
+
     template <std::size_t I>
     constexpr const auto& get() const {
         return detail::pick<I>(*this);
@@ -98,16 +138,6 @@ template <class T>
 concept tensor_like = handle<T> || expression<T>;
 
 namespace detail {
-// The mode of an expression is the mode of its leaves; numbers have none.
-struct no_mode {};
-template <class T>
-struct mode_of {
-    using type = no_mode;
-};
-template <handle T>
-struct mode_of<T> {
-    using type = typename handle_traits<T>::mode;
-};
 template <class First, class Second>
 struct one_mode {
     static_assert(std::is_same_v<First, Second>, "a graph node and an eager tensor cannot meet in one expression");

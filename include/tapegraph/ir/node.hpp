@@ -35,6 +35,12 @@ public:
     constexpr int rank() const { return owner_->nodes[id_].rank; }
     constexpr dtype type() const { return owner_->nodes[id_].type; }
 
+#ifdef TG_REFUSED
+    template <detail::condition Bool>
+    TG_REFUSED(TG_NO_VALUES_IN_A_MODEL)
+    constexpr operator Bool() const { return false; } // NOLINT
+#endif
+
 private:
     ir::trace* owner_ = nullptr;
     int id_ = -1;

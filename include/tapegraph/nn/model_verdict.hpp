@@ -21,15 +21,23 @@ struct model_constant {
 };
 
 #ifndef __CUDACC__ // see nn/compile_by_nvcc.hpp
+/// Said of a model that could be called if it were not constant.
+using const_missing = ir::advice<"the call of a model is const: constexpr auto operator()(auto scope, auto x) const { "
+                                 "... }; a lambda is not mutable">;
+
 /// What a model returns for inputs of these specs, and whether it can be called with them.
 template <class Model, class Spec>
 struct looked_into;
-template <class Model, class T, auto... Extents>
-struct looked_into<Model, spec<T, Extents...>> {
+// g++ prints where this alias stands beside each mistake in a model, with the parameters of what is around it.
+struct one_input {
     template <class M>
     using result = decltype(std::declval<const M&>()(root_scope, some_node));
+};
+template <class Model, class T, auto... Extents>
+struct looked_into<Model, spec<T, Extents...>> : one_input {
     static constexpr bool taken = takes<Model, graph_scope, graph_node>();
     static constexpr bool callable = requires(const Model& m) { m(root_scope, some_node); };
+    static constexpr bool changes = !callable && requires(Model & m) { m(root_scope, some_node); };
 };
 template <class Model, class... Inputs>
 struct looked_into<Model, inputs<Inputs...>> {
@@ -37,6 +45,7 @@ struct looked_into<Model, inputs<Inputs...>> {
     using result = decltype(std::declval<const M&>()(root_scope, some_value<Inputs>...));
     static constexpr bool taken = takes<Model, graph_scope, node_for<Inputs>...>();
     static constexpr bool callable = requires(const Model& m) { m(root_scope, some_value<Inputs>...); };
+    static constexpr bool changes = !callable && requires(Model & m) { m(root_scope, some_value<Inputs>...); };
 };
 
 template <class Model, class Spec>
@@ -47,10 +56,10 @@ template <class Model, class Spec>
 constexpr auto body_verdict() {
     using model = decltype(Model::get());
     if constexpr (!Model::whole) {
-        return std::type_identity<
-            ir::advice<"this model has data members, which a compiled graph would ignore. Give it as a constant: "
-                       "tg::compile<tg::graph, your_model{.layers = 5}>(spec, loss, optimizer), or, where they are known at run "
-                       "time, give it to tg::compile<tg::traced>">>{};
+        return std::type_identity<ir::advice<
+            "this model has data members, which a compiled graph would ignore. Give it as a constant: "
+            "tg::compile<tg::graph, your_model{.layers = 5}>(spec, loss, optimizer), or, where they are known at run "
+            "time, give it to tg::compile<tg::traced>">>{};
     } else if constexpr (!looked_into<model, Spec>::taken && input_pack<Spec>::count == 1) {
         return std::type_identity<ir::advice<"a model is called with a scope and its input, nodes or tensors: "
                                              "constexpr auto operator()(auto scope, auto x) const">>{};
@@ -58,6 +67,8 @@ constexpr auto body_verdict() {
         return std::type_identity<
             ir::advice<"a model of several inputs is called with a scope and each of them, in the "
                        "order of tg::inputs: constexpr auto operator()(auto scope, auto a, auto b) const">>{};
+    } else if constexpr (looked_into<model, Spec>::changes) {
+        return std::type_identity<const_missing>{};
     } else if constexpr (!looked_into<model, Spec>::callable) {
         return std::type_identity<said>{};
     } else {
@@ -166,6 +177,9 @@ constexpr auto model_verdict() {
     using prediction = ir::prediction_trace<Model, Spec, true>;
     if constexpr (!std::is_same_v<typename body::type, fits>) {
         return body{};
+    } else if constexpr (optimizer_like<Loss> || !(optimizer_like<Optimizer> || std::is_same_v<Optimizer, none>)) {
+        return std::type_identity<ir::advice<"the loss comes before the optimizer: tg::compile<mode>(model, spec, "
+                                             "tg::mean_squared_error{}, tg::adam{})">>{};
     } else if constexpr (!can_be_run<prediction>()) {
         return std::type_identity<ir::advice<ir::detail::unevaluated_text>>{};
     } else {

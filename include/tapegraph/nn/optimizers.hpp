@@ -16,6 +16,12 @@
 
 namespace tapegraph {
 
+namespace detail {
+/// What has the numbers of a step, and so is an optimizer.
+template <class T>
+concept optimizer_like = requires(const T& optimizer) { optimizer.numbers(std::int64_t{1}); };
+} // namespace detail
+
 /// w <- w - learning_rate g
 struct sgd {
     hyperparameter learning_rate = 0.01;

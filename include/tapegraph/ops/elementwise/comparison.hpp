@@ -100,6 +100,22 @@ TG_INLINE constexpr auto logical_not(const A& x) {
     return detail::answer<logical_not_op>(x);
 }
 
+// The signs are of elements, too: both sides are computed.
+template <class A, class B>
+    requires operands<A, B> && (tensor_like<A> || tensor_like<B>)
+TG_INLINE constexpr auto operator&&(const A& x, const B& y) {
+    return apply<logical_and_op>(x, y);
+}
+template <class A, class B>
+    requires operands<A, B> && (tensor_like<A> || tensor_like<B>)
+TG_INLINE constexpr auto operator||(const A& x, const B& y) {
+    return apply<logical_or_op>(x, y);
+}
+template <tensor_like A>
+TG_INLINE constexpr auto operator!(const A& x) {
+    return apply<logical_not_op>(x);
+}
+
 // Questions about single elements; integers are finite.
 struct is_nan_op : predicate_op<1> {
     static constexpr std::string_view name = "is_nan";
