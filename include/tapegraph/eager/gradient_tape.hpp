@@ -38,12 +38,17 @@ public:
 
     /// Makes tensors sources: what depends on them is recorded from here on.
     template <class... T>
+        requires(is_floating_type<T> && ...)
     void watch(tensor<T>&... tensors) {
-        static_assert((is_floating_type<T> && ...), "only floating-point tensors have derivatives");
         auto& tape = detail::tape_storage::instance();
         // A tensor an outer tape already follows keeps its place, so that both see it.
         ((tape.tracks(tensors) ? void() : tensors.set_tape_index(tape.watch())), ...);
     }
+
+    template <class... Given>
+    void watch(const Given&...)
+        TG_REFUSES("watch marks tensors as sources: tg::tensor<float> w = ...; neither const nor temporary, no formula, "
+                   "and of a floating-point type");
 
     /// Recording pauses; `resume_recording` continues it.
     void stop_recording() {
@@ -90,6 +95,11 @@ public:
         finish();
         return result;
     }
+
+    template <class... Given>
+        requires(!std::is_same_v<Given, std::vector<any_tensor>> && ...)
+    refused_value gradient(const Given&...)
+        TG_REFUSES("gradient takes a tensor or formula, and tensors that were watched: tape.gradient(loss, w)");
 
 private:
     void prepare() {

@@ -51,8 +51,8 @@ auto compile(const Model&, Spec, const Loss& loss, const Optimizer& optimizer, c
                                       measured<Loss, Metrics...>, Optimizer>::type {
     return {options, {loss, measured_by}, optimizer};
 }
-template <detail::source_mode Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer, class... Metrics,
-          bool = detail::looked_into<Model, Spec>::taken>
+template <detail::source_mode Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer,
+          class... Metrics, bool = detail::looked_into<Model, Spec>::taken>
 [[nodiscard]] decltype(auto) compile(const Model&, Spec, const Loss&, const Optimizer&, const metrics<Metrics...>&,
                                      const compile_options& = {}) {
     return detail::told_by(
@@ -66,7 +66,8 @@ auto compile(const Model&, Spec, const compile_options& options = {}) ->
                                       sigmoid_cross_entropy, none>::type {
     return {options, sigmoid_cross_entropy{}, none{}};
 }
-template <detail::source_mode Mode, class Model, detail::input_spec_like Spec, bool = detail::looked_into<Model, Spec>::taken>
+template <detail::source_mode Mode, class Model, detail::input_spec_like Spec,
+          bool = detail::looked_into<Model, Spec>::taken>
 [[nodiscard]] decltype(auto) compile(const Model&, Spec, const compile_options& = {}) {
     return detail::told_by(detail::model_mistake<Mode, detail::model_type<Model>, Spec, sigmoid_cross_entropy, none>());
 }
@@ -86,8 +87,8 @@ template <detail::source_mode Mode, auto Model, class Spec, class Loss, class Op
     return detail::told_by(detail::model_mistake<Mode, detail::model_constant<Model>, Spec, Loss, Optimizer>());
 }
 
-template <detail::source_mode Mode, auto Model, detail::input_spec_like Spec, class Loss, class Optimizer, class... Metrics,
-          bool = detail::looked_into<std::remove_cv_t<decltype(Model)>, Spec>::taken>
+template <detail::source_mode Mode, auto Model, detail::input_spec_like Spec, class Loss, class Optimizer,
+          class... Metrics, bool = detail::looked_into<std::remove_cv_t<decltype(Model)>, Spec>::taken>
 auto compile(Spec, const Loss& loss, const Optimizer& optimizer, const metrics<Metrics...>& measured_by,
              const compile_options& options = {}) ->
     typename detail::model_if_it_fits<detail::model_result<decltype(detail::model_constant<Model>::get()), Spec>, Mode,
@@ -116,6 +117,34 @@ template <detail::source_mode Mode, auto Model, class Spec,
     return detail::told_by(
         detail::model_mistake<Mode, detail::model_constant<Model>, Spec, sigmoid_cross_entropy, none>());
 }
+
+// What is no call of compile at all, in any mode.
+namespace detail {
+using compile_call = ir::advice<
+    "tg::compile<mode>(model, spec, loss, optimizer), or (model, spec) for prediction alone; mode: tg::graph, "
+    "tg::eager or "
+    "tg::traced; spec: the input's, tg::spec<float, tg::dyn, 784>{}; metrics and options in braces come last">;
+using constant_call = ir::advice<
+    "tg::compile<mode, model{.layers = 5}>(spec, loss, optimizer), or (spec) for prediction alone. Members of such a "
+    "model "
+    "are public, and numbers, arrays of numbers and the like; otherwise tg::compile<tg::traced>(model, spec, ...)">;
+using loss_alone = ir::advice<"who gives a loss gives an optimizer: tg::compile<mode>(model, spec, loss, tg::adam{}); "
+                              "prediction alone takes neither">;
+/// A template argument of any value.
+struct any_value : any_argument {
+    using any_argument::any_argument;
+};
+} // namespace detail
+// clang-format off
+template <class Mode = void> // that was forgotten
+detail::compile_call compile(any_argument, ...) TG_MISTAKE;
+template <class Mode, detail::any_value Model>
+detail::constant_call compile(any_argument, ...) TG_MISTAKE;
+template <class Mode, detail::input_spec_like Spec>
+detail::loss_alone compile(any_argument, Spec, any_argument) TG_MISTAKE;
+template <class Mode, detail::input_spec_like Spec>
+no_such_option_in<compile_options> compile(any_argument, Spec, ...) TG_MISTAKE;
+// clang-format on
 
 } // namespace tapegraph
 

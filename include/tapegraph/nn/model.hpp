@@ -72,6 +72,8 @@ template <class Derived, class Spec, class Loss, class Trainer, class... Element
 class trainable_model<Derived, Spec, Loss, Trainer, std::tuple<Elements...>> : public Trainer {
     using objective = detail::objective<Loss>;
     using first_element = typename detail::first_element<Elements...>::type;
+    static constexpr std::size_t label_columns = static_cast<std::size_t>(objective::columns);
+    static constexpr std::size_t columns_of_batch = sizeof...(Elements) + label_columns;
 
 public:
     template <class Options>
@@ -80,8 +82,8 @@ public:
     /// One step on tensors: the model's inputs, and the labels that its losses ask for. Gives loss and accuracy before the update.
     /// Throws shape_error or dtype_error for what does not fit; then nothing has changed.
     template <class... Labels>
+        requires(sizeof...(Labels) == label_columns)
     step_result train_on_batch(const tensor<Elements>&... x, const tensor<Labels>&... y) {
-        check_labels<sizeof...(Labels)>();
         const buffer_view columns[]{x.view_on(this->device_)..., y.view_on(this->device_)...};
         return train_step(columns);
     }
@@ -104,8 +106,8 @@ public:
     /// statistics): `model.gradients(x, y)["conv/kernel"]`. Nothing changes. In graph mode it is a program of its own, compiled where
     /// this is called. Errors as of train_on_batch.
     template <class... Labels>
+        requires(sizeof...(Labels) == label_columns)
     gradient_list gradients(const tensor<Elements>&... x, const tensor<Labels>&... y) {
-        check_labels<sizeof...(Labels)>();
         const buffer_view columns[]{x.view_on(this->device_)..., y.view_on(this->device_)...};
         return gradients_of(columns);
     }
@@ -159,17 +161,17 @@ public:
     /// The same of tensors whose first axis counts the records, all inputs and then the labels: `model.fit(x, y, {.epochs = 5})`.
     /// For several columns of labels, or weights, give a data set, whose columns have names.
     template <class Label, class... Callbacks>
+        requires(label_columns == 1)
     history fit(const tensor<Elements>&... x, const tensor<Label>& y, const fit_options& options = {},
                 Callbacks&&... callbacks) {
-        check_labels<1>();
         const std::string_view label = objective::column_names[0];
         return fit(records_of(x...).add(std::string(label.empty() ? "labels" : label), y), options,
                    std::forward<Callbacks>(callbacks)...);
     }
     /// The same of a model whose losses are its own and take no labels.
     template <class... Callbacks>
+        requires(label_columns == 0)
     history fit(const tensor<Elements>&... x, const fit_options& options = {}, Callbacks&&... callbacks) {
-        check_labels<0>();
         return fit(records_of(x...), options, std::forward<Callbacks>(callbacks)...);
     }
 
@@ -195,8 +197,8 @@ public:
 
     /// Loss and accuracy of one batch. Metrics go on with it.
     template <class... Labels>
+        requires(sizeof...(Labels) == label_columns)
     step_result evaluate(const tensor<Elements>&... x, const tensor<Labels>&... y) {
-        check_labels<sizeof...(Labels)>();
         const buffer_view columns[]{x.view_on(this->device_)..., y.view_on(this->device_)...};
         return evaluate_step(columns);
     }
@@ -274,6 +276,33 @@ public:
     template <class X, class... Labels>
         requires detail::tensor_of_another_type<X, first_element>
     refused_value evaluate(const X&, const Labels&...) TG_REFUSES(TG_ANOTHER_ELEMENT_TYPE);
+    template <class... Given>
+        requires detail::tensors_of_another_count<sizeof...(Elements), Given...>
+    refused_value predict(const Given&...) const TG_REFUSES(TG_COUNT_OF_INPUTS);
+    template <class... Given>
+        requires detail::tensors_of_another_count<columns_of_batch, Given...>
+    refused_value train_on_batch(const Given&...) TG_REFUSES(TG_COUNT_OF_COLUMNS);
+    template <class... Given>
+        requires detail::tensors_of_another_count<columns_of_batch, Given...>
+    refused_value gradients(const Given&...) TG_REFUSES(TG_COUNT_OF_COLUMNS);
+    template <class... Given>
+        requires detail::tensors_of_another_count<columns_of_batch, Given...>
+    refused_value evaluate(const Given&...) TG_REFUSES(TG_COUNT_OF_COLUMNS);
+    template <class... Given>
+        requires detail::tensors_of_another_count<columns_of_batch, Given...>
+    refused_value fit(const Given&...) TG_REFUSES(TG_COUNT_OF_COLUMNS);
+    template <handle X>
+        requires(columns_of_batch != 1)
+    detail::columns_missing fit(const X&, const fit_options&) TG_MISTAKE;
+    template <handle X, handle Y>
+        requires(columns_of_batch != 2)
+    detail::columns_missing fit(const X&, const Y&, const fit_options&) TG_MISTAKE;
+    template <handle X, handle Y, handle Z>
+        requires(columns_of_batch != 3)
+    detail::columns_missing fit(const X&, const Y&, const Z&, const fit_options&) TG_MISTAKE;
+    detail::batch_size_given evaluate(any_argument, detail::batch_size_in_braces) TG_MISTAKE;
+    detail::batch_size_given evaluate(any_argument, any_argument, detail::batch_size_in_braces) TG_MISTAKE;
+    detail::batch_size_given predict(any_argument, detail::batch_size_in_braces) const TG_MISTAKE;
     template <class X, class Y>
         requires detail::given_a_range<X, Y>
     detail::range_given fit(const X&, const Y&, ...) TG_MISTAKE;
@@ -327,12 +356,6 @@ private:
             weighted = weighted || objective::column_names[k] == "sample_weight";
         return weighted;
     }();
-
-    template <std::size_t Given>
-    static constexpr void check_labels() {
-        static_assert(Given == static_cast<std::size_t>(objective::columns),
-                      "as many tensors of labels as the model's losses have columns, in their order");
-    }
     static data::dataset records_of(const tensor<Elements>&... x) {
         data::dataset records;
         std::size_t k = 0;

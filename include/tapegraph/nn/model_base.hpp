@@ -122,6 +122,11 @@ public:
             return {};
     }
 
+    // clang-format off
+    no_such_option_in<save_options> save(any_argument, ...) const TG_MISTAKE;
+    no_such_option_in<load_options> load(any_argument, ...) TG_MISTAKE;
+    // clang-format on
+
     /// Whether `save` and the callbacks of fit write: of ranks that train together the chief alone does.
     bool writes_files() const { return writes_files_; }
 

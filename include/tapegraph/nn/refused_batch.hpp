@@ -35,6 +35,13 @@ struct first_element {
 template <class... Given>
 concept given_a_range = (range_without_shape<Given> || ...);
 
+/// Tensors, or formulas, of which there are too few or too many.
+template <std::size_t Count, class... Given>
+concept tensors_of_another_count = sizeof...(Given) != Count && (tensor_like<Given> && ...);
+
+#define TG_COUNT_OF_INPUTS "a tensor for each input of the model"
+#define TG_COUNT_OF_COLUMNS                                                                                            \
+    "a tensor for each input of the model, then one of labels for each column of its losses"
 #define TG_A_RANGE_HAS_NO_SHAPE                                                                                        \
     "a batch is one tensor, and this has no shape: tg::tensor<float>(values, {records, features}) of numbers, "        \
     "tg::concat(tensors, 0) or tg::stack(tensors) of tensors"
@@ -42,6 +49,13 @@ concept given_a_range = (range_without_shape<Given> || ...);
     "the model takes elements of its spec's type: give it tg::cast<float>(x), or compile it for tg::spec<double, ...>"
 
 using range_given = ir::advice<TG_A_RANGE_HAS_NO_SHAPE>;
+using columns_missing = ir::advice<TG_COUNT_OF_COLUMNS>;
+/// {.batch_size = 128}, as fit has it.
+struct batch_size_in_braces {
+    std::int64_t batch_size;
+};
+using batch_size_given =
+    ir::advice<"tensors are one batch: predict(x), evaluate(x, y); of a data set, in batches: predict(set, 128), evaluate(set, 128)">;
 using another_type_given = ir::advice<TG_ANOTHER_ELEMENT_TYPE>;
 
 } // namespace tapegraph::detail

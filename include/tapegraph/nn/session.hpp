@@ -24,6 +24,7 @@ namespace tapegraph {
 template <class Model>
 class session : public detail::basic_session<> {
     static_assert(std::is_empty_v<Model>, "a session's model is an empty type: its parameters are constants");
+    using fetches = detail::fetches_of<Model>; // here, where the way into the model is shortest
 
     template <class Fetches, class Given>
     using trace = detail::session_trace<Model, Fetches, Given>;
@@ -103,6 +104,11 @@ public:
         step_ = static_cast<std::uint64_t>(steps);
         return report;
     }
+
+    // clang-format off
+    no_such_option_in<save_options> save(any_argument, ...) TG_MISTAKE;
+    no_such_option_in<load_options> load(any_argument, ...) TG_MISTAKE;
+    // clang-format on
 
     /// Of tasks that compute parts of the model: all get every variable, until a run changes it; called on every one.
     void gather_variables() {

@@ -5,6 +5,7 @@
 #include <tapegraph/nn/function.hpp>
 #include <tapegraph/nn/graph_trainer.hpp>
 #include <tapegraph/nn/model.hpp>
+#include <tapegraph/nn/model_verdict.hpp>
 #include <tapegraph/nn/optimizers.hpp>
 #include <tapegraph/nn/place.hpp>
 #include <tapegraph/nn/training.hpp>
@@ -241,88 +242,119 @@ private:
     std::unique_ptr<programs> programs_ = std::make_unique<programs>(); // which views point into
 };
 
+#ifndef __CUDACC__ // see nn/compile_by_nvcc.hpp
+namespace detail {
+/// Has a type where the model can be called, which is looked into first: what is wrong in it is then told with the fewest lines.
+template <class Output, class Model, class Spec, class Loss, class Optimizer>
+struct traced_if_it_fits {
+    using type = compiled_model<traced, Model, Spec, Loss, Optimizer>;
+};
+template <class Model, class Spec, class Loss, class Optimizer>
+using traced_model = typename traced_if_it_fits<model_result<Model, Spec>, Model, Spec, Loss, Optimizer>::type;
+
+using traced_call = ir::advice<
+    "a model is called with a scope and its inputs, nodes: [units](auto scope, auto x) { return tg::dense(scope / "
+    "\"out\", x, {.units = units}); }">;
+template <class Model, class Spec>
+using traced_mistake = std::conditional_t<looked_into<Model, Spec>::changes, const_missing, traced_call>;
+} // namespace detail
+#else
+namespace detail {
+template <class Model, class Spec, class Loss, class Optimizer>
+using traced_model = compiled_model<traced, Model, Spec, Loss, Optimizer>;
+} // namespace detail
+#endif
+
 /// Makes a trainable model whose graph is made now: `compile<traced>(model, spec<float, dyn, 784>{}, loss{}, adam{})`. The model is any
 /// callable. Throws shape_error for one that does not fit together.
 template <class Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer>
     requires std::is_same_v<Mode, traced>
 auto compile(const Model& model, Spec, const Loss& loss, const Optimizer& optimizer,
-             const compile_options& options = {}) {
-    return compiled_model<traced, Model, Spec, Loss, Optimizer>(model, options, loss, optimizer);
+             const compile_options& options = {}) -> detail::traced_model<Model, Spec, Loss, Optimizer> {
+    return {model, options, loss, optimizer};
 }
 
 /// The same for prediction alone.
 template <class Mode, class Model, detail::input_spec_like Spec>
     requires std::is_same_v<Mode, traced>
-auto compile(const Model& model, Spec, const compile_options& options = {}) {
-    return compiled_model<traced, Model, Spec, sigmoid_cross_entropy, none>(model, options, {}, {});
+auto compile(const Model& model, Spec, const compile_options& options = {})
+    -> detail::traced_model<Model, Spec, sigmoid_cross_entropy, none> {
+    return {model, options, {}, {}};
 }
 
 /// The same with metrics.
 template <class Mode, class Model, detail::input_spec_like Spec, class Loss, class Optimizer, class... Metrics>
     requires std::is_same_v<Mode, traced>
 auto compile(const Model& model, Spec, const Loss& loss, const Optimizer& optimizer,
-             const metrics<Metrics...>& measured_by, const compile_options& options = {}) {
-    return compiled_model<traced, Model, Spec, measured<Loss, Metrics...>, Optimizer>(model, options,
-                                                                                      {loss, measured_by}, optimizer);
+             const metrics<Metrics...>& measured_by, const compile_options& options = {})
+    -> detail::traced_model<Model, Spec, measured<Loss, Metrics...>, Optimizer> {
+    return {model, options, {loss, measured_by}, optimizer};
 }
 
-/// A function whose graph is made at run time.
-template <class F, class... Specs>
-class traced_function {
-    using trace = detail::function_trace<detail::at_run_time<F>, Specs...>;
+#ifndef __CUDACC__
+// Taken where the model cannot be called.
+template <class Mode, class Model, detail::input_spec_like Spec, class... Rest>
+    requires std::is_same_v<Mode, traced> &&(!detail::looked_into<Model, Spec>::callable)
+        detail::traced_mistake<Model, Spec> compile(const Model&, Spec, const Rest&...) TG_MISTAKE;
+#endif
 
-public:
-    explicit traced_function(const F& f) : f_(std::make_unique<F>(f)) {
-        program_ = std::make_unique<ir::program>(detail::made_once<trace>(traced_, *f_).view());
-    }
+    /// A function whose graph is made at run time.
+    template <class F, class... Specs>
+    class traced_function {
+        using trace = detail::function_trace<detail::at_run_time<F>, Specs...>;
 
-    /// Runs the graph. Results are tensors of the arguments' floating type, in the structure in which the function returns nodes; on a
-    /// gradient_tape as of graph_function.
-    auto operator()(const tensor<typename Specs::element_type>&... arguments) {
-        const device_scope on(program_->device());
-        int index = 0;
-        (program_->set_input(index++, arguments.view()), ...);
-        const random_state random = random_.next();
-        detail::call_results<> results(*program_);
-        program_->run(random);
-        const detail::tape_storage& tape = detail::tape_storage::instance();
-        tape_index place;
-        if constexpr (differentiable)
-            if (tape.recording() && (tape.tracks(arguments) || ...)) place = record(random, {arguments...});
-        return detail::returned<typename trace::result>::template rebuild<detail::elements_at_run_time<value_type>, 0>(
-            results, place);
-    }
+    public:
+        explicit traced_function(const F& f) : f_(std::make_unique<F>(f)) {
+            program_ = std::make_unique<ir::program>(detail::made_once<trace>(traced_, *f_).view());
+        }
 
-    /// Calls draw from this seed, counted from here, instead of the thread's (random::set_seed).
-    void set_seed(std::uint64_t seed) { random_.set_seed(seed); }
+        /// Runs the graph. Results are tensors of the arguments' floating type, in the structure in which the function returns nodes; on a
+        /// gradient_tape as of graph_function.
+        auto operator()(const tensor<typename Specs::element_type>&... arguments) {
+            const device_scope on(program_->device());
+            int index = 0;
+            (program_->set_input(index++, arguments.view()), ...);
+            const random_state random = random_.next();
+            detail::call_results<> results(*program_);
+            program_->run(random);
+            const detail::tape_storage& tape = detail::tape_storage::instance();
+            tape_index place;
+            if constexpr (differentiable)
+                if (tape.recording() && (tape.tracks(arguments) || ...)) place = record(random, {arguments...});
+            return detail::returned<typename trace::result>::template rebuild<detail::elements_at_run_time<value_type>,
+                                                                              0>(results, place);
+        }
 
-    const ir::program_view& view() const { return program_->view(); }
-    ir::program& program() { return *program_; }
+        /// Calls draw from this seed, counted from here, instead of the thread's (random::set_seed).
+        void set_seed(std::uint64_t seed) { random_.set_seed(seed); }
 
-private:
-    static constexpr bool differentiable = (is_floating(dtype_of<typename Specs::element_type>) || ...);
-    static constexpr bool wide = (std::is_same_v<typename Specs::element_type, double> || ...);
-    using value_type = std::conditional_t<wide, double, float>;
+        const ir::program_view& view() const { return program_->view(); }
+        ir::program& program() { return *program_; }
 
-    tape_index record(const random_state& random, std::vector<any_tensor> arguments) {
-        detail::taped_call call(*program_, random, std::move(arguments));
-        if (!gradient_) gradient_ = std::make_shared<detail::traced_gradient>();
-        call.gradient = gradient_->of<trace>(*traced_, *f_);
-        call.programs = detail::traced_gradient::pool_of(gradient_);
-        return detail::record_program(call);
-    }
+    private:
+        static constexpr bool differentiable = (is_floating(dtype_of<typename Specs::element_type>) || ...);
+        static constexpr bool wide = (std::is_same_v<typename Specs::element_type, double> || ...);
+        using value_type = std::conditional_t<wide, double, float>;
 
-    std::unique_ptr<F> f_;
-    std::unique_ptr<ir::traced_program> traced_;
-    std::unique_ptr<ir::program> program_;
-    std::shared_ptr<detail::traced_gradient> gradient_;
-    detail::call_counter random_;
-};
+        tape_index record(const random_state& random, std::vector<any_tensor> arguments) {
+            detail::taped_call call(*program_, random, std::move(arguments));
+            if (!gradient_) gradient_ = std::make_shared<detail::traced_gradient>();
+            call.gradient = gradient_->of<trace>(*traced_, *f_);
+            call.programs = detail::traced_gradient::pool_of(gradient_);
+            return detail::record_program(call);
+        }
 
-/// `function<traced>(f, spec<float, dyn, 784>{}, ...)`. f is any callable; it is called once, with nodes. Throws shape_error for what does
-/// not fit together.
-template <class Mode, class F, class... Specs>
-    requires std::is_same_v<Mode, traced>
-auto function(const F& f, Specs...) { return traced_function<F, Specs...>(f); }
+        std::unique_ptr<F> f_;
+        std::unique_ptr<ir::traced_program> traced_;
+        std::unique_ptr<ir::program> program_;
+        std::shared_ptr<detail::traced_gradient> gradient_;
+        detail::call_counter random_;
+    };
+
+    /// `function<traced>(f, spec<float, dyn, 784>{}, ...)`. f is any callable; it is called once, with nodes. Throws shape_error for what does
+    /// not fit together.
+    template <class Mode, class F, class... Specs>
+        requires std::is_same_v<Mode, traced>
+    auto function(const F& f, Specs...) { return traced_function<F, Specs...>(f); }
 
 } // namespace tapegraph

@@ -1,9 +1,15 @@
 #pragma once
 
+#include <tapegraph/core/shown_errors.hpp>
+#include <tapegraph/nn/step/scopes.hpp>
+// g++ prints the way to what an error names: the shortest first.
+#include <tapegraph/graph/refusal.hpp>
 #include <tapegraph/nn/step/eager_step.hpp>
 #include <tapegraph/nn/step/graph_step.hpp>
+#include <tapegraph/nn/verdict.hpp>
 
 #include <type_traits>
+#include <utility>
 
 /// Training steps of one's own: several models, losses and optimizers in one compiled step. Not part of tapegraph.hpp.
 ///
@@ -20,20 +26,52 @@
 
 namespace tapegraph {
 
+namespace detail {
+// Looked into in the declaration of compile_step: the mistakes in a step are then told with the fewest lines.
+inline constexpr graph_step some_step{nullptr};
+template <class Spec>
+struct step_of;
+template <class T, auto... Extents>
+struct step_of<spec<T, Extents...>> {
+    template <class Step>
+    using result = decltype(std::declval<Step>()(some_step, some_node));
+};
+template <class... Inputs>
+struct step_of<inputs<Inputs...>> {
+    template <class Step>
+    using result = decltype(std::declval<Step>()(some_step, some_value<Inputs>...));
+};
+
+using step_call = ir::advice<"tg::compile_step<tg::graph>(step, spec, tg::optimizers{tg::adam{}}): the step is called with a step and "
+                             "its inputs, constexpr auto operator()(auto step, auto x) const; the spec is the inputs'">;
+using step_members = ir::advice<"this step has data members, which a compiled graph would ignore: make them constants, `static constexpr` "
+                                "or parameters of its type">;
+} // namespace detail
+
 /// Compiles a step of one's own: an empty type whose call takes a step (a scope that can minimize) and the inputs, and returns a tensor or
 /// `outputs`, such as the losses. `spec` and `options` as of tg::compile; models that predict with the variables of a step share them:
 /// `tg::compile<graph>(generator{}, spec, {.shared = &train.variables(), .shared_scope = "generator"})`.
-template <class Mode, class Step, detail::input_spec_like Spec, class... Each>
+template <class Mode, class Step, detail::input_spec_like Spec, class... Each,
+          class = typename detail::step_of<Spec>::template result<Step>>
+    requires std::is_empty_v<Step>
 auto compile_step(const Step&, Spec, const optimizers<Each...>& them, const compile_options& options = {}) {
-    static_assert(std::is_empty_v<Step>, "a step has no data members: a compiled graph would ignore them");
     using step = detail::step_type<Step>;
     using training = ir::step_updates<step, Spec, optimizers<Each...>>;
     if constexpr (!ir::well_formed<ir::traced_stage<training>>) ir::refuse<ir::traced_stage<training>>();
     return compiled_step<Mode, step, Spec, optimizers<Each...>>(options, them);
 }
-template <class Mode, class Step, detail::input_spec_like Spec, class Optimizer>
+template <class Mode, class Step, detail::input_spec_like Spec, detail::optimizer_like Optimizer>
+    requires std::is_empty_v<Step>
 auto compile_step(const Step& step, Spec spec, const Optimizer& optimizer, const compile_options& options = {}) {
     return compile_step<Mode>(step, spec, optimizers{optimizer}, options);
 }
+// Taken where the call is wrong.
+// clang-format off
+template <class Mode>
+detail::step_call compile_step(any_argument, ...) TG_MISTAKE;
+template <class Mode, class Step>
+    requires(!std::is_empty_v<Step>)
+detail::step_members compile_step(const Step&, ...) TG_MISTAKE;
+// clang-format on
 
 } // namespace tapegraph

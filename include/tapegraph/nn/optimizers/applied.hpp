@@ -1,6 +1,8 @@
 #pragma once
 
+#include <tapegraph/core/shown_errors.hpp>
 #include <tapegraph/eager/gradient_tape.hpp>
+#include <tapegraph/nn/optimizers.hpp>
 #include <tapegraph/nn/optimizers/hand_slots.hpp>
 #include <tapegraph/nn/optimizers/hyperparameter.hpp>
 #include <tapegraph/nn/shared_terms.hpp>
@@ -23,6 +25,15 @@ struct named {
     any_tensor& value;
 };
 
+namespace detail {
+/// A function without arguments that returns a tensor or a formula.
+template <class F>
+concept gives_a_loss = requires(const F& f) { requires tensor_like<std::remove_cvref_t<decltype(f())>>; };
+} // namespace detail
+
+#define TG_A_LOSS_IS_A_FUNCTION                                                                                        \
+    "the loss is a function without arguments that returns a scalar: optimizer.minimize([&] { return mean(square(y)); })"
+
 /// An optimizer, and the tensors or variables that it updates, of float or double. It owns the step count and the optimizer's state; the
 /// tensors are the user's and outlive it, at the same address.
 ///
@@ -34,6 +45,9 @@ struct named {
 /// "1", ... in their order where they are not `named`; of a variable_list all variables take part but an optimizer's.
 template <class Optimizer>
 class applied {
+    static_assert(detail::optimizer_like<Optimizer>,
+                  "applied: the optimizer comes first: tg::applied optimizer(tg::adam{}, w, b)");
+
 public:
     template <class... W>
     explicit applied(const Optimizer& optimizer, W&&... weights) : optimizer_(optimizer) {
@@ -42,7 +56,7 @@ public:
 
     /// The function's gradients by each tensor, in their order, at the present values. Of a function without arguments that returns a
     /// scalar. With loss_scaling they are those of the function times loss_scale(), as apply_gradients then takes them.
-    template <class F>
+    template <detail::gives_a_loss F>
     std::vector<any_tensor> compute_gradients(const F& f) {
         return value_and_gradients(f).second;
     }
@@ -57,12 +71,25 @@ public:
         apply<true>(gradients, indices);
     }
     /// compute_gradients and apply_gradients; gives the function's value before the step.
-    template <class F>
+    template <detail::gives_a_loss F>
     auto minimize(const F& f) {
         auto [value, gradients] = value_and_gradients(f);
         apply_gradients(gradients);
         return value;
     }
+
+#ifdef TG_REFUSED
+    template <class... Given>
+    TG_REFUSED(TG_A_LOSS_IS_A_FUNCTION)
+    refused_value compute_gradients(const Given&...) {
+        return {};
+    }
+    template <class... Given>
+    TG_REFUSED(TG_A_LOSS_IS_A_FUNCTION)
+    refused_value minimize(const Given&...) {
+        return {};
+    }
+#endif
 
     /// What loss_scaling multiplies losses by in the next step, 1 without it: compute_gradients and minimize do so, and gradients from
     /// elsewhere are to be of the loss times this.

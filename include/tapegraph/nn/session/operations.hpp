@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tapegraph/ir/gradient.hpp>
+#include <tapegraph/nn/optimizers.hpp>
 #include <tapegraph/nn/path_matches.hpp>
 #include <tapegraph/nn/scope.hpp>
 #include <tapegraph/nn/sparse_rows.hpp>
@@ -149,9 +150,24 @@ constexpr graph_operation<Optimizer> training_operation(int number, const Optimi
 
 } // namespace detail
 
+// Taken for anything else. They can be evaluated, so that nothing is said of the session.
+template <class... Given>
+constexpr auto minimize(const Given&...) {
+    constexpr bool taken = sizeof...(Given) > 64;
+    static_assert(taken, "minimize takes a loss, a scalar of the model, and an optimizer: tg::minimize(mean(square(y)), "
+                         "tg::sgd{0.1})");
+    return graph_operation<>{};
+}
+template <class... Given>
+constexpr auto compute_gradients(const Given&...) {
+    constexpr bool taken = sizeof...(Given) > 64;
+    static_assert(taken, "compute_gradients takes a loss, a scalar of the model: tg::compute_gradients(mean(square(y)))");
+    return list<gradient_pair>{};
+}
+
 /// A step of an optimizer for a loss, a scalar: what `fetch("train", minimize(loss, adam{}))` does. Layers see such a run as
 /// training. The gradient is compiled for runs that fetch this alone.
-template <tensor_like L, class Optimizer>
+template <tensor_like L, detail::optimizer_like Optimizer>
 constexpr graph_operation<Optimizer> minimize(const L& loss, const Optimizer& optimizer,
                                               const minimize_options& options = {},
                                               std::source_location where = std::source_location::current()) {

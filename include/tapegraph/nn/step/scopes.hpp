@@ -26,6 +26,19 @@ struct optimizers {
     }();
 };
 
+namespace detail {
+template <class... Given>
+inline constexpr bool loss_and_pattern = false;
+template <tensor_like Loss>
+inline constexpr bool loss_and_pattern<Loss> = true;
+template <tensor_like Loss, class Pattern>
+inline constexpr bool loss_and_pattern<Loss, Pattern> = std::is_convertible_v<const Pattern&, std::string_view>;
+} // namespace detail
+
+#define TG_A_STEP_MINIMIZES                                                                                            \
+    "step.minimize(loss, \"generator\") takes a scalar of the step and a pattern of variables; which optimizer: "      \
+    "step.template minimize<1>(loss, \"generator\")"
+
 /// What a step is given in graph mode: a scope that can minimize.
 class graph_step : public graph_scope {
 public:
@@ -45,6 +58,15 @@ public:
                 return t.fail("minimize: a loss must be a scalar (reduce it, say with mean)", &given, 1);
         t.minimizations.push_back({node.id(), Optimizer, t.intern(where), variables});
     }
+#ifdef TG_REFUSED
+    template <int Optimizer = 0, class... Given>
+        requires(!detail::loss_and_pattern<Given...>)
+    TG_REFUSED(TG_A_STEP_MINIMIZES)
+    constexpr void minimize(const Given&...) const {
+        const ir::trace& t = owner(); // of the last value: that it minimizes nothing is no second error
+        owner().minimizations.push_back({t.nodes.size() - 1, Optimizer, t.line, "*"});
+    }
+#endif
 };
 
 namespace detail {
@@ -69,6 +91,9 @@ public:
                   std::source_location where = std::source_location::current()) const {
         found_->push_back({eval(loss, where), Optimizer, std::string(variables)});
     }
+    template <int Optimizer = 0, class... Given>
+        requires(!detail::loss_and_pattern<Given...>)
+    void minimize(const Given&...) const TG_REFUSES(TG_A_STEP_MINIMIZES);
 
 private:
     std::vector<detail::eager_minimization>* found_;

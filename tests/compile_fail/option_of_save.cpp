@@ -1,0 +1,17 @@
+// An option of save that is misspelt.
+// expect: no_such_option_in<tapegraph::save_options>
+#include <tapegraph/io/weights.hpp>
+#include <tapegraph/tapegraph.hpp>
+
+namespace tg = tapegraph;
+
+struct net {
+    constexpr auto operator()(auto scope, auto x) const {
+        return tg::dense(scope / "score", x, {.units = 1});
+    }
+};
+
+int main() {
+    auto model = tg::compile<tg::graph>(net{}, tg::spec<float, tg::dyn, 2>{}, tg::sigmoid_cross_entropy{}, tg::adam{});
+    model.save("a", {.optimizer = true});
+}

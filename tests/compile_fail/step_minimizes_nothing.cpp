@@ -1,0 +1,19 @@
+// A step of one's own without a loss.
+// expect: step.minimize(loss, "generator") takes a scalar of the step and a pattern of variables
+// expect-longer-clang: clang prints the way into a model in twelve lines
+#include <tapegraph/nn/training_step.hpp>
+#include <tapegraph/tapegraph.hpp>
+
+namespace tg = tapegraph;
+
+struct fit {
+    constexpr auto operator()(auto step, auto x) const {
+        const auto loss = tg::eval(mean(square(tg::dense(step / "out", x, {.units = 1}))));
+        step.minimize();
+        return loss;
+    }
+};
+
+int main() {
+    auto step = tg::compile_step<tg::graph>(fit{}, tg::spec<float, tg::dyn, 3>{}, tg::optimizers{tg::sgd{}});
+}

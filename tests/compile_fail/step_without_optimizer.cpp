@@ -1,0 +1,18 @@
+// A step of one's own that is compiled without an optimizer.
+// expect: tg::compile_step<tg::graph>(step, spec, tg::optimizers{tg::adam{}})
+#include <tapegraph/nn/training_step.hpp>
+#include <tapegraph/tapegraph.hpp>
+
+namespace tg = tapegraph;
+
+struct fit {
+    constexpr auto operator()(auto step, auto x) const {
+        const auto loss = tg::eval(mean(square(tg::dense(step / "out", x, {.units = 1}))));
+        step.minimize(loss);
+        return loss;
+    }
+};
+
+int main() {
+    auto step = tg::compile_step<tg::graph>(fit{}, tg::spec<float, tg::dyn, 3>{});
+}
