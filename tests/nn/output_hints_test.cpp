@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 /// What `compile` says of outputs under losses that apply the same once more, and that it says nothing of others.
 
@@ -47,6 +48,15 @@ std::string said(const Model& model, const More&... more) {
     return test::captured_stderr([&] { tg::compile<Mode>(model, input{}, more...); });
 }
 long lines(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
+
+/// Two layers over one input.
+template <tg::fixed_string First, tg::fixed_string Second, int Units = 3>
+struct two_layers {
+    constexpr auto operator()(auto scope, auto x) const {
+        return tg::eval(tg::dense(scope / "block" / First.view(), x, {.units = 3}) +
+                        sum(tg::dense(scope / "block" / Second.view(), x, {.units = Units})));
+    }
+};
 
 } // namespace
 
@@ -119,6 +129,33 @@ TEST_CASE("hints: what every loss does with its output is known") {
         INFO(Loss::name);
         CHECK(tg::detail::use_of(tg::detail::name_in_hints<Loss>()) != nullptr);
     });
+}
+
+TEST_CASE("hints: two names that look like one and a misspelling") {
+    const std::string first = said<tg::eager>(two_layers<"encoder", "encodre">{}, tg::mean_squared_error{}, tg::sgd{});
+    CHECK(support::contains(first,
+                            "layers 'block/encoder' and 'block/encodre' have weights of the same shapes, and each "
+                            "its own: to share them, make the scope once and give it to both"));
+    CHECK(lines(first) == 1);
+    CHECK(said<tg::eager>(two_layers<"decoder", "decodre", 2>{}, tg::mean_squared_error{}, tg::sgd{}).empty());
+    CHECK(said<tg::eager>(two_layers<"left", "right">{}, tg::mean_squared_error{}, tg::sgd{}).empty());
+
+    using tg::detail::look_misspelt;
+    CHECK(look_misspelt("embedding", "embeding"));
+    CHECK(look_misspelt("embed", "embedd"));
+    CHECK(look_misspelt("shared", "shsred"));
+    CHECK(look_misspelt("hidden", "ihdden"));
+    for (const auto& [a, b] :
+         {std::pair("encoder", "encoder"), std::pair("q_proj", "k_proj"), std::pair("hidden1", "hidden2"),
+          std::pair("encode", "encoder"), std::pair("block_a", "block_b"), std::pair("gate", "gats"),
+          std::pair("conv12", "conv21"), std::pair("input", "output"), std::pair("", "a")}) {
+        INFO(a);
+        CHECK(!look_misspelt(a, b));
+        CHECK(!look_misspelt(b, a));
+    }
+    CHECK(tg::detail::paths_look_misspelt("a/encoder/out", "a/encodre/out"));
+    CHECK(!tg::detail::paths_look_misspelt("a/encoder/out", "a/encodre/in"));
+    CHECK(!tg::detail::paths_look_misspelt("encoder", "encoder/encoder"));
 }
 
 } // namespace output_hints_test

@@ -7,6 +7,7 @@
 #include <tapegraph/nn/output_hints.hpp>
 #include <tapegraph/nn/predict_set.hpp>
 #include <tapegraph/nn/refused_batch.hpp>
+#include <tapegraph/nn/scope_hints.hpp>
 
 #include <initializer_list>
 #include <string>
@@ -338,13 +339,14 @@ protected:
         return numbers;
     }
 
-    /// Says what looks like a mistake of outputs and losses (nn/output_hints.hpp).
+    /// Says what looks like a mistake of outputs and losses, and of scopes (nn/output_hints.hpp, nn/scope_hints.hpp).
     template <class Model>
     static void look_at_outputs() {
         using parts = detail::hinted_parts<Loss>;
         static constexpr ir::program_view view =
             ir::stage_view<ir::traced_stage<ir::prediction_trace<Model, Spec, true>>>();
         detail::hint_of_outputs(view, parts::all.data(), parts::all.size());
+        detail::hint_of_scopes(view);
     }
 
 private:
