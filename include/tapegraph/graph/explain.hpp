@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/shown_errors.hpp>
 #include <tapegraph/graph/cost.hpp>
 #include <tapegraph/graph/dot.hpp>
 #include <tapegraph/graph/live_bytes.hpp>
@@ -248,6 +249,10 @@ inline std::string explain(const ir::program_view& view, const explain_options& 
     ir::detail::bind_for(p, options);
     return explain(p, options);
 }
+
+// clang-format off
+template <class = void> no_such_option_in<explain_options> explain(any_argument, ...) TG_MISTAKE;
+// clang-format on
 
 /// The plan of a graph model's training step; behind the first step of a sharded model that several ranks train also its exchanges.
 template <class Model>

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/shown_errors.hpp>
 #include <tapegraph/data/loader.hpp>
 #include <tapegraph/profile/kept_state.hpp>
 #include <tapegraph/profile/recorder.hpp>
@@ -161,6 +162,11 @@ profile_result profile_steps(const profile_options& options, Model& model, const
 }
 
 } // namespace profiling
+
+// clang-format off
+template <class = void> no_such_option_in<profile_options> profile(any_argument, ...) TG_MISTAKE;
+template <class = void> no_such_option_in<profile_options> profile(any_argument, any_argument, ...) TG_MISTAKE;
+// clang-format on
 
 /// The times of `step()`, whatever it does: eager statements, steps of models, compiled functions. What it changes stays changed.
 /// Kernel calls of the thread that calls are seen. Throws argument_error for less than one step.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tapegraph/core/shown_errors.hpp>
 #include <tapegraph/core/error.hpp>
 #include <tapegraph/data/matrix.hpp>
 
@@ -48,6 +49,9 @@ matrix<Out> pad_sequences(std::span<const std::vector<T>> sequences, const paddi
         pad_sequence(std::span<const T>(sequences[i]), result.row(static_cast<std::int64_t>(i)), options);
     return result;
 }
+// clang-format off
+template <class = void> no_such_option_in<padding_options> pad_sequences(any_argument, ...) TG_MISTAKE;
+// clang-format on
 template <class Out = std::int32_t, class T>
 matrix<Out> pad_sequences(const std::vector<std::vector<T>>& sequences, const padding_options& options = {}) {
     return pad_sequences<Out>(std::span<const std::vector<T>>(sequences), options);
