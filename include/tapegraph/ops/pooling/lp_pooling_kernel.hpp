@@ -32,23 +32,36 @@ struct lp_norm {
     }
 };
 
-/// f of lp_slopes.
-template <class T>
+/// f of lp_slopes. `Whole`: the exponent where it needs no power, so that loops have none; `any_power`: it is found at run time.
+inline constexpr int any_power = -1;
+template <class T, int Whole = any_power>
 struct lp_slope {
     T exponent;
     bool odd;
     explicit TG_HD lp_slope(const lp_slopes& of) : exponent(static_cast<T>(of.exponent)), odd(of.odd != 0) {}
     TG_HD T operator()(T x, T y) const {
-        const T r = math::abs(x) / y;
-        const T power = exponent == 0   ? T(1)
-                        : exponent == 1 ? r
-                        : exponent == 2 ? math::detail::product(r, r)
-                                        : math::detail::select(r == 0, T(0), math::pow(r, exponent));
+        const T power = power_of(math::abs(x) / y);
         const T with_sign =
             odd ? math::detail::select(x < 0, -power, math::detail::select(x == 0, T(0), power)) : power;
         return math::detail::select(y == 0, T(0), with_sign);
     }
+    TG_HD T power_of(T r) const {
+        if constexpr (Whole == 0) return T(1);
+        if constexpr (Whole == 1) return r;
+        if constexpr (Whole == 2) return math::detail::product(r, r);
+        if (exponent == 0) return T(1);
+        if (exponent == 1) return r;
+        if (exponent == 2) return math::detail::product(r, r);
+        return math::detail::select(r == 0, T(0), math::pow(r, exponent));
+    }
 };
+template <class T, class F>
+void with_lp_slope(const lp_slopes& of, const F& f) {
+    if (of.exponent == 0) return f(lp_slope<T, 0>(of));
+    if (of.exponent == 1) return f(lp_slope<T, 1>(of));
+    if (of.exponent == 2) return f(lp_slope<T, 2>(of));
+    f(lp_slope<T>(of));
+}
 /// Calls f(o) for the places o in [0, count), from the first on, whose windows along one axis hold its element `at`.
 template <class Integer, class F>
 TG_HD void each_window_of(Integer at, Integer pad, Integer taps, Integer dilation, Integer stride, Integer count,
@@ -106,9 +119,9 @@ private:
 /// lp_pool_gradient, a row of the image after another: each element adds up its windows in row-major order.
 struct lp_gradient_body {
     static constexpr std::int64_t at_once = 64; // channels
-    template <class Isa, class T>
-    TG_INLINE static void run(const pool_geometry* g, tapegraph::detail::lp_slope<T> slope, std::int64_t row,
-                              const T* dy, const T* x, const T* y, T* dx) {
+    template <class Isa, class Slope, class T>
+    TG_INLINE static void run(const pool_geometry* g, Slope slope, std::int64_t row, const T* dy, const T* x,
+                              const T* y, T* dx) {
         const std::int64_t image = row / g->in_height, channels = g->channels;
         for (std::int64_t column = 0; column < g->in_width; ++column)
             for (std::int64_t c = 0; c < channels; c += at_once) {
@@ -123,6 +136,7 @@ struct lp_gradient_body {
                             [&](std::int64_t ox) {
                                 const std::int64_t from =
                                     ((image * g->out_height + oy) * g->out_width + ox) * channels + c;
+#pragma omp simd
                                 for (std::int64_t i = 0; i < width; ++i)
                                     sum[i] += math::detail::product(dy[from + i], slope(x[at + i], y[from + i]));
                             });
@@ -134,9 +148,9 @@ struct lp_gradient_body {
 /// lp_pool_slope, a row of windows after another.
 struct lp_slope_body {
     static constexpr std::int64_t at_once = 64; // channels
-    template <class Isa, class T>
-    TG_INLINE static void run(const pool_geometry* g, tapegraph::detail::lp_slope<T> slope, std::int64_t row,
-                              const T* u, const T* x, const T* y, T* out) {
+    template <class Isa, class Slope, class T>
+    TG_INLINE static void run(const pool_geometry* g, Slope slope, std::int64_t row, const T* u, const T* x, const T* y,
+                              T* out) {
         const std::int64_t image = row / g->out_height, channels = g->channels;
         const std::int64_t first = image * g->in_height * g->in_width * channels;
         for (std::int64_t ox = 0; ox < g->out_width; ++ox) {
@@ -148,6 +162,7 @@ struct lp_slope_body {
                 for (std::int64_t i = w.top; i < w.bottom; i += w.down)
                     for (std::int64_t j = w.left; j < w.right; j += w.across) {
                         const std::int64_t at = first + (i * g->in_width + j) * channels + c;
+#pragma omp simd
                         for (std::int64_t k = 0; k < width; ++k)
                             sum[k] += math::detail::product(u[at + k], slope(x[at + k], y[to + k]));
                     }
@@ -177,11 +192,12 @@ struct kernel<lp_pool_op, T> {
 namespace detail {
 template <class Body, class T>
 void run_lp_slopes(const kernel_call& c, std::int64_t rows, const cpu::pool_geometry& g) {
-    const tapegraph::detail::lp_slope<T> slope(
-        attributes_from_words<tapegraph::detail::lp_pool_gradient_op>(c.attributes));
-    cpu::parallel_for(rows, c.in[1].elements() >= cpu::pool_detail::parallel_elements, [&](std::int64_t row) {
-        cpu::dispatch<Body>(&g, slope, row, c.in[0].as<const T>(), c.in[1].as<const T>(), c.in[2].as<const T>(),
-                            c.out[0].as<T>());
+    const auto of = attributes_from_words<tapegraph::detail::lp_pool_gradient_op>(c.attributes);
+    tapegraph::detail::with_lp_slope<T>(of, [&](const auto& slope) {
+        cpu::parallel_for(rows, c.in[1].elements() >= cpu::pool_detail::parallel_elements, [&](std::int64_t row) {
+            cpu::dispatch<Body>(&g, slope, row, c.in[0].as<const T>(), c.in[1].as<const T>(), c.in[2].as<const T>(),
+                                c.out[0].as<T>());
+        });
     });
 }
 inline cpu::pool_geometry lp_geometry(const kernel_call& c) {
