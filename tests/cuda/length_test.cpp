@@ -18,8 +18,9 @@ TEST_CASE("lengths on a device") {
         extents x, sums;
     } shapes[]{{{5, 7}, {5, 1}}, {{7, 5}, {1, 5}}, {{2, 3, 4}, {1, 3, 1}}, {{300}, {1}}, {{3, 5000}, {3, 1}},
                {{0, 3}, {1, 3}}, {{3, 0}, {3, 1}}, {{2, 3}, {2, 3}},       {{1}, {1}}};
-    for (const auto& [of, kept] : shapes)
+    for (const auto& each : shapes)
         for (const double scale : {1.0, 1e-200, 1e200, 4e-320, 0.0, std::numeric_limits<double>::infinity()}) {
+            const extents &of = each.x, &kept = each.sums;
             CAPTURE(of);
             CAPTURE(scale);
             const auto x = filled<double>(

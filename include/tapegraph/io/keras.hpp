@@ -125,7 +125,8 @@ struct keras_walk {
             groups.emplace_back(name, called.empty() ? std::string() : called.front());
         }
         const bool ordered = list && listed != nullptr && order_by_config<>(groups, *listed);
-        for (const auto& [name, called] : groups) {
+        for (const auto& each : groups) {
+            const std::string &name = each.first, &called = each.second;
             const bool container = name == "layers" || name == "cell" || name == "_layers";
             const std::string part = container ? std::string() : called.empty() ? name : called;
             foreign_layer next{path.empty() || part.empty() ? path + part : path + "/" + part, {}, {}, {}, above.order};

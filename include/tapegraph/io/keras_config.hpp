@@ -87,11 +87,13 @@ bool order_by_config(std::vector<std::pair<std::string, std::string>>& groups,
     const auto place = [&](const std::string& name) {
         return std::find_if(layers.begin(), layers.end(), [&](const auto& l) { return l.name == name; });
     };
-    for (const auto& [group, name] : groups)
+    for (const auto& each : groups) {
+        const std::string& name = each.second;
         if (name.empty() ||
             std::count_if(layers.begin(), layers.end(), [&](const auto& l) { return l.name == name; }) != 1 ||
             std::count_if(groups.begin(), groups.end(), [&](const auto& g) { return g.second == name; }) != 1)
             return false;
+    }
     std::sort(groups.begin(), groups.end(),
               [&](const auto& a, const auto& b) { return place(a.second) < place(b.second); });
     return true;
