@@ -73,7 +73,9 @@ struct softmax_gradient_op : softmax_op {
             const auto total = [&](const auto& of) {
                 return detail::reduce_over<sum_op>(of, std::int64_t{1} << a.axis, true, here);
             };
-            return eval(u * (dy - total(dy * y)) - dy * total(u * y), here);
+            // Named, because what seals must come in one order, in the compiler and when the program runs.
+            const auto along = total(dy * y), across = total(u * y);
+            return eval(u * (dy - along) - dy * across, here);
         }
     }
 };
