@@ -19,6 +19,7 @@
 ///
 ///     return TG_RUNS_HERE ? append_map(op, args, count) : map_at_run_time(*this, op, args, count);
 ///
+/// where map_at_run_time calls append_map, too, which is one function in all objects: of two that are called `map` the linker takes either.
 /// Just so, or as if and else, without a negation and without more statements: otherwise g++ -O0 compiles both.
 ///
 /// Operations and their kernels are listed in ops/operation_list.hpp. Functions that are no templates are defined behind

@@ -260,7 +260,7 @@ constexpr list<int> pullback(trace& t, const list<int>& ys, const list<int>& see
 #if TG_DEFINES(graph)
 TG_DEFINITION list<int> pullback_at_run_time(trace& t, const list<int>& ys, const list<int>& seeds,
                                              const list<int>& sources, int first) {
-    return pullback(t, ys, seeds, sources, first);
+    return detail::traced_pullback(t, ys, seeds, sources, first);
 }
 #endif
 

@@ -306,6 +306,9 @@ public:
     }
 
 private:
+    friend int map_at_run_time(trace& t, const operation& op, const int* args, int count);
+    friend int invoke_at_run_time(trace& t, const operation& op, const std::int64_t* attributes, const shape* target,
+                                  const int* args, int count);
     constexpr int append_map(const operation& op, const int* args, int count) {
         int widest = op.conditions < count ? args[op.conditions] : args[0];
         const dtype common = nodes[widest].type;
@@ -358,11 +361,11 @@ private:
 
 #if TG_DEFINES(graph)
 TG_DEFINITION int map_at_run_time(trace& t, const operation& op, const int* args, int count) {
-    return t.map(op, args, count);
+    return t.append_map(op, args, count);
 }
 TG_DEFINITION int invoke_at_run_time(trace& t, const operation& op, const std::int64_t* attributes, const shape* target,
                                      const int* args, int count) {
-    return t.invoke(op, attributes, target, args, count);
+    return t.append_invocation(op, attributes, target, args, count);
 }
 #endif
 

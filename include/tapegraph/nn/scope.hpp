@@ -289,6 +289,10 @@ public:
     constexpr int index() const { return index_; }
 
 private:
+    friend graph_node variable_at_run_time(const graph_scope& scope, dtype type, std::string_view name,
+                                           const shape& dims, const variable_options& options);
+    friend graph_scope scope_at_run_time(const graph_scope& scope, std::string_view name);
+
     constexpr void fail(const char* what) const {
         t_->scope = index_;
         t_->fail(what);
@@ -387,10 +391,11 @@ private:
 #if TG_DEFINES(nn)
 TG_DEFINITION graph_node variable_at_run_time(const graph_scope& scope, dtype type, std::string_view name,
                                               const shape& dims, const variable_options& options) {
-    return type == dtype::f64 ? scope.variable<double>(name, dims, options)
-                              : scope.variable<float>(name, dims, options);
+    return scope.made_variable(type, name, dims, options);
 }
-TG_DEFINITION graph_scope scope_at_run_time(const graph_scope& scope, std::string_view name) { return scope / name; }
+TG_DEFINITION graph_scope scope_at_run_time(const graph_scope& scope, std::string_view name) {
+    return scope.below(name);
+}
 #endif
 
 namespace init {

@@ -235,7 +235,7 @@ constexpr void differentiate_by_variables(trace& t, int loss) {
     TG_RUNS_HERE ? detail::trace_derivatives(t, loss) : differentiate_at_run_time(t, loss);
 }
 #if TG_DEFINES(nn)
-TG_DEFINITION void differentiate_at_run_time(trace& t, int loss) { differentiate_by_variables(t, loss); }
+TG_DEFINITION void differentiate_at_run_time(trace& t, int loss) { detail::trace_derivatives(t, loss); }
 #endif
 
 /// The loss, `Scaled` where an optimizer wants it so, differentiated by every trainable variable.
