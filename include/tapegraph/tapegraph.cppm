@@ -7,6 +7,7 @@ module;
 #include <array>
 #include <atomic>
 #include <bit>
+#include <cctype>
 #include <cerrno>
 #include <charconv>
 #include <cmath>

@@ -166,8 +166,9 @@ public:
     /// What the model predicts by, traced once more: for files of others (io/onnx.hpp).
     void trace_prediction(ir::trace& t) const {
         const detail::traced_now<Model> now(model_);
-        ir::detail::trace_with<prediction>(t);
-        ir::detail::throw_if_ill_formed(t);
+        static_assert(ir::detail::count_stages<prediction>() == 1);
+        prediction::build(t);
+        if (t.error.what != nullptr) throw shape_error(ir::detail::error_line(t));
     }
     /// Bytes of the training program's arena; known once a batch size has been bound.
     std::size_t arena_bytes() const { return this->training_ ? this->training_->arena_bytes() : 0; }
