@@ -12,10 +12,11 @@
 #include <tuple>
 #include <vector>
 
-/// Values and gradients of Rosenbrock's function, ADBench's mixture of Gaussians and LSTM, and a perceptron, in double on one
-/// thread: compiled, by a tape, and written by hand (autodiff/*by_hand.hpp), in turns; medians of processor time. What is compared is
-/// checked first: equal to 1e-10.
-/// Usage: autodiff [seconds a function]
+/// Times values and gradients of Rosenbrock's function, ADBench's mixture of Gaussians and LSTM,
+/// and a perceptron, in double on one thread: compiled, by a tape, and written by hand
+/// (autodiff/*by_hand.hpp), alternating; prints medians of processor time. Results are first
+/// checked to be equal to 1e-10.
+/// Usage: autodiff [seconds per function]
 
 namespace {
 
@@ -77,7 +78,8 @@ void measure(const char* name, double seconds, const Hand& hand, const Compiled&
     int counts[3]{1, 1, 1};
     const double start = benchmarks::seconds_now();
     while (benchmarks::seconds_now() - start < seconds || times[0].size() < 5) {
-        // Some 100 us at least between two looks at the clock: one takes as long as Rosenbrock's function.
+        // At least some 100 us between two readings of the clock: one reading takes as long as
+        // Rosenbrock's function.
         const auto repeated = [&](const auto& f, int k) {
             for (;; counts[k] *= 2) {
                 const double begun = benchmarks::seconds_now();

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""One chart of what compare.py stored: how many times as fast as the fastest peer each row is, as SVG.
+"""Draws one chart, as SVG, of the results that compare.py stored: the speed of each row relative to
+the fastest peer.
 
     benchmarks/chart.py benchmarks/results/compare_....json [more.json ...] -o docs/results/compare.svg [--only training]
 
-Of rows in several files the last one counts. A bar is TapeGraph as it comes; the mark on it the fastest of its ways, where that is another.
+If several files contain a row, the last one counts. Bars: default settings. Marks: the fastest
+available option, where it differs.
 """
 
 import argparse
@@ -28,7 +30,7 @@ def title_of(row):
 
 
 def chart(summaries, about):
-    """SVG of summaries (report.py) with a ratio."""
+    """Draws the SVG of the summaries (report.py) that have a ratio."""
     most = max([2.0, *(max(s["ratio"], s["best_ratio"]) for s in summaries)])
     step = max(1, math.ceil(most / 8))
     scale, height = WIDTH / most, TOP + len(summaries) * (BAR + GAP) + 30

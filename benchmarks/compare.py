@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
-"""Compares TapeGraph with PyTorch, TensorFlow and JAX on this machine's CPU: models of the studies, single operations and tiny ones. The
-peers are installed into a virtual environment of the tool's own (compare/requirements.txt), a peer that cannot be is left out. All get the
-same weights and data and must compute the same before they are timed; then they take turns, so that what else the machine does falls on
-all alike. Prints tables in Markdown and stores everything as JSON in benchmarks/results/ after each row.
+"""Compares TapeGraph with PyTorch, TensorFlow and JAX on this machine's CPU: models of the studies,
+single operations and tiny ones. The peers are installed into a separate virtual environment
+(compare/requirements.txt); a peer that cannot be installed is left out. All get the same weights
+and data and must compute the same before they are timed; then they alternate, so that other load on
+the machine affects all alike. Prints tables in Markdown and stores everything as JSON in
+benchmarks/results/ after each row.
 
-    benchmarks/compare.py --quick                     # what matters most, ten minutes behind installing and compiling
+    benchmarks/compare.py --quick                     # the most important rows: ten minutes after installing and compiling
     benchmarks/compare.py                             # everything: some hours
     benchmarks/compare.py --only 'rnn|add' --peers pytorch
-    benchmarks/compare.py --resume benchmarks/results/compare_....json     # rows that are not in there yet
-    benchmarks/compare.py --beside 1,2,4              # ours and PyTorch's with so many busy processes beside them
-    benchmarks/compare.py --report benchmarks/results/compare_....json     # the tables once more
+    benchmarks/compare.py --resume benchmarks/results/compare_....json     # rows that the file lacks
+    benchmarks/compare.py --beside 1,2,4              # ours and PyTorch's with this many busy processes beside them
+    benchmarks/compare.py --report benchmarks/results/compare_....json     # prints the tables again
 
-A row is WORK/KIND/BATCH OR SIZE[/LENGTH]; --only takes a regular expression that is looked for in it.
+A row is WORK/KIND/BATCH OR SIZE[/LENGTH]; --only takes a regular expression that is searched in it.
 """
 
 import argparse
@@ -71,7 +73,7 @@ def arguments():
 
 
 def stored_command(words):
-    """What was asked for, without where files lie: paths are this machine's own."""
+    """The command line without the paths of files, which are this machine's own."""
     return re.sub(r"(^| )--(out|work|resume|compiler)[ =]\S+", "", " ".join(words)).strip()
 
 
@@ -94,7 +96,7 @@ class Comparison:
                 setattr(options, name, self.stored["options"][name])
 
     def store(self):
-        """A file is replaced by a complete one only."""
+        """Replaces the file by a complete one only."""
         self.stored["load"]["after"] = os.getloadavg()
         self.path.parent.mkdir(parents=True, exist_ok=True)
         beside = self.path.with_suffix(".part")
@@ -102,7 +104,8 @@ class Comparison:
         beside.replace(self.path)
 
     def set_up(self, rows):
-        """Peers and programs for these rows; what is not there is told of and left out."""
+        """Sets up peers and programs for these rows; reports and leaves out what is not
+        available."""
         wanted = [peer for peer in self.o.peers.split(",") if peer]
         self.libraries = {contestants.OURS, *self.peers.install(wanted)} if wanted else {contestants.OURS}
         for peer, why in self.peers.complaints.items():
@@ -131,7 +134,7 @@ class Comparison:
         self.stored["load"]["before"] = os.getloadavg()  # before measuring, not before compiling
 
     def command(self, way, row):
-        """Throws Failure where there is none."""
+        """Throws Failure if there is none."""
         threads = str(self.o.threads)
         if way.library != contestants.OURS:
             return [*self.commands[way.library], *way.arguments, *([threads] if way.library != "libtorch" else [])]
@@ -142,7 +145,8 @@ class Comparison:
         return [str(program), "--threads", threads, *more]
 
     def contestants_for(self, group):
-        """{name: (Contestant, function)} of the ways that take part in any of a group's rows."""
+        """Returns {name: (Contestant, function)} of the ways that take part in any of a group's
+        rows."""
         allowed = sorted(os.sched_getaffinity(0))
         processors = allowed[:self.o.threads] if self.o.threads < len(allowed) else None  # the same ones for all
         made, variables = {}, environment.process_environment(self.o.threads, self.o.work)
@@ -229,7 +233,7 @@ def main():
     if options.report:
         print(report.text(json.loads(options.report.read_text(encoding="utf-8"))), end="")
         return
-    # Whoever stops the tool stops its contestants, too, which are in groups of their own.
+    # Stopping the tool stops its contestants, too, which are in process groups of their own.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     comparison = Comparison(options)
     try:

@@ -9,11 +9,13 @@
 #include <tuple>
 #include <vector>
 
-/// The share of an epoch that a training step waits for its data, with two threads whose preprocessing together is faster than the
-/// step, and what memory the ring takes meanwhile. Steps and preprocessing are sleeps of known length, as on a machine whose kernels and
-/// workers have cores of their own; with "busy" they compute instead.
+/// Measures the share of an epoch that a training step waits for its data, with two threads whose
+/// preprocessing together is faster than the step, and the memory that the ring takes meanwhile.
+/// Steps and preprocessing are sleeps of known length, as on a machine whose kernels and workers
+/// have cores of their own; with "busy" they compute instead.
 ///
-/// Then padded batches of 64 records of 1 to 1,000 numbers: what a batch takes with its shape given, and where the longest decides.
+/// It then measures padded batches of 64 records of 1 to 1,000 numbers: the time of a batch whose
+/// shape is given, and of one whose longest record decides.
 ///
 ///     bench_data_pipeline [busy]
 ///     bench_data_pipeline padded

@@ -12,8 +12,9 @@
 #include <cstdlib>
 #include <vector>
 
-/// Fused elementwise formulas and reductions in eager mode beside a triad measured in the same run: nanoseconds an element and
-/// GB/s of the operands each has to read and write. Usage: elementwise [threads]
+/// Times fused elementwise formulas and reductions in eager mode relative to a triad measured in
+/// the same run: nanoseconds per element and GB/s of the operands that each has to read and write.
+/// Usage: elementwise [threads]
 
 namespace {
 

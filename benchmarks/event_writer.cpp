@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-/// What events for TensorBoard cost, and the checksums in them.
+/// Times the writing of events for TensorBoard, and their checksums.
 
 namespace {
 

@@ -12,9 +12,11 @@
 #include <string>
 #include <vector>
 
-/// What fit, callbacks and metrics cost beside bare steps (train_on_batch of a model without metrics), graph mode, float, one thread,
-/// processor time: of the CNN, in turns, and of a model whose step is next to nothing and whose output is the CNN's, so that the cost
-/// itself can be seen. Steps of fit are counted from one on_batch_end to the next; callbacks of an epoch's end are counted by themselves.
+/// Measures what fit, callbacks and metrics cost relative to bare steps (train_on_batch of a model
+/// without metrics), in graph mode, float, one thread, processor time: for the CNN, alternating,
+/// and for a model whose step is next to nothing and whose output is the CNN's, so that the cost
+/// itself is visible. Steps of fit are counted from one on_batch_end to the next; callbacks at an
+/// epoch's end are counted separately.
 ///
 /// Usage: fit_overhead [rounds = 7]
 

@@ -9,13 +9,14 @@
 #include <ctime>
 #include <vector>
 
-/// What the machine can do at best, measured beside whatever is judged by it: fused multiply-adds from registers, and a
-/// memory triad. Other programs on the machine lower both, so measure them often and between the runs they are compared to.
+/// Measures the machine's peaks in the same run as the code that is judged by them: fused
+/// multiply-adds from registers, and a memory triad. Other programs on the machine lower both, so
+/// measure them often, between the runs they are compared to.
 
 namespace benchmarks {
 
-/// Whether seconds are those the calling thread ran, not those that passed: what measurements on one thread need on a
-/// machine that others use.
+/// Whether seconds are processor time of the calling thread instead of wall-clock time:
+/// measurements on one thread need this on a machine that others use.
 inline bool& processor_time() {
     static bool on = false;
     return on;
@@ -45,7 +46,7 @@ inline double median(std::vector<double> values) {
     return *middle;
 }
 
-/// f() with so many threads for kernels.
+/// Runs f() with this many threads for kernels.
 template <class F>
 double with_threads(int threads, const F& f) {
     const int before = tapegraph::thread_count();
@@ -55,7 +56,8 @@ double with_threads(int threads, const F& f) {
     return result;
 }
 
-/// GFLOP/s of multiply-adds on `threads` threads in the instruction set the kernels use; takes `seconds` or so.
+/// GFLOP/s of multiply-adds on `threads` threads in the instruction set the kernels use; takes
+/// about `seconds`.
 inline double fma_peak(int threads, double seconds = 0.02) {
     return with_threads(threads, [&] { return tapegraph::profiling::fma_peak(seconds, seconds_now) / 1e9; });
 }

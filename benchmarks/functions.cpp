@@ -8,9 +8,10 @@
 #include <string_view>
 #include <vector>
 
-/// Elementwise functions in the loops that formulas of one operation become: nanoseconds an element, 4096 elements that stay in
-/// cache, one thread, processor time, the best of many blocks. A column for each instruction set that is compiled and that the
-/// processor has; CMake compiles the best alone unless TAPEGRAPH_INSTRUCTION_SETS=all.
+/// Times elementwise functions in the loops that formulas of one operation become: nanoseconds per
+/// element, 4096 elements that stay in cache, one thread, processor time, the best of many blocks.
+/// There is a column for each instruction set that is compiled and that the processor has; CMake
+/// compiles only the best unless TAPEGRAPH_INSTRUCTION_SETS=all.
 /// Usage: functions [name]
 
 namespace {
@@ -27,7 +28,7 @@ template <class Op, tg::dtype Type>
 using loop_of_two = cpu::in_whole_vectors<
     cpu::region_body<tg::region<tg::slots<Type, Type>, tg::results<2>, tg::instruction<Op, Type, 0, 1>>>>;
 
-// In no order: neighbours are far apart.
+// Unordered: neighbours are far apart.
 template <class T>
 std::vector<T> numbers(double low, double high) {
     std::vector<T> x;
@@ -36,7 +37,7 @@ std::vector<T> numbers(double low, double high) {
     return x;
 }
 
-// Nanoseconds an element under the active instruction set; a second operand lies in [-2, 2].
+// Nanoseconds per element under the active instruction set; a second operand is in [-2, 2].
 template <class Loop, class T>
 double measure(double low, double high) {
     const std::vector<T> x = numbers<T>(low, high), y = numbers<T>(-2, 2);

@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# Times kernels, recurrent layers and training steps on this machine's GPU beside PyTorch and writes a dated page into benchmarks/results/.
+# Times kernels, recurrent layers and training steps on this machine's GPU, compares them with
+# PyTorch and writes a dated page into benchmarks/results/.
 #
 #   benchmarks/gpu.sh [stage...]     layers, steps, profile (the default: all)
 #
-# Needs nvcc, CMake, Ninja, doctest and python3, whose PyTorch is timed, too, if it has one; installs nothing. TAPEGRAPH_CMAKE_ARGS adds
-# to the configuration. STEPS_ONLY is a regular expression of the rows that are measured (benchmarks/gpu_steps.py), STEPS_SECONDS and
-# PLAN_SECONDS what it may take behind the build. For a machine that cannot build: tests/gpu.sh build, pack and run. Without a GPU nothing
-# is run, which is no error.
+# Needs nvcc, CMake, Ninja, doctest and python3, whose PyTorch is timed, too, if it has one;
+# installs nothing. TAPEGRAPH_CMAKE_ARGS adds arguments to the configuration. STEPS_ONLY is a
+# regular expression of the rows that are measured (benchmarks/gpu_steps.py); STEPS_SECONDS and
+# PLAN_SECONDS limit the time after the build. For a machine that cannot build: tests/gpu.sh build,
+# pack and run. Without a GPU nothing is run, which is no error.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 2
 # shellcheck source=tools/gpu.sh

@@ -8,9 +8,10 @@
 #include <cstring>
 #include <string>
 
-/// Times the convolutions of a CNN and matrix products of LSTM layers on a GPU, beside the least time that this device's
-/// own ceilings allow (a copy's bandwidth, a large product's rate, both measured first) and beside cuBLAS on a plain product
-/// of the convolution's size. Lines of tab-separated fields, which gpu_table.py puts into a table:
+/// Times the convolutions of a CNN and matrix products of LSTM layers on a GPU, next to the least
+/// time that this device's own ceilings allow (a copy's bandwidth, a large product's rate, both
+/// measured first) and to cuBLAS on a plain product of the convolution's size. Prints lines of
+/// tab-separated fields, which gpu_table.py formats as a table:
 ///
 ///     layer  pass  batch  mode  M  N  K  floor  cuBLAS  ours        (microseconds; medians, cold level 2 cache)
 ///
@@ -68,7 +69,7 @@ public:
             tg::set_math_mode(mode);
             pass<tg::convolution_op>(l, "forward", batch, flop, bytes, {image, filter}, result,
                                      {pixels, l.out, reach * l.in});
-            if (l.in > 3) // nobody asks for the gradient of the images themselves
+            if (l.in > 3) // the gradient of the images themselves is not needed
                 pass<tg::convolution_input_gradient_op>(l, "input", batch, flop, bytes, {result, filter}, image,
                                                         {batch * l.size * l.size, l.in, reach * l.out});
             pass<tg::convolution_filter_gradient_op>(l, "filter", batch, flop, bytes, {image, result}, filter,

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Puts what tests/gpu_plan.sh left in a folder into one page, in Markdown: gpu_page.py FOLDER > benchmarks/results/gpu-DATE-NAME.md"""
+"""Combines the output of tests/gpu_plan.sh in a folder into one page, in Markdown: gpu_page.py
+FOLDER > benchmarks/results/gpu-DATE-NAME.md"""
 
 import pathlib
 import re
@@ -22,7 +23,7 @@ def table(head, rows):
 
 
 def told(results):
-    """A line for each stage, and one for each that did not end well."""
+    """Returns a line for each stage, and one for each that failed."""
     for stage in dict.fromkeys(row[0] for row in results):
         rows = [row for row in results if row[0] == stage and row[1] != "all"]
         good = [row for row in rows if row[2] == "ok"]

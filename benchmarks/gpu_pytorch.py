@@ -1,4 +1,5 @@
-"""The same work as gpu_layers.cu and gpu_recurrent.cu in PyTorch, timed in the same way. See gpu_table.py."""
+"""Times the work of gpu_layers.cu and gpu_recurrent.cu in PyTorch, in the same way. See
+gpu_table.py."""
 
 import re
 import statistics
@@ -8,7 +9,7 @@ PRECISIONS = {"fp32": False, "tf32": True}
 
 
 def find():
-    """Torch or None, and what to say about it."""
+    """Returns torch or None, and a message about it."""
     try:
         import torch
     except ImportError:
@@ -24,7 +25,8 @@ def allow_tf32(torch, mode):
 
 
 class Kernels:
-    """Medians in microseconds of the times between two events, after memory larger than the level 2 cache was written."""
+    """Medians in microseconds of the times between two events, after writing memory larger than the
+    level 2 cache."""
 
     def __init__(self, torch):
         self.torch = torch
@@ -46,7 +48,7 @@ class Kernels:
         return statistics.median(1000 * begin.elapsed_time(end) for begin, end in events)
 
     def captured(self, work):
-        """What replays work as a CUDA graph."""
+        """Returns a function that replays work as a CUDA graph."""
         torch = self.torch
         aside = torch.cuda.Stream()
         aside.wait_stream(torch.cuda.current_stream())
@@ -63,7 +65,7 @@ class Kernels:
         return self.torch.rand(*extents, device="cuda") - 0.5
 
     def layer(self, line):
-        """Of a line of bench_gpu_layers; None where PyTorch has no such mode."""
+        """Times a line of bench_gpu_layers; None where PyTorch has no such mode."""
         if line["mode"] not in PRECISIONS:
             return None
         allow_tf32(self.torch, line["mode"])
@@ -89,8 +91,8 @@ class Kernels:
         return lambda: torch.ops.aten.convolution_backward(y, x, w, None, [1, 1], [0, 0], [1, 1], False, [0, 0], 1, wanted)
 
     def recurrent(self, cell, units, steps, batch, mode):
-        """Forward and backward of a layer, replayed from CUDA graphs as ours is; backward is both passes less forward. None
-        where PyTorch has no such cell."""
+        """Times forward and backward of a layer, replayed from CUDA graphs as ours are; backward is
+        both passes less forward. None where PyTorch has no such cell."""
         torch = self.torch
         kinds = {"lstm": torch.nn.LSTM, "gru": torch.nn.GRU, "simple_rnn": torch.nn.RNN}
         if cell not in kinds:

@@ -10,11 +10,12 @@
 #include <cstdint>
 #include <cstdio>
 
-/// Times the kernels of recurrent layers on a GPU, of each cell and in each way of running it, and whole layers: a recurrence,
-/// run as the library would, with the products before (x W + b) or after (dx, dW, dR, db). All is captured and replayed, as in a
-/// model's step, because the host cannot launch hundreds of short kernels as fast as they run. As many features as units; all
-/// that backward needs is kept, and backward is given a gradient of h at every step. Lines of tab-separated fields for
-/// gpu_table.py:
+/// Times the kernels of recurrent layers on a GPU, for each cell and each way of running it, and
+/// whole layers: a recurrence, run as the library would, with the products before (x W + b) or
+/// after it (dx, dW, dR, db). Everything is captured and replayed, as in a model's step, because
+/// the host cannot launch hundreds of short kernels as fast as they run. There are as many features
+/// as units; everything that backward needs is kept, and backward receives a gradient of h at every
+/// step. Prints lines of tab-separated fields for gpu_table.py:
 ///
 ///     cell  units  steps  batch  pass  way  mode  ours        (microseconds; medians, cold level 2 cache; negative: impossible)
 ///
@@ -28,7 +29,7 @@ using gpu_timing::buffer;
 
 namespace {
 
-/// Work that has been recorded, to be replayed. Throws device_error where it cannot be.
+/// Work that has been recorded for replay. Throws device_error where it cannot be.
 class replayed {
 public:
     template <class F>
@@ -83,7 +84,7 @@ public:
         for (const auto* b : {&x_, &w_, &r_, &bias_, &last_bias_, &xz_, &h_, &c_, &gates_, &dh_, &dz_, &dx_, &dw_, &dr_,
                               &dbias_, &copied_, &ones_}) {
             there(*b);
-            gpu_timing::fill(*b, ++seed, stream_); // any numbers but zeros take the same time
+            gpu_timing::fill(*b, ++seed, stream_); // all numbers but zeros take the same time
         }
         there(workspace_);
     }
@@ -144,8 +145,8 @@ private:
         cuda::gemm<float>(stream_, "x W + b", q);
         recur(recurrent_pass::forward, plan);
     }
-    /// The operations copy rows of h, and of a GRU columns of dz, into arrays of their own. Which ones they are takes no time, so
-    /// the products are given any.
+    /// The operations copy rows of h, and for a GRU columns of dz, into separate arrays. The choice
+    /// of rows does not change the time, so the products use any.
     void backward(const cuda::recurrent_plan& plan) const {
         constexpr int gates = Cell::gates;
         const std::int64_t units = g_.units;
@@ -155,8 +156,8 @@ private:
         q.transpose_b = true, q.ldb = gates * units;
         cuda::gemm<float>(stream_, "dx", q);
         of_weights("dW", x_, gates, dw_);
-        copy(Cell::reset_before ? 2 : 1, h_); // what R was given: h before each step, perhaps r h
-        if constexpr (Cell::biased) {         // the last gate's product is apart from the others'
+        copy(Cell::reset_before ? 2 : 1, h_); // the operand of R: h before each step, perhaps r h
+        if constexpr (Cell::biased) {         // the last gate's product is separate from the others'
             if constexpr (Cell::reset_before) copy(1, h_), copy(1, h_);
             copy(gates - 1, dz_), copy(1, dz_);
             of_weights("dR", h_, gates - 1, dr_);
@@ -167,14 +168,14 @@ private:
         }
         cuda::gemm<float>(stream_, "db", product(1, gates * units, lines(), ones_, dz_, dbias_));
     }
-    /// As many bytes as `states` times those of h.
+    /// Copies as many bytes as `states` times those of h.
     void copy(int states, const buffer<float>& from) const {
         for (std::int64_t left = states * state(), part; left > 0; left -= part) {
             part = left < from.size() ? left : from.size();
             cuda::driver::copy(copied_.data(), from.data(), static_cast<std::size_t>(part) * sizeof(float), stream_);
         }
     }
-    /// The transpose of one operand of all steps by some columns of dz.
+    /// The transpose of one operand of all steps times some columns of dz.
     void of_weights(const char* name, const buffer<float>& operand, int columns, const buffer<float>& result) const {
         cuda::gemm_arguments<float> q = product(g_.units, columns * g_.units, lines(), operand, dz_, result);
         q.transpose_a = true, q.lda = g_.units;

@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-"""Training steps of whole models, and single operations, on a GPU: graph mode, the same with plans that are measured, eager mode, PyTorch
-eager and compiled, in turns.
+"""Times training steps of whole models, and single operations, on a GPU: graph mode, graph mode
+with measured plans, eager mode, PyTorch eager and compiled, alternating.
 
     gpu_steps.py PROGRAMS [--only PATTERN] [--seconds 200] [--out FILE] [--profiles FOLDER]
-    gpu_steps.py PROGRAMS --warm PATTERN          compiles PyTorch's programs, so that they are there when it counts
+    gpu_steps.py PROGRAMS --warm PATTERN          compiles PyTorch's programs in advance
 
-PROGRAMS: the folder of bench_compare_* (benchmarks/CMakeLists.txt). All have the same weights and data, and must compute the same
-before they are timed (PyTorch compiled is PyTorch, and is not asked again). Channels last, cuDNN choosing its fastest way, fused
-optimizers, CUDA graphs for what is compiled; TF32 on or off as the row says. A row is WORK[@tf32]/KIND/BATCH[/LENGTH]; a line is
-printed as soon as a row is measured: microseconds a step, medians of wall-clock times until the device has nothing left to do. What
-fails is named in its line, and what did not fit into the time below.
+PROGRAMS is the folder of bench_compare_* (benchmarks/CMakeLists.txt). All have the same weights and
+data, and must compute the same before they are timed (PyTorch compiled counts as PyTorch, and is
+not checked again). Channels last, cuDNN choosing its fastest algorithm, fused optimizers, CUDA
+graphs for compiled code; TF32 on or off as the row says. A row is WORK[@tf32]/KIND/BATCH[/LENGTH];
+a line is printed as soon as a row is measured: microseconds per step, medians of wall-clock times
+until the device has finished. Failures are named in their line, and rows that did not fit into the
+time below the table.
 """
 
 import argparse
@@ -31,7 +33,7 @@ import race  # noqa: E402
 
 GRAPH, MEASURED, EAGER, PYTORCH, COMPILED = "graph", "measured", "eager", "PyTorch", "compiled"
 OURS = (GRAPH, MEASURED, EAGER)
-# What matters most comes first. "+": PyTorch's compiled form, too, which takes long.
+# The most important rows come first. "+": PyTorch's compiled form, too, which takes long.
 ROWS = ("+cnn@tf32/training/128", "+rnn/training/128", "+conv1d_small/training/32/140", "+resnet18@tf32/training/128",
         "+gpt@tf32/training/16", "+cnn/training/128", "+cnn@tf32/training/1", "+rnn/training/1", "+cnn@tf32/training/1024",
         "+conv1d_medium@tf32/training/32/1400", "+resnet18/training/128", "+gpt/training/16", "+rnn@tf32/training/1024",
@@ -80,7 +82,8 @@ class Steps:
         return protocol.Contestant([str(word) for word in command], self.environment | variables, self.logs / f"log-{name}.txt")
 
     def our(self, row):
-        """Ours for this row; those of another model end, so that their memory is free."""
+        """Returns ours for this row; contestants of another model end, so that their memory is
+        free."""
         program = program_of(row)
         if program not in self.ours:
             self.close(self.ours)
@@ -118,7 +121,8 @@ class Steps:
         return {name: (contestant, lambda text: text) for name, contestant in made.items()}
 
     def floor(self, row):
-        """Microseconds that a model's products take at the measured rate; None where it is not known."""
+        """Returns the microseconds that a model's products take at the measured rate; None where it
+        is unknown."""
         work, _, rest = row.partition("/")
         kind, batch, *length = rest.split("/")
         rate = self.rates.get("tf32" if work.endswith("@tf32") else "fp32")
@@ -169,7 +173,7 @@ class Steps:
         return "\t".join([row, f"{floor:.1f}" if floor else "-", *numbers.values(), best, errors])
 
     def warm(self):
-        """Every compiled row of the pattern once."""
+        """Runs every compiled row of the pattern once."""
         for row, compiled in self.rows(self.o.warm):
             if not compiled:
                 continue

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Puts what the GPU benchmarks measured into tables, PyTorch's times beside them where it is installed and sees the GPU.
+"""Formats the measurements of the GPU benchmarks as tables, with PyTorch's times where it is
+installed and sees the GPU.
 
   gpu_table.py LAYERS [--measured LAYERS] [--recurrent LINES] [--seconds 300]
 
-LAYERS are the lines of bench_gpu_layers, which begin with this device's own ceilings, LINES those of bench_gpu_recurrent. PyTorch runs
-the same layers in channels_last, cuDNN choosing its fastest algorithm, TF32 on or off as the row says, timed in the same way
-(gpu_pytorch.py). What does not fit into the given time is left out, which the table says.
+LAYERS are the lines of bench_gpu_layers, which begin with this device's own ceilings, LINES those
+of bench_gpu_recurrent. PyTorch runs the same layers in channels_last, cuDNN choosing its fastest
+algorithm, TF32 on or off as the row says, timed in the same way (gpu_pytorch.py). What does not fit
+into the given time is left out, and the table says so.
 """
 
 import argparse
@@ -18,7 +20,8 @@ import gpu_pytorch
 
 
 class OutOfTime(BaseException):
-    """Not an Exception: nobody between the alarm and us may take it for an error of their own."""
+    """Not an Exception, so that no code between the alarm and us mistakes it for an error of its
+    own."""
 
 
 @contextlib.contextmanager
@@ -52,7 +55,7 @@ def first_line(error):
 
 
 def print_table(head, rows, left):
-    """In Markdown; `left`: the columns that hold words."""
+    """Prints a table in Markdown; `left` are the columns of text."""
     rows = [head, *rows]
     widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
     rows.insert(1, ["-" * w if i in left else "-" * (w - 1) + ":" for i, w in enumerate(widths)])
@@ -83,7 +86,7 @@ class Ceilings:
         self.flop = {"fp32": fp32, "tf32": tf32}
 
     def floor(self, mode, flop, numbers):
-        """Microseconds; `numbers`: floats that must be read or written."""
+        """Microseconds; `numbers` counts the floats that must be read or written."""
         return max(flop / self.flop[mode], 4 * numbers / self.bytes)
 
 
@@ -110,7 +113,8 @@ def layers(lines, measured, kernels, seconds):
     print_table(head, rows, {0, 1, 3, 4})
 
 
-# Of a cell: columns of units in x W + b and R, in dz, in what is kept beside the states, and how many states there are.
+# For each cell: columns of units in x W + b and R, in dz, in what is kept besides the states, and
+# the number of states.
 CELLS = {"lstm": (4, 4, 4, 2), "gru": (3, 4, 4, 1), "gru, reset first": (3, 3, 3, 1), "simple_rnn": (1, 1, 0, 1)}
 
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-/// Times of work on a GPU.
+/// Measures times of work on a GPU.
 
 namespace gpu_timing {
 
@@ -31,22 +31,23 @@ private:
     std::int64_t count_;
 };
 
-/// Numbers between -1 and 1 without a pattern: zeros multiply faster than other numbers do.
+/// Numbers between -1 and 1 without a pattern: zeros multiply faster than other numbers.
 template <class T>
 void fill(const buffer<T>& b, std::uint32_t seed, driver::stream stream) {
     driver::launch(stream, "fill", {dim3(1024), dim3(256)}, tapegraph::cuda::kernels::noise<T>, b.data(), b.size(),
                    seed);
 }
 
-/// Runs work with nothing of it in the level 2 cache and takes medians of the times between events before and after.
+/// Runs work with none of its data in the level 2 cache and takes medians of the times between
+/// events before and after.
 class stopwatch {
 public:
     explicit stopwatch(driver::stream stream) : stream_(stream), flush_(cache_bytes()) {}
 
-    /// Microseconds. `work` enqueues on the stream.
+    /// Microseconds of `work`, which enqueues on the stream.
     template <class F>
     double median(const F& work, int runs = 21) const {
-        for (int i = 0; i < 3; ++i) work(); // modules are loaded and algorithms found
+        for (int i = 0; i < 3; ++i) work(); // loads modules and finds algorithms
         struct interval {
             cudaEvent_t begin, end;
         };
@@ -54,7 +55,7 @@ public:
         for (interval& i : intervals) {
             driver::check(cudaEventCreate(&i.begin), "cudaEventCreate");
             driver::check(cudaEventCreate(&i.end), "cudaEventCreate");
-            // Long enough for the host to be ahead, so that the launch is not part of the time.
+            // Long enough for the host to run ahead, so that the launch is not part of the time.
             driver::fill(flush_.data(), 1, flush_.bytes(), stream_);
             driver::check(cudaEventRecord(i.begin, stream_), "cudaEventRecord");
             work();

@@ -13,8 +13,9 @@
 #include <string>
 #include <vector>
 
-/// Images per second of one core, by processor time: decode, random-resized crop, flip, normalise to 224x224 floats. The files are in
-/// memory. Usage: image_decode FOLDER [seconds]; benchmarks/image_decode.py makes a folder and runs torchvision beside it.
+/// Measures images per second of one core, by processor time: decode, random-resized crop, flip,
+/// normalise to 224x224 floats. The files are in memory. Usage: image_decode FOLDER [seconds];
+/// benchmarks/image_decode.py makes a folder and runs torchvision for comparison.
 
 namespace {
 
@@ -29,7 +30,7 @@ double processor_seconds() {
 
 constexpr std::int64_t side = 224;
 
-/// Decoding goes into `photo`, whose memory stays.
+/// Decodes into `photo`, whose memory is reused.
 template <class Decode>
 void measure(const char* name, const std::vector<std::vector<std::uint8_t>>& files, double seconds,
              const Decode& decode) {

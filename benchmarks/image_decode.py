@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""Images per second of one core in torchvision, by processor time, beside bench_image_decode on the same files: decode 500x375,
-random-resized crop, flip, normalise to 224. The programs take turns, so that what else the machine does falls on all.
+"""Times images per second of one core in torchvision, alternating with bench_image_decode.
+
+Both use the same files and processor time: decode 500x375, random-resized crop, flip, normalise to
+224. Other load on the machine affects both.
 
 Usage: image_decode.py PROGRAM [--turns 3] [--seconds 2]
 """
@@ -18,7 +20,8 @@ from PIL import Image
 
 
 def pictures(folder, count=24):
-    """Smooth noise of several sizes, edges among it, quality 92: about as many bytes as photos of this size have."""
+    """Makes smooth noise of several sizes with edges, quality 92: about as many bytes as photos of
+    this size have."""
     random = numpy.random.default_rng(1)
     for i in range(count):
         whole = numpy.zeros((375, 500, 3))

@@ -9,8 +9,10 @@
 #include <string>
 #include <vector>
 
-/// Speed of the matrix and convolution kernels beside the processor's multiply-add peak, measured in the same run.
-/// Usage: kernels [part of a name]. TAPEGRAPH_ISA and OMP_NUM_THREADS choose instruction set and threads.
+/// Measures the matrix and convolution kernels relative to the processor's multiply-add peak, which
+/// is measured in the same run.
+/// Usage: kernels [part of a name]. TAPEGRAPH_ISA and OMP_NUM_THREADS choose instruction set and
+/// threads.
 
 namespace {
 
@@ -51,7 +53,7 @@ double best_of(const F& f) {
     return best;
 }
 
-// The tile kernel on operands that stay in L1 is the peak: nothing but multiply-adds limits it.
+// The tile kernel on operands that stay in L1 gives the peak: only multiply-adds limit it.
 double measure_peak() {
     const int threads = tapegraph::thread_count();
     const auto& kernels = cpu::active_tile_kernels<float>();
@@ -117,7 +119,7 @@ void convolution(const char* name, cpu::convolution_geometry g) {
     if (cpu::algorithm_for<float>(fewer) == nullptr) return;
     if (fewer.algorithm == tapegraph::convolution_algorithm::fourier)
         label += " by " + std::to_string(cpu::detail::line_tiles(fewer, true).transform);
-    // GF/s of these count the products that direct sums take.
+    // GF/s of these count the products of direct sums.
     const auto bytes = [&](cpu::convolution_pass pass) {
         return cpu::fast_convolution.workspace(fewer, pass, threads, false);
     };

@@ -9,14 +9,17 @@
 #include <utility>
 #include <vector>
 
-/// Forward and backward pass of one LSTM layer (float, every derivative, features = units) in graph mode, in percent of the
-/// multiply-add peak; the two take turns, so that what else the machine does falls on both. Only products count as operations.
-/// Beside it, the recurrence's two kernels and their share of the time.
+/// Measures the forward and backward pass of one LSTM layer (float, every derivative, features =
+/// units) in graph mode, in percent of the multiply-add peak; the two alternate, so that other load
+/// on the machine affects both. Only products count as operations. It also prints the recurrence's
+/// two kernels and their share of the time.
 ///
-/// Then a training step (Adam) of a text classifier (models/rnn.hpp) of 40 words: with the table's dense gradient and update, with
-/// its rows' alone, and without an embedding; these take turns, too. lstm.py is the same in PyTorch.
+/// It then measures a training step (Adam) of a text classifier (models/rnn.hpp) of 40 words: with
+/// the table's dense gradient and update, with its rows' only, and without an embedding; these
+/// alternate, too. lstm.py is the same in PyTorch.
 ///
-/// Usage: lstm [--threads 2] [--seconds 3] [--layers 1]   (seconds: for each shape; layers 0: the training steps alone)
+/// Usage: lstm [--threads 2] [--seconds 3] [--layers 1]   (seconds: for each shape; layers 0: only
+/// the training steps)
 
 namespace {
 
@@ -38,7 +41,8 @@ tg::tensor<float> noise(const tg::shape& dims, float scale) {
     return t;
 }
 
-// One record, one step: x W, h R, and each twice more for the derivatives by its factors.
+// For one record and one step: x W and h R, and each twice more for the derivatives with respect to
+// its factors.
 double flops(std::int64_t batch, std::int64_t time, std::int64_t units) {
     return 3.0 * 2 * 2 * 4 * static_cast<double>(batch * time * units * units);
 }

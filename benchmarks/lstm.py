@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""The training step of benchmarks/models/rnn.hpp in PyTorch on the CPU: median milliseconds with Adam for everything, and with
-a sparse embedding under SparseAdam. Both take turns. With --beside PROGRAM, bench_lstm, that program's training steps run between
-them, so that what else the machine does falls on all. With one thread both measure processor time.
+"""Times the training step of benchmarks/models/rnn.hpp in PyTorch on the CPU: median milliseconds
+with Adam for everything, and with a sparse embedding under SparseAdam, alternating. With --beside
+PROGRAM, bench_lstm, that program's training steps run between them, so that other load on the
+machine affects all. With one thread both measure processor time.
 
 Usage: lstm.py [--threads 2] [--seconds 3] [--turns 3] [--beside build/default/benchmarks/bench_lstm]
 """
@@ -56,7 +57,7 @@ def trainer(sparse, batch):
 
 
 def beside(program, arguments):
-    """Milliseconds by batch size: dense gradient, sparse."""
+    """Returns milliseconds by batch size: dense gradient, sparse."""
     command = [program, "--threads", str(arguments.threads), "--seconds", str(arguments.seconds), "--layers", "0"]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     rows = re.findall(r"^\| (\d+) \| ([\d.]+) \| ([\d.]+) \|", text, re.MULTILINE)

@@ -13,8 +13,9 @@
 #include <memory>
 #include <vector>
 
-/// Kernels that move elements beside a plain copy of as many bytes, measured in the same run: nanoseconds an element, and
-/// GB/s of what has to be read and written. Usage: movement [threads [megabytes]]
+/// Measures kernels that move elements relative to a plain copy of as many bytes in the same run:
+/// nanoseconds per element, and GB/s of the bytes that have to be read and written. Usage: movement
+/// [threads [megabytes]]
 
 namespace {
 
@@ -65,13 +66,13 @@ void transposed(const char* name, const buffer& x, const buffer& y, std::size_t 
     });
 }
 
-/// Everything at about `n` floats.
+/// Measures everything at about `n` floats.
 void measure(std::int64_t n, int threads) {
     const buffer x(static_cast<std::size_t>(n) * 9), y(static_cast<std::size_t>(n) * 9);
     const double bytes = 4.0 * static_cast<double>(n);
     copy_rate = 0;
-    // Half of the bytes of a triad are written without being read first, so a copy is measured for itself: the larger of
-    // the system's memcpy, a piece a thread, and the library's.
+    // A triad writes half of its bytes without reading them first, so a copy is measured
+    // separately: the faster of the system's memcpy, one piece per thread, and the library's.
     const std::int64_t part = 4 * n / threads;
     const double plain = report("memcpy, a piece a thread", n, 2 * bytes, [&] {
         cpu::parallel_team(threads > 1 && n > 32768, [&](int thread, int team) {

@@ -8,8 +8,9 @@
 #include <cstdlib>
 #include <vector>
 
-/// Reductions, scans and selections in eager mode beside what reading memory costs: the operand added up in 64-byte lanes,
-/// nothing written. The two are measured in turns. Usage: reductions [threads] [elements...]
+/// Times reductions, scans and selections in eager mode relative to the cost of reading memory: the
+/// operand summed in 64-byte lanes, with nothing written. The two alternate. Usage: reductions
+/// [threads] [elements...]
 
 namespace {
 
@@ -24,7 +25,8 @@ tg::tensor<T> ramp(const tg::shape& dims, double step) {
     return t;
 }
 
-/// The read that nothing can beat: eight accumulators of 64 bytes, the loop unrolled by the compiler's own rules.
+/// The lower bound of a read: eight accumulators of 64 bytes, the loop unrolled by the compiler's
+/// own rules.
 struct read_body {
     template <class Isa>
     TG_INLINE static void run(const float* x, std::int64_t count, float* result) {
@@ -43,7 +45,7 @@ struct read_body {
 };
 
 int thread_number = 1;
-tensor roof; // what is read for comparison
+tensor roof; // read for comparison
 
 void read_roof() {
     const std::int64_t size = roof.size(), part = (size + thread_number - 1) / thread_number;
@@ -121,8 +123,8 @@ void measure(std::int64_t n) {
     const tg::tensor<std::int32_t> k = ramp<std::int32_t>({n}, 1);
     report("sum of int32", n, 4, [&] { tg::tensor<std::int32_t> r = sum(k); });
     report("max of int32", n, 4, [&] { tg::tensor<std::int32_t> r = max(k); });
-    // What reads more than once: one pass for the mean and one for the squares; softmax reads x twice, writes and reads the
-    // exponentials, writes the quotients.
+    // Operations that read more than once: one pass for the mean and one for the squares; softmax
+    // reads x twice, writes and reads the exponentials, writes the quotients.
     const tensor m = ramp({std::max<std::int64_t>(1, n / 128), 128}, 1e-5);
     report("variance", n, 8, [&] { tensor r = variance(x); });
     report("logsumexp over rows of 128", m.size(), 8, [&] { tensor r = logsumexp(m, 1); });

@@ -1,4 +1,5 @@
-/// Reading a file of weights that is in the page cache: the system's read() into memory that is there, and what this library does.
+/// Times reading a file of weights that is in the page cache: the system's read() into existing
+/// memory, and this library.
 
 #include <tapegraph/io/safetensors_reader.hpp>
 
@@ -56,7 +57,7 @@ void system_read(benchmark::State& state) {
 }
 BENCHMARK(system_read)->Unit(benchmark::kMillisecond);
 
-/// As model.load does: into variables that are there.
+/// As model.load does: into existing variables.
 void into_variables(benchmark::State& state) {
     std::vector<std::vector<float>> to(tensors, std::vector<float>(each));
     for (auto _ : state) {
@@ -70,7 +71,7 @@ void into_variables(benchmark::State& state) {
 }
 BENCHMARK(into_variables)->Unit(benchmark::kMillisecond);
 
-/// Into memory of its own, which the system has to find first.
+/// Into new memory, which the system has to provide first.
 void into_new_arrays(benchmark::State& state) {
     for (auto _ : state) {
         auto all = io::read_safetensors_file(file());
@@ -80,7 +81,7 @@ void into_new_arrays(benchmark::State& state) {
 }
 BENCHMARK(into_new_arrays)->Unit(benchmark::kMillisecond);
 
-/// The header, and one tensor of 64.
+/// Reads the header, and one tensor of 64.
 void one_tensor(benchmark::State& state) {
     std::vector<float> to(each);
     for (auto _ : state) {

@@ -4,21 +4,24 @@
 #include <cmath>
 #include <cstdio>
 
-/// tg::value_and_gradient of functions of several doubles beside gradients written by hand. The program checks that both
-/// give the same numbers; scalar_gradient.py counts the instructions of the compiled functions.
+/// tg::value_and_gradient of functions of several doubles, for comparison with gradients written by
+/// hand. The program checks that both give the same numbers; scalar_gradient.py counts the
+/// instructions of the compiled functions.
 ///
-/// The gradients by hand are what a careful programmer writes: common terms named once, no work for constants.
+/// The gradients by hand are what a careful programmer writes: common terms named once, no work for
+/// constants.
 
 namespace tg = tapegraph;
 
-// What the differentiated function calls: g++ inlines it at any depth, clang when it is told to.
+// Marks functions that the differentiated function calls: g++ inlines them at any depth, clang only
+// when forced to.
 #define TG_NESTED __attribute__((always_inline)) inline
 
 #define TG_MEASURED extern "C" __attribute__((noinline)) double
 
 namespace {
 
-// The gradient of f at x[0], x[1], ... into g.
+// Writes the gradient of f at x[0], x[1], ... to g.
 template <class F, std::size_t... I>
 TG_INLINE double differentiated(const F& f, const double* x, double* g, std::index_sequence<I...>) {
     const auto result = tg::value_and_gradient(f)(x[I]...);

@@ -10,8 +10,10 @@
 #include <thread>
 #include <vector>
 
-/// A server: threads that predict batches of one, each with a model of its own, as quickly as they can. Prints microseconds of a prediction: the median, 90,
-/// 99 and 99.9 of a hundred, the worst, the 99th in medians, and predictions a second of all. Several rounds, since machines are shared.
+/// Simulates a server: threads that predict batches of one, each with its own model, as fast as
+/// they can. Prints microseconds per prediction (the median, the percentiles 90, 99 and 99.9, the
+/// worst, and the 99th in medians) and the predictions per second of all threads. Runs several
+/// rounds, since machines are shared.
 /// Usage: server [callers [seconds [rounds [mlp|cnn|lstm]]]]
 
 namespace tg = tapegraph;

@@ -8,8 +8,8 @@
 #include <ctime>
 #include <vector>
 
-/// The CNN's training step on a batch of 128, whole and cut into shards, which normalize apart and together, in turns on one thread:
-/// processor time and arenas.
+/// Measures the CNN's training step on a batch of 128, whole and cut into shards that normalize
+/// separately or together, alternating on one thread: processor time and arenas.
 ///
 /// Usage: shards [SHARDS] [STEPS]
 
@@ -17,7 +17,7 @@ namespace {
 
 namespace tg = tapegraph;
 
-/// models::cats_and_dogs with statistics of the whole batch.
+/// models::cats_and_dogs with batch statistics over all shards.
 struct normalized_together {
     constexpr auto operator()(auto scope, auto image) const {
         auto h = tg::conv2d(scope / "conv1", image, {.filters = 150, .kernel_size = {3, 3}});

@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-/// Training steps of the CNN, graph mode, for `seconds`: prints their number and the seconds they took. benchmarks/shared_machine.py
-/// runs it beside busy processes.
+/// Runs training steps of the CNN in graph mode for `seconds`; prints their number and the seconds
+/// they took. benchmarks/shared_machine.py runs it beside busy processes.
 /// Usage: shared_machine [batch [threads [seconds]]]
 
 int main(int argc, char** argv) {

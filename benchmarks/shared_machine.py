@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""The CNN's training step beside busy processes: ours (bench_shared_machine), another build of it (--before) and PyTorch's.
+"""Times the CNN's training step beside busy processes: ours (bench_shared_machine), another build
+of it (--before) and PyTorch's.
 
-For each number of busy processes, in turns: milliseconds a step, and how many times as long as with none. What may be lost is
-measured the same way: as many independent busy loops as the step has threads, which wait for nobody, count their rounds. "over the
-share" is the step's slowdown by theirs: 1 is a step that loses what the machine has less for it, and nothing by waiting.
+For each number of busy processes, alternating: milliseconds per step, and the slowdown relative to
+none. The unavoidable loss is measured in the same way: as many independent busy loops as the step
+has threads, which never wait for each other, count their rounds. "over the share" is the step's
+slowdown divided by theirs: 1 is a step that loses only its share of the machine, and nothing by
+waiting.
 
 Usage: shared_machine.py PROGRAM [--before PROGRAM] [--batch 16] [--threads 2] [--seconds 5] [--turns 2] [--busy 0,1,2,4] [--no-torch]
 """
@@ -57,7 +60,7 @@ def count(seconds, rounds):
 
 
 def independent(threads, seconds):
-    """Seconds a round of loops that wait for nobody."""
+    """Returns the seconds per round of loops that never wait for each other."""
     rounds = multiprocessing.Queue()
     loops = [multiprocessing.Process(target=count, args=(seconds, rounds)) for _ in range(threads)]
     for p in loops:

@@ -11,15 +11,17 @@
 #include <utility>
 #include <vector>
 
-/// Where a graph-mode training step of the CNN, or of the RNN, spends its time (tg::profile), and what it costs to watch it.
-/// Usage: step_profile [batch size] [threads] [steps] [cnn | rnn]   (one thread: processor time, else wall-clock time)
+/// Shows where a graph-mode training step of the CNN, or of the RNN, spends its time (tg::profile),
+/// and what profiling costs.
+/// Usage: step_profile [batch size] [threads] [steps] [cnn | rnn]   (one thread: processor time,
+/// else wall-clock time)
 
 namespace {
 
 namespace tg = tapegraph;
 
 void profile(auto& model, const auto& x, const auto& y, int steps) {
-    // Steps that nobody watches beside steps that somebody does, in turns.
+    // Steps without and with a profiler, alternating.
     std::vector<double> alone, watched;
     const tg::profile_options options{.steps = 1, .warm_up = 0, .clock = benchmarks::seconds_now};
     for (int i = 0; i < 2; ++i) model.train_on_batch(x, y);

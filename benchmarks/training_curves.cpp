@@ -13,17 +13,18 @@
 #include <limits>
 #include <string_view>
 
-/// The losses of two models of the studies, step by step, by one algorithm of convolutions: run it once with each, and compare. Both
-/// learn to tell waves apart under noise, 16 batches again and again, with dropout and Adam at 1e-4, on one thread, from one seed.
-/// `nudged` is the measure of a difference: direct sums of inputs that are the next larger or smaller numbers. With a folder of images,
-/// 50 by 50 in two class folders, the CNN alone learns from those.
+/// Prints the losses of two models of the studies, step by step, for one algorithm of convolutions:
+/// run it once with each, and compare. Both learn to distinguish waves under noise, 16 batches
+/// again and again, with dropout and Adam at 1e-4, on one thread, from one seed. `nudged` gives the
+/// scale of a difference: direct sums of inputs that are the next larger or smaller numbers. With a
+/// folder of images, 50 by 50 in two class folders, only the CNN runs and learns from those.
 /// Usage: training_curves direct|fast|nudged [steps [folder]]
 
 namespace {
 
 namespace tg = tapegraph;
 
-constexpr int sets = 16; ///< batches, in turns
+constexpr int sets = 16; ///< batches, in rotation
 
 /// Every third record is of the first class.
 tg::tensor<float> labels(std::int64_t batch, int set) {
@@ -58,7 +59,7 @@ tg::tensor<float> series(const tg::tensor<float>& y, int set) {
     return x;
 }
 
-/// The next number in a direction that follows from the place.
+/// Replaces each number by the next one in a direction that follows from its index.
 void nudge(tg::tensor<float>& x) {
     float* const values = x.mutable_data();
     for (std::int64_t i = 0; i < x.size(); ++i) {
@@ -97,7 +98,7 @@ void learn_photographs(const char* folder, int steps, bool nudged) {
     std::int64_t drawn = 0;
     print_losses("photographs", cnn, 16, steps, nudged, [&](tg::tensor<float>& y, int) {
         constexpr std::int64_t pixels = 50 * 50 * 3,
-                               stride = 7919; // a prime: classes mix, and every image has its turn
+                               stride = 7919; // a prime: classes mix, and every image occurs
         auto x = tg::tensor<float>::uninitialized({y.size(), 50, 50, 3});
         for (std::int64_t i = 0; i < y.size(); ++i) {
             const std::int64_t record = drawn++ * stride % photographs.count;

@@ -11,24 +11,29 @@
 #include <string_view>
 #include <vector>
 
-/// The CNN's training step (float, SGD) in both modes beside the machine's multiply-add peak. Peak, graph step and eager step
-/// take turns, so that what else the machine does falls on all three alike; medians and best times are printed. On one thread
-/// times are processor time, else wall-clock time.
+/// Measures the CNN's training step (float, SGD) in both modes relative to the machine's
+/// multiply-add peak. Peak, graph step and eager step alternate, so that other load on the machine
+/// affects all three alike; medians and best times are printed. Times are processor time on one
+/// thread, otherwise wall-clock time.
 ///
-/// Usage: training_step [--batch-sizes 1,16,32,128] [--threads 2] [--seconds 10] [--convolution direct|fast]   (seconds: for each
-/// batch size; GF/s count the products of direct convolutions whatever is computed)
+/// Usage: training_step [--batch-sizes 1,16,32,128] [--threads 2] [--seconds 10]
+///                      [--convolution direct|fast]
+/// (seconds: for each batch size; GF/s count the products of direct convolutions whichever
+/// algorithm runs)
 
 namespace {
 
 namespace tg = tapegraph;
 
-// Multiply-adds of one sample, forward: output pixels x filters x kernel x input channels.
+// Multiply-adds of one sample in the forward pass: output pixels x filters x kernel x input
+// channels.
 constexpr double conv1 = 48.0 * 48 * 150 * 3 * 3 * 3;
 constexpr double conv2 = 20.0 * 20 * 300 * 5 * 5 * 150;
 constexpr double conv3 = 8.0 * 8 * 200 * 3 * 3 * 300;
 constexpr double dense = 4.0 * 4 * 200;
-// Each of these products is computed three times, forward, filter gradient and input gradient, except that conv1's
-// input has no gradient: (2 conv1 + 3 conv2 + 3 conv3 + 3 dense) x 2 = 2.94 GFLOP. What is not a product does not count.
+// Each of these products is computed three times, forward, filter gradient and input gradient,
+// except that conv1's input has no gradient: (2 conv1 + 3 conv2 + 3 conv3 + 3 dense) x 2 = 2.94
+// GFLOP. Only products count.
 constexpr double flops_per_sample = 2 * (2 * conv1 + 3 * (conv2 + conv3 + dense));
 
 struct options {
@@ -113,7 +118,8 @@ void measure(int batch, const options& o) {
     std::vector<double> peaks;
     double loss[2]{};
     for (double spent = 0; spent < o.seconds || graph_steps.seconds.size() < 5;) {
-        // A few quick steps to a turn at batch 1, or the peak's own time would be most of the measurement.
+        // Several quick steps per turn at batch 1; otherwise the peak's own time would be most of
+        // the measurement.
         const int turns = std::max(1, 16 / batch);
         peaks.push_back(benchmarks::fma_peak(o.threads, 0.02));
         const double start = benchmarks::seconds_now();

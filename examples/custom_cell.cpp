@@ -4,7 +4,8 @@
 #include <cstdio>
 #include <utility>
 
-// A recurrent layer that the library does not have, by tg::scan: docs/operations/recurrent.md, "Custom cells".
+// A recurrent layer that the library does not have, built with tg::scan:
+// docs/operations/recurrent.md, "Custom cells".
 
 namespace tg = tapegraph;
 
@@ -18,7 +19,8 @@ struct leaky_cell {
     }
 };
 
-// [batch, time, 2] to [batch, 1]. The variables are the model's; the cell is given their values.
+// Maps [batch, time, 2] to [batch, 1]. The variables belong to the model; the cell receives their
+// values.
 struct adding_model {
     static constexpr std::int64_t units = 24;
 
@@ -35,7 +37,8 @@ struct adding_model {
     }
 };
 
-// The adding problem (Hochreiter and Schmidhuber 1997): numbers in [0, 1], two of which are marked; their sum is asked for.
+// The adding problem (Hochreiter and Schmidhuber 1997): numbers in [0, 1], two of which are marked;
+// the target is their sum.
 void draw(std::uint64_t seed, std::int64_t time, tg::tensor<float>& x, tg::tensor<float>& y) {
     const std::int64_t batch = 64;
     const auto numbers = tg::random::uniform<float>({batch, time + 2}, {.seed = seed});

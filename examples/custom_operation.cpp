@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <cstring>
 
-// Two operations that the library does not have, defined by a program that uses it. docs/operations/extending.md explains
-// them line by line.
+// Two operations that the library does not have, defined by a program that uses them.
+// docs/operations/extending.md explains them line by line.
 
 namespace tg = tapegraph;
 
@@ -66,7 +66,8 @@ template <tg::tensor_like X, tg::tensor_like Y>
 constexpr auto squared_distances(const X& x, const Y& y, std::source_location where = std::source_location::current()) {
     return tg::invoke<squared_distances_op>({}, nullptr, where, x, y);
 }
-// For vmap: when every example has rows of its own and all share y, the rows of all examples are rows of one matrix.
+// For vmap: when every example has its own rows and all share y, the rows of all examples are rows
+// of one matrix.
 template <>
 struct tg::batching_rule<squared_distances_op> {
     template <class Context, class X, class Y>
@@ -104,7 +105,7 @@ int main() {
                                         ? "the same bits"
                                         : "different bits");
 
-    // Central differences with step 1e-5 are good to about 1e-9 here.
+    // Central differences with step 1e-5 are accurate to about 1e-9 here.
     double largest = 0;
     for (std::int64_t i = 0; i < x.size(); ++i) {
         tg::tensor<double> above = x, below = x;
@@ -115,7 +116,7 @@ int main() {
     }
     std::printf("derivatives %s\n", largest < 1e-7 ? "agree with differences" : "are wrong");
 
-    // The activation has no kernel of its own: it is computed inside the one that scales it.
+    // The activation has no kernel of its own: it is computed inside the kernel that scales it.
     auto fused = tg::function<tg::graph>([](auto v) { return tg::eval(bent_identity(v) * 0.5 + 1); }, tg::spec<float, tg::dyn>{});
     std::printf("kernels of a formula with bent_identity: %d\n", fused.view().steps.size());
 

@@ -10,8 +10,8 @@
 
 namespace tg = tapegraph;
 
-// The layer table of every model in models/, with the input it has in its study. The compiler makes the tables: no variable
-// is drawn.
+// Prints the layer table of every model in models/, with the input that it has in its study. The
+// tables are made at compile time: no variable is initialised.
 template <class Model, class Spec>
 void print(const char* name, const Model& model, Spec spec) {
     std::printf("%s, input %s\n\n%s\n", name, Spec::text().c_str(), tg::summarize(model, spec).text().c_str());

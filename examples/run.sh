@@ -25,7 +25,7 @@ if [ "$study" = distributed ]; then
 fi
 forget_moved_build "$build"
 
-# The program's own output is all that goes to standard output.
+# Only the program's own output goes to standard output.
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 note "building $study"
@@ -42,7 +42,7 @@ if [ "$study" != distributed ] || [ "${1:-}" = --help ]; then
     exec "$program" "$@"
 fi
 
-# One thread each, so that four processes do not take turns on two cores more than they must.
+# One thread each, so that four processes compete as little as possible for two cores.
 export OMP_NUM_THREADS=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 first=
 for ranks in 1 2 4; do

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Seconds per target of a build by Ninja, from the log that it keeps: what each output took when it was last made.
+"""Prints the seconds per target of a build by Ninja, from Ninja's log: the time that each output
+took when it was last made.
 
 usage: build_times.py BUILD_FOLDER [--most 25]
 
-Seconds are those of the clock, of all jobs of a target together, so that two jobs at a time count twice; what other programs
-and the compiler cache did is in them.
+Seconds are wall-clock time of all jobs of a target added up, so that two jobs at a time count
+twice; load by other programs and hits of the compiler cache are included.
 """
 
 import argparse
@@ -18,7 +19,7 @@ PRECOMPILED = re.compile(r"(?:^|/)CMakeFiles/([^/]+)\.dir/(?:.*/)?(cmake_pch\.[^
 
 
 def read_log(path):
-    """{output: (seconds, command)}, of which the last line about an output counts."""
+    """Returns {output: (seconds, command)}; the last line about an output counts."""
     lines = path.read_text(encoding="utf-8").splitlines()
     if not lines or not lines[0].startswith("# ninja log v"):
         sys.exit(f"{path}: not a log of Ninja")
@@ -33,7 +34,8 @@ def read_log(path):
 
 
 def by_target(made):
-    """{target: [(seconds, file)]}; what is not compiled goes by the name of its output."""
+    """Returns {target: [(seconds, file)]}; targets that are not compiled go by the name of their
+    output."""
     targets = collections.defaultdict(list)
     seen = set()
     for output, (seconds, command) in made.items():

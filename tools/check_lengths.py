@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Checks that no program of docs/from_*.md is longer than the one that it stands beside.
+"""Checks that no program of docs/from_*.md is longer than the one that it is compared with.
 
     tools/check_lengths.py [--update]        --update writes the tables of lengths
 
-A program is what stands below one heading: theirs in ```python, ours in the ```cpp blocks that readers see. Counted are lines of at
-most 110 columns that are not blank, no comment and no import or #include. Exits 1 where ours is longer, a line is, or the table on
-top of a page says something else.
+A program consists of the code below one heading: theirs in ```python, ours in the ```cpp blocks
+that readers see. Counted are lines of at most 110 columns that are not blank, no comment and no
+import or #include. Exits 1 if ours is longer, if a line is longer, or if the table at the top of a
+page is out of date.
 """
 
 import pathlib
@@ -22,7 +23,7 @@ TABLE = re.compile(r"(?<=<!-- lengths -->\n).*?(?=<!-- end of lengths -->)", re.
 
 
 def sections(page, text, report):
-    """Title, lines of theirs and lines of ours of every section that has both."""
+    """Returns title, lines of theirs and lines of ours for every section that has both."""
     found, language = [], None
     for number, line in enumerate(text.splitlines(), 1):
         fence, heading = FENCE.match(line), HEADING.match(line)

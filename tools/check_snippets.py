@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Compiles every ```cpp block of README.md, CONTRIBUTING.md and docs/, and compares what pages say is printed.
+"""Compiles every ```cpp block of README.md, CONTRIBUTING.md and docs/, and compares the printed
+output with the pages.
 
     tools/check_snippets.py [--compiler g++] [--show] [--front-end] [--precompiled HEADER] [--component LIBRARY SETS]
                             [PAGE.md ...] [-- more compiler arguments]
-    tools/check_snippets.py --ran SOURCE PROGRAM PAGE.md     runs a program and compares what the page says of it
+    tools/check_snippets.py --ran SOURCE PROGRAM PAGE.md     runs a program and compares its output with the page
 
-A page is one compilation; errors name its lines. HEADER includes the umbrella header, and HEADER.gch beside it is read in its place by
-pages that do not run; those that do link LIBRARY, the compiled component for the instruction sets SETS. Words behind `cpp` say what a block is:
+A page is one compilation; errors name its lines. HEADER includes the umbrella header, and pages
+that do not run read HEADER.gch instead; pages that run link LIBRARY, the compiled component for the
+instruction sets SETS. Words after `cpp` give the kind of a block:
 
     ```cpp                         declarations: in a namespace of their own
     ```cpp statements              the body of a function
@@ -16,19 +18,20 @@ pages that do not run; those that do link LIBRARY, the compiled component for th
     ```cpp refused                 (and the words above) the compiler must refuse it
     ```text output                 what the statements right above print; the page is then linked and run
 
-    <!-- program examples/x.cpp -->   what the next blocks are excerpts of:
-    ```cpp excerpt                 these lines stand in the program, which is compiled elsewhere
-    ```text excerpt                these lines it prints (looked at with --ran)
+    <!-- program examples/x.cpp -->   the program that the next blocks are excerpts of:
+    ```cpp excerpt                 these lines occur in the program, which is compiled elsewhere
+    ```text excerpt                the program prints these lines (checked with --ran)
 
-In outputs `...` stands for anything in a line, or for any lines; in what programs print a number with a point stands for those
-near it, too. What a block needs and a reader does not is in a comment of the same words, which pages do not show:
+In outputs `...` stands for anything in a line, or for any lines; in outputs of programs a number
+with a decimal point also matches similar numbers. Code that a block needs and a reader does not
+goes into a comment with the same words, which pages do not show:
 
     <!-- cpp statements
     tg::tensor<float> x, y;
     -->
 
-Blocks may use what the umbrella header has, as `tapegraph` and as `tg`; other headers are included in a block of the page or
-in such a comment. Exits 1 if any page is wrong.
+Blocks may use everything in the umbrella header, as `tapegraph` and as `tg`; other headers are
+included in a block of the page or in such a comment. Exits 1 if any page is wrong.
 """
 
 import argparse
@@ -46,7 +49,7 @@ WORDS = {"statements", "continues", "global", "refused"}
 OPENING = re.compile(r"^(?:```|<!-- )(cpp|text)\b(.*)$")
 PROGRAM = re.compile(r"^<!-- program (\S+) -->$")
 NUMBER = re.compile(r"-?\d+(?:\.\d*)?(?:e[-+]?\d+)?")
-MARK, END = "\x1d", "\x1e"  # between the outputs of blocks, and behind the last line of one
+MARK, END = "\x1d", "\x1e"  # between the outputs of blocks, and after the last line of one
 
 
 @dataclasses.dataclass
@@ -60,7 +63,7 @@ class Block:
 
 
 def is_hoisted(line):
-    """Headers and macros belong in front of everything."""
+    """Headers and macros must come before everything else."""
     return line.startswith(("#include", "#define"))
 
 
@@ -74,7 +77,8 @@ class Excerpt:
 
 
 def blocks_of(page, text, report):
-    """The cpp blocks of a page, each with the output that follows it, and its excerpts of programs."""
+    """Returns the cpp blocks of a page, each with the output that follows it, and its excerpts of
+    programs."""
     found, excerpts, named, lines, at = [], [], None, text.splitlines(), 0
     while at < len(lines):
         if program := PROGRAM.match(lines[at]):
@@ -83,7 +87,7 @@ def blocks_of(page, text, report):
                 report(page, at + 1, f"there is no {named}")
         opening = OPENING.match(lines[at])
         if not opening:
-            # A fence of another language may show fences itself.
+            # A fence of another language may contain fences.
             if lines[at].startswith("```"):
                 at += 1
                 while at < len(lines) and not lines[at].startswith("```"):
@@ -115,7 +119,7 @@ def blocks_of(page, text, report):
 
 
 def groups_of(blocks, report):
-    """Lists of blocks that are one namespace."""
+    """Returns lists of blocks that share a namespace."""
     groups = []
     for block in blocks:
         if "continues" not in block.words:
@@ -137,7 +141,8 @@ def lines_of(block, output=False):
 
 
 def program(groups, run, refused=None):
-    """One compilation of groups. Blocks to be refused are left out, but for one."""
+    """Returns the source of one compilation of groups. Blocks to be refused are left out, except
+    one."""
     chosen = [[b for b in group if "refused" not in b.words or b is refused] for group in groups]
     if refused:
         chosen = [group for group in chosen if refused in group]
@@ -169,7 +174,7 @@ def program(groups, run, refused=None):
 
 
 def compile_text(command, text, libraries=()):
-    linked = ["-x", "none", *libraries] if libraries else []  # clang warns where no file follows
+    linked = ["-x", "none", *libraries] if libraries else []  # clang warns if no file follows
     done = subprocess.run([*command, "-x", "c++", "-", *linked], input=text, text=True, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, cwd=ROOT, check=False)
     return done.returncode, done.stdout
@@ -181,7 +186,8 @@ def first_errors(output):
 
 
 def alike(wanted, got, near):
-    """Whether a line of a page says what was printed; `near`, numbers with a point may differ a little."""
+    """Whether a line of a page matches the printed one; with `near`, numbers with a point may
+    differ a little."""
     if "..." in wanted:
         pattern = ".*".join(re.escape(part) for part in wanted.rstrip().split("..."))
         return re.fullmatch(pattern, got.rstrip()) is not None
@@ -196,7 +202,8 @@ def alike(wanted, got, near):
 
 
 def begins_with(wanted, got, near):
-    """Whether the first lines of `got` are the wanted ones; a line of three points is any number of lines."""
+    """Whether the first lines of `got` are the wanted ones; a line of three points is any number of
+    lines."""
     if not wanted:
         return True
     if wanted[0].strip() == "...":
@@ -205,12 +212,13 @@ def begins_with(wanted, got, near):
 
 
 def words(lines):
-    """Code, however its lines are broken."""
+    """Splits code into words, however its lines are broken."""
     return " ".join(" ".join(lines).split())
 
 
 def check_excerpts(excerpts, source, lines, printed, report):
-    """Whether excerpts of a program stand in its lines; of what it prints, each after the one before."""
+    """Checks that excerpts of a program occur in its lines; excerpts of its output, each after the
+    one before."""
     at = 0
     for excerpt in excerpts:
         if excerpt.program != source or excerpt.printed != printed:
@@ -227,7 +235,7 @@ def check_excerpts(excerpts, source, lines, printed, report):
 
 
 def compare(page, blocks, printed, report):
-    """What blocks printed against what the page says."""
+    """Compares what blocks printed with the page."""
     parts = dict(re.findall(f"{MARK}(\\d+)\n(.*?){MARK}\n", printed, re.DOTALL))
     for block in blocks:
         if block.output is None:
@@ -286,7 +294,7 @@ def check_page(page, text, options, given):
 
 
 def check_run(source, binary, page):
-    """What a page says that a program prints."""
+    """Compares the output of a program with the page."""
     errors = []
 
     def report(name, line, message):

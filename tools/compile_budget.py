@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Compares what programs of benchmarks/compile_time cost the compiler with tools/compile_budget.json, and fails where that has
-grown by more than a tenth. Whoever means it to grow runs it with --update and commits the file, with the reason.
+"""Compares the cost of compiling the programs of benchmarks/compile_time with
+tools/compile_budget.json, and fails where it has grown by more than a tenth. For intended growth
+run it with --update and commit the file, with the reason.
 
 usage: compile_budget.py [--compiler g++] [--update] [--only PROGRAM]
 
-Seconds are printed, but not compared, for they differ by more than that from machine to machine and hour to hour. Compared is
-what hardly depends on either: functions and bytes of code that come out at -O0, where nothing is optimized away again, and the
-memory that g++ takes when it never looks for garbage (its own account, -ftime-report, would double the time). These belong to a
-major version of g++; with another the tool says so and ends with 77.
+Seconds are printed, but not compared, because they differ by more than that between machines and
+over time. Compared are figures that hardly depend on either: functions and bytes of code at -O0,
+where nothing is optimized away again, and the memory that g++ takes when it never collects garbage
+(its own report, -ftime-report, would double the time). These belong to a major version of g++; with
+another one the tool says so and exits with 77.
 """
 
 import argparse
@@ -22,10 +24,10 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUDGET = ROOT / "tools/compile_budget.json"
-LINKED = "_linked"  # as programs that link the compiled component are compiled
+LINKED = "_linked"  # compiled like programs that link the compiled component
 PROGRAMS = ("tensor", "umbrella", "perceptron", "eager_script", "cnn_graph", "eager_script" + LINKED, "cnn_graph" + LINKED)
 MEASURES = {"functions": "functions", "code": "KB of code", "memory": "MB of memory"}
-# A tenth, and what an empty program may gain without a word.
+# A tenth, and what an empty program may gain unreported.
 TOLERANCE = 1.1
 SLACK = {"functions": 20, "code": 5, "memory": 0}
 NO_GARBAGE = ("--param", "ggc-min-heapsize=8388608")  # below so many KB
@@ -33,7 +35,7 @@ NO_BUDGET = 77  # tells ctest that the test was skipped
 
 
 def measure(compiler, program, folder):
-    """What a program costs, and processor seconds."""
+    """Returns the cost of a program, and processor seconds."""
     target = pathlib.Path(folder) / f"{program}.o"
     command = [compiler, "-std=c++20", "-O0", "-c", "-fopenmp", "-DTG_INSTRUCTION_SETS=1", *NO_GARBAGE, f"-I{ROOT / 'include'}",
                str(ROOT / f"benchmarks/compile_time/{program.removesuffix(LINKED)}.cpp"), "-o", str(target)]

@@ -1,4 +1,4 @@
-"""Tensors, shapes, element types and variables as text in gdb and lldb.
+"""Prints tensors, shapes, element types and variables as text in gdb and lldb.
 
     (gdb) source .../tools/debugger_printers.py
     (lldb) command script import .../tools/debugger_printers.py
@@ -6,8 +6,9 @@
     (gdb) print weights
     $1 = f32[2, 3] {0.5, 1, 1.5, 2, 2.5, 3}
 
-in .gdbinit or .lldbinit for every session. Of a program compiled with -g; its values are read from memory, nothing of it is run,
-so a tensor whose elements are on a GPU alone says so. `most_values` is how many are shown.
+Put the command into .gdbinit or .lldbinit for every session. The program must be compiled with -g.
+Values are read from memory without running any of its code, so a tensor whose elements are only on
+a GPU says so. `most_values` is how many are shown.
 """
 
 import struct
@@ -50,7 +51,8 @@ def reads_back(type_name, text, value):
 
 
 def tensor_text(view):
-    """`view` reads members: view("dims_", "rank_") is a value's; numbers by int(), memory by read(address, bytes)."""
+    """`view` reads members: view("dims_", "rank_") returns a value's; numbers are read by int(),
+    memory by read(address, bytes)."""
     type_name = TYPES[view.number("type_")] if view.number("type_") < len(TYPES) else "?"
     rank = view.number("dims_", "rank_")
     if type_name == "?" or not 0 <= rank <= 8:
@@ -152,7 +154,7 @@ if gdb is not None:
 if lldb is not None and gdb is None:
 
     def shared_value(pointer):
-        """What a std::shared_ptr points to, with libstdc++ and libc++."""
+        """Returns the object that a std::shared_ptr points to, with libstdc++ and libc++."""
         raw = pointer.GetNonSyntheticValue()
         for name in ("_M_ptr", "__ptr_"):
             if (found := child(raw, name)).IsValid():
@@ -160,7 +162,7 @@ if lldb is not None and gdb is None:
         return pointer
 
     def child(value, name):
-        """A member, of the class or of one that it is derived from."""
+        """Returns a member, of the class or of one of its base classes."""
         found = value.GetChildMemberWithName(name)
         return found if found.IsValid() else value.GetChildAtIndex(0).GetChildMemberWithName(name)
 

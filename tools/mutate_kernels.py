@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""Would the tests on the imitated device notice a kernel that is off by one? Makes one change of a device header at a time (an end, a
-part of k, a number of steps, a group of copies that is not waited for), compiles a test of that kernel with g++, runs it, and prints
-the changes that survive.
+"""Checks that the tests on the imitated device notice kernels that are off by one. Makes one change
+of a device header at a time (an end, a part of k, a number of steps, a group of copies that is not
+waited for), compiles a test of that kernel with g++, runs it, and prints the changes that survive.
 
     tools/mutate_kernels.py --list               # the changes it knows
     tools/mutate_kernels.py                      # all of them: about a minute each
     tools/mutate_kernels.py --only tensor_gemm   # those whose line in --list matches
 
-Barriers, loads past the cache, releases, fragments and the zeros behind an operand's end are left out while a test runs
-(tests/simt/mutation.hpp), in every run of the tests. A change here is in the text, because the end of a loop is.
-Nothing of the tree is touched. Run by hand."""
+Barriers, loads past the cache, releases, fragments and the zeros after an operand's end are left
+out while a test runs (tests/simt/mutation.hpp), in every run of the tests. The changes here are
+made in the text, because the end of a loop is text. The tree itself is not modified. Run this by
+hand."""
 
 import argparse
 import os
@@ -23,9 +24,9 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 KERNELS = os.path.join("cuda", "tapegraph", "cuda", "kernels")
 FLAGS = ["-std=c++20", "-O1", "-w", "-fopenmp", "-ffp-contract=off", "-DTG_INSTRUCTION_SETS=1",
          "-fconstexpr-ops-limit=2000000000", "-fconstexpr-loop-limit=10000000"]
-SECONDS = 300  # what runs longer has been noticed
+SECONDS = 300  # a test that runs longer has noticed the change
 
-# Header, what stands there once, what is put in its place, the test that looks.
+# Header, the text to replace, which occurs once, its replacement, the test that should notice.
 CONVOLUTION, RECURRENT, STEPS = "convolution_kernels_test", "lstm_test", "gru_test"
 CHANGES = [
     ("operand", "end = limit < k ? limit : k;", "end = limit < k ? limit : k - 1;", "convolution_test"),
@@ -59,7 +60,7 @@ def described(change):
 
 
 def survives(change, folder, main):
-    """True, False, or what does not compile."""
+    """Returns True, False, or what does not compile."""
     header, before, after, test = change
     source = os.path.join(ROOT, KERNELS, header + ".cuh")
     with open(source, encoding="utf-8") as file:

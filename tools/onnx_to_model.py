@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Turns an ONNX file into a model header and a safetensors file: a network made elsewhere becomes a model that can be compiled and trained on.
+"""Turns an ONNX file into a model header and a safetensors file, so that a third-party network can
+be compiled and trained.
 
     onnx_to_model.py m.onnx [--name network] [--header network.hpp] [--weights network.safetensors]
 
-Needs PyPI's onnx and numpy. What it does not know is named, all of it at once, and nothing is written. See docs/onnx.md.
+Needs PyPI's onnx and numpy. If something is not supported, everything unsupported is named and
+nothing is written. See docs/onnx.md.
 """
 import argparse
 import pathlib
@@ -13,14 +15,14 @@ import sys
 import onnx
 from onnx import shape_inference
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))  # where this file is loaded by its path, too
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))  # also when this file is loaded by its path
 from onnx_import.files import replace, write_safetensors  # noqa: E402
 from onnx_import.translation import Translation  # noqa: E402
 from onnx_import.values import Unsupported  # noqa: E402
 
 
 def convert(source, name, header, weights):
-    """Writes both files; gives what is not supported, and then writes none."""
+    """Writes both files; returns what is not supported, and then writes none."""
     model = onnx.load(source)
     onnx.checker.check_model(model) if not any(t.data_location for t in model.graph.initializer) else None
     try:

@@ -1,6 +1,6 @@
-# Sourced by tests/run.sh and examples/run.sh. Installs what a build needs with apt-get, and only what is missing:
-# with everything in place nothing is asked of the network. Sets CXX unless it is set: c++ need not be g++, and the
-# default g++ may be too old.
+# Sourced by tests/run.sh and examples/run.sh. Installs what a build needs with apt-get, and only
+# what is missing: if everything is installed, the network is not used. Sets CXX unless it is set:
+# c++ need not be g++, and the default g++ may be too old.
 
 oldest_gcc=12
 
@@ -9,7 +9,7 @@ note() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
 # True when the preprocessor finds a header.
 has_header() { echo "#include <$1>" | "${CXX:-g++}" -x c++ -E - >/dev/null 2>&1; }
 
-# Takes the default g++ if it is new enough, or the newest that is.
+# Chooses the default g++ if it is new enough, or else the newest that is.
 choose_compiler() {
     if [ -n "${CXX:-}" ]; then return 0; fi
     local name version
@@ -25,7 +25,7 @@ choose_compiler() {
     return 1
 }
 
-# present PACKAGE: is what the package brings there, from whatever source?
+# present PACKAGE: is the content of the package installed, from whatever source?
 present() {
     case $1 in
     g++) command -v g++ >/dev/null 2>&1 && g++ -x c++ -std=c++20 -fsyntax-only - <<<'#include <vector>' 2>/dev/null ;;
@@ -50,7 +50,7 @@ present() {
     esac
 }
 
-# True when clang++ of this version finds its header of OpenMP.
+# True when clang++ of this version finds its OpenMP header.
 clang_has_openmp() { "clang++-$1" -fopenmp -x c++ -fsyntax-only - <<<'#include <omp.h>' 2>/dev/null; }
 
 apt_get() {
@@ -62,7 +62,7 @@ apt_get() {
 # ensure_packages REQUIRED... -- OPTIONAL...
 ensure_packages() {
     local required=1 package missing=() optional_missing=()
-    # Headers can only be looked for with a compiler, so that one comes first.
+    # Finding headers needs a compiler, so that one comes first.
     [ -n "${CXX:-}" ] || present g++ || install_packages g++ || { note "a C++ compiler is needed: apt-get install g++"; return 1; }
     if ! choose_compiler; then
         install_packages "g++-$oldest_gcc" && choose_compiler ||
@@ -81,8 +81,9 @@ ensure_packages() {
     fi
 }
 
-# The oldest clang of the claim that is here or in the archive, for the tests' label `compilers`. Nobody needs it, so nothing is removed for
-# it (libomp-*-dev exclude each other), and without it the tests say what they left out.
+# The oldest clang of the claim that is installed or in the archive, for the tests' label
+# `compilers`. It is optional, so nothing is removed for it (libomp-*-dev exclude each other), and
+# without it the tests report what they left out.
 ensure_oldest_clang() {
     local version
     command -v apt-cache >/dev/null 2>&1 || return 0
@@ -112,7 +113,7 @@ install_packages() {
     apt_get -qq install -y --no-install-recommends "$@"
 }
 
-# A tree that was moved or copied carries a build folder CMake refuses.
+# A source tree that was moved or copied contains a build folder that CMake refuses.
 forget_moved_build() {
     local cache=$1/CMakeCache.txt
     if [ -f "$cache" ] && ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$PWD" "$cache"; then

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""The exchanges between blocks under PTX's memory model: tries every execution of small programs that do what the kernels do.
+"""Checks the exchanges between blocks under PTX's memory model.
+
+Tries every execution of small programs that do what the kernels do.
 
 usage: ptx_litmus.py [--source cuda/tapegraph/cuda/kernels/synchronization.cuh] [--verbose]
 
-What each function of synchronization.cuh orders is read from its PTX. Then, for the exchange over a counter of the grid and the one
-between blocks of a cluster, no execution may end with an old value, or one that is not there yet; and with any one part of the exchange
-weakened (its order, its scope, a barrier) some execution must, or the test would not see it. Programs of the literature whose outcomes
-are known come first, so that it is known that the model is PTX's.
+The ordering of each function of synchronization.cuh is read from its PTX. Then, for the exchange
+through a counter of the grid and the one between blocks of a cluster, no execution may end with a
+stale value, or with one that is not there yet. With any one part of the exchange weakened (its
+order, its scope, a barrier) some execution must do so, or the test could not detect it. Programs of
+the literature whose outcomes are known come first, which verifies that the model is PTX's.
 """
 
 import argparse
@@ -71,7 +74,7 @@ def literature():
 
 
 def orders_of(source):
-    """Of each function, what its PTX says: (order, scope)."""
+    """Returns, for each function, the ordering in its PTX: (order, scope)."""
     found = {}
     for name, pattern in {
             "add_to_count": r"red\.(\w+)\.(\w+)\.global\.add",
@@ -88,15 +91,16 @@ def orders_of(source):
 
 
 def exchanges(of):
-    """(name, program, outcome that must not be) of what the kernels do, from `of`: orders and scopes by function; a barrier whose name
-    is in of["without"] is left out."""
+    """Returns (name, program, outcome that must not be) for the kernels' exchanges. `of` has orders
+    and scopes by function; barriers named in of["without"] are left out."""
     bar = lambda name: [] if name in of["without"] else syncthreads(name)
     count = lambda: add("count", *of["add_to_count"])
     awaited = lambda n: read("count", *of["wait_for_count"], needs=n)
     cluster = lambda name: [] if name in of["without"] else barrier(
         name, "cluster", of["arrive_at_cluster"][0], of["wait_for_cluster"][0])
     arrived = lambda n=1: read("arrived", *of["wait_for_arrivals"], needs=n)
-    # A value that is sent: it is written and its bytes are counted by nobody's thread, in the scope of the cluster (PTX: st.async).
+    # A value that is sent: no thread writes it or counts its bytes, and both happen in the scope of
+    # the cluster (PTX: st.async).
     sent = lambda value="x": [write(value, 1), add("arrived", "release", "cluster")]
     old, early = (("x", 0),), (("x", 2),)
     return [
@@ -119,7 +123,7 @@ def exchanges(of):
 
 
 def weakened(of):
-    """(which exchange, what is weakened, the orders then)."""
+    """Returns (which exchange, what is weakened, the resulting orders)."""
     with_other = lambda name, order, scope: {**of, name: (order, scope)}
     without = lambda *names: {**of, "without": names}
     scope_of_count = of["add_to_count"][1]

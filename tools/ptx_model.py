@@ -1,16 +1,19 @@
-"""PTX's memory model for programs of a few instructions, execution by execution: for ptx_litmus.py.
+"""Enumerates the executions of programs of a few instructions under PTX's memory model, for
+ptx_litmus.py.
 
-PTX ISA, "Memory Consistency Model", without proxies, as formalized by D. Lustig, S. Sahasrabuddhe, O. Giroux: A Formal
-Analysis of the NVIDIA PTX Memory Consistency Model, ASPLOS 2019. Reads and writes are of whole locations. Where the model leaves an
-order open (coherence of writes that race) no order is assumed, which allows the most.
+PTX ISA, "Memory Consistency Model", without proxies, as formalized by D. Lustig, S. Sahasrabuddhe,
+O. Giroux: A Formal Analysis of the NVIDIA PTX Memory Consistency Model, ASPLOS 2019. Reads and
+writes access whole locations. Where the model leaves an order open (coherence of writes that race)
+no order is assumed, which allows the most outcomes.
 """
 
 import itertools
 
 
 class Event:
-    """What a thread does: R, W, RMW (adds 1), F (a fence), and the halves of barriers, ARRIVE and WAIT. `order` is weak, relaxed,
-    acquire, release, acq_rel or sc. `needs`: the least value that a read may see, where a loop waits for it."""
+    """An action of a thread: R, W, RMW (adds 1), F (a fence), and the halves of barriers, ARRIVE
+    and WAIT. `order` is weak, relaxed, acquire, release, acq_rel or sc. `needs` is the least value
+    that a read may see, where a loop waits for it."""
 
     def __init__(self, kind, place=None, order="weak", scope="gpu", value=None, needs=None, name=None):
         self.kind, self.place, self.order, self.scope = kind, place, order, scope
@@ -39,7 +42,7 @@ def fence(order, scope="gpu"):
 
 
 def barrier(name, scope="cta", release="release", acquire="acquire"):
-    """Both halves."""
+    """Returns both halves."""
     return [Event("ARRIVE", name, release, scope), Event("WAIT", name, acquire, scope)]
 
 
@@ -67,7 +70,7 @@ def closure(relation, count):
 
 
 class Program:
-    """`threads`: (cluster, block), and what it does, for each thread. All run on one GPU."""
+    """`threads` has (cluster, block), and the actions, for each thread. All run on one GPU."""
 
     def __init__(self, threads):
         self.events, self.thread, self.where = [], [], []
@@ -76,7 +79,7 @@ class Program:
             for e in flat(events[1:]):
                 if e.memory and e.place not in places:
                     places.append(e.place)
-        for place in places:  # the first values, which precede everything
+        for place in places:  # the initial values, which precede everything
             self.events.append(Event("W", place, value=0))
             self.thread.append(-1)
             self.where.append(None)
@@ -107,7 +110,8 @@ class Program:
         return x.strong and y.strong and self.in_scope(a, b) and self.in_scope(b, a)
 
     def values(self, source):
-        """What each read sees, where `source` says of which write it is; None where that goes in a circle."""
+        """Returns what each read sees, where `source` gives the write that it reads from; None if
+        that is circular."""
         seen = {}
 
         def value_of(w, visiting):
@@ -125,7 +129,8 @@ class Program:
         return seen
 
     def outcomes(self):
-        """Every result that an execution may have: what the named reads see, in order of names."""
+        """Returns every possible result of an execution: what the named reads see, in order of
+        names."""
         ids = range(self.count)
         reads = [i for i in ids if self.events[i].reads]
         choices = [[w for w in ids if w != r and self.events[w].writes and self.events[w].place == self.events[r].place]
@@ -142,7 +147,8 @@ class Program:
         return found
 
     def synchronizing(self, source, fences):
-        """Pairs (first of a release pattern, last of an acquire pattern) that synchronize."""
+        """Returns pairs (first of a release pattern, last of an acquire pattern) that
+        synchronize."""
         ids, events = range(self.count), self.events
         observed = {(source[r], r) for r in source if self.morally_strong(source[r], r)}
         grown = True

@@ -1,21 +1,23 @@
 #!/usr/bin/env python3
-"""Reads the machine code of GPU kernels and refuses what would be slow, or wait, on any device.
+"""Reads the machine code of GPU kernels and rejects kernels that would be slow, or wait, on any
+device.
 
   sass_gate.py SOURCE.cu [--architectures 75,80,...] [--nvcc NVCC] [--nvdisasm NVDISASM] [--keep FOLDER] -- FLAG...
 
-Compiles the device half of SOURCE for each architecture, as many at once as there are processors, and looks at every kernel:
+Compiles the device half of SOURCE for each architecture, as many at once as there are processors,
+and checks every kernel:
 
   spills     none: nothing is read from or written to a thread's local memory
   share      of the issue slots of its main loop that multiply: of the instructions of the innermost loop with most of them, on
-             the shortest way round that has all multiplications and copies. On tensor cores an instruction takes several cycles:
+             the shortest path that has all multiplications and copies. On tensor cores an instruction takes several cycles:
              there it is the part of the peak that is left if every other instruction takes one. A warpgroup's (HGMMA) must
-             not wait for one another, but once a round
+             not wait for one another, except once per iteration
   fences     MEMBAR inside any loop: at most as many as the table says
-  width      bytes of a warp's shared memory reads in the main loop, on the mean, for a lane
+  width      bytes of a warp's shared memory reads in the main loop, on average, per lane
 
-TABLE below has what is demanded of which kernel. A kernel that no line matches is held to "no spills" alone; a line that
-matches nothing is an error. nvdisasm is the toolkit's or nvidia-cuda-nvdisasm of PyPI, which --fetch FOLDER downloads to there once;
-without it the tool says so and ends with 77.
+The TABLE below has the requirements by kernel. A kernel that matches no line must only have no
+spills; a line that matches nothing is an error. nvdisasm is the toolkit's or nvidia-cuda-nvdisasm
+of PyPI, which --fetch FOLDER downloads there once; without it the tool says so and exits with 77.
 """
 
 import argparse
@@ -39,10 +41,11 @@ NVDISASM = "nvidia-cuda-nvdisasm==13.5.37"
 
 @dataclasses.dataclass
 class Demand:
-    """What kernels whose readable name matches must keep to, on `architectures` (a first and a last one)."""
+    """The requirements for kernels whose readable name matches, on `architectures` (a first and a
+    last one)."""
 
     kernel: str
-    unit: str = ""  # what multiplies: FFMA or HMMA
+    unit: str = ""  # the multiplying instruction: FFMA or HMMA
     share: float = 0.0  # of the main loop's issue slots, or of the tensor cores' time
     fences: int = 0
     width: float = 0.0
@@ -51,33 +54,36 @@ class Demand:
 
 
 TABLE = [
-    # A release of the whole device is what blocks of a grid meet by: one fence a step. A cluster needs none.
+    # Blocks of a grid synchronise by a release at device scope: one fence per step. A cluster needs
+    # none.
     Demand(r"recurrent_\w+_resident<.*grid_exchange", "FFMA", 0.0, fences=1),
     Demand(r"recurrent_\w+_resident<.*cluster_exchange", "FFMA", 0.0, fences=0, architectures=(90, 999)),
     Demand(r"implicit_gemm<forward_problem", "FFMA", 0.78, width=16),
     Demand(r"implicit_gemm<input_gradient_problem", "FFMA", 0.75, width=16),
     Demand(r"implicit_gemm<filter_gradient_problem", "FFMA", 0.68, width=15),
-    # Of operands that lie across a matrix is read in pieces of 4 bytes, because it cannot be turned on the way.
+    # A transposed matrix is read in pieces of 4 bytes, because the load cannot transpose it.
     Demand(r"tensor_gemm<forward_problem<.*\)0>", "HMMA", 0.70, width=7),
     Demand(r"tensor_gemm<input_gradient_problem", "HMMA", 0.70, width=12),
     Demand(r"tensor_gemm<filter_gradient_problem<float", "HMMA", 0.55, width=4),
     Demand(r"tensor_gemm<filter_gradient_problem<bfloat16", "HMMA", 0.60, width=12),
     Demand(r"tensor_gemm<forward_problem<.*\)1>", "HMMA", 0.50, width=6),
-    # Of few units a step's tiles are small: copies from the second cache bound them, not what is issued.
+    # With few units a step's tiles are small: copies from the L2 cache bound them, not issue slots.
     Demand(r"tensor_step<tensor_forward_step", "HMMA", 0.60, width=6),
     Demand(r"tensor_step<tensor_backward_step", "HMMA", 0.30, width=10),
     Demand(r"warpgroup_convolution<float", "HGMMA", 0.99, source="warpgroups"),
     Demand(r"warpgroup_convolution<bfloat16", "HGMMA", 0.99, source="warpgroups"),
 ]
 
-# Cycles that the tensor cores of a quarter of a multiprocessor are busy with an instruction, by architecture and shape: NVIDIA's
-# peaks of dense products divided by multiprocessors and clock (A100, GA102, AD102, H100; 10.0 and 12.0 taken as those before).
+# Cycles that the tensor cores of a quarter of a multiprocessor are busy with an instruction, by
+# architecture and shape: NVIDIA's peaks of dense products divided by multiprocessors and clock
+# (A100, GA102, AD102, H100; 10.0 and 12.0 are assumed to be like their predecessors).
 HMMA_CYCLES = {
     "1688.F32.TF32": {80: 8, 86: 16, 89: 16, 90: 4, 100: 4, 120: 16},
     "16816.F32": {80: 8, 86: 16, 89: 16, 90: 4, 100: 4, 120: 16},
 }
 
-# The same of a warpgroup's products on sm_90a, per column: 64 rows by 32 bytes of k take half a cycle of the whole multiprocessor.
+# The same for a warpgroup's products on sm_90a, per column: 64 rows by 32 bytes of k take half a
+# cycle of the whole multiprocessor.
 HGMMA = re.compile(r"HGMMA\.64x(\d+)x(?:8\.F32\.TF32|16\.F32)")
 
 INSTRUCTION = re.compile(r"^\s+(?:/\*[0-9a-f]+\*/)?\s*(?:\{\s*)?(@!?U?P\w+\s+)?([A-Z][A-Za-z0-9_.]*)\b(.*)")
@@ -87,7 +93,7 @@ READ_WIDTH = {"8": 1, "16": 2, "32": 4, "64": 8, "128": 16}
 
 
 def find_tool(name, given):
-    """A program by its path, in PATH, or in a Python package of NVIDIA's."""
+    """Finds a program by its path, in PATH, or in a Python package of NVIDIA's."""
     if given:
         return given if pathlib.Path(given).is_file() else None
     if found := shutil.which(name):
@@ -100,7 +106,8 @@ def find_tool(name, given):
 
 
 def fetched_nvdisasm(folder):
-    """The program out of PyPI's package, in FOLDER from the first time on; None and why where pip or its registry is not there."""
+    """Returns the program from PyPI's package, downloaded to FOLDER once; None and the reason if
+    pip or its registry is not available."""
     found, why = fetch_package.fetch(NVDISASM, folder, "nvidia/cu13/bin/")
     if found is None:
         return None, why
@@ -110,7 +117,8 @@ def fetched_nvdisasm(folder):
 
 
 def functions_of(listing):
-    """{mangled name: [(opcode, rest of the line) or label]}, from what nvdisasm -c prints."""
+    """Returns {mangled name: [(opcode, rest of the line) or label]}, from the output of nvdisasm
+    -c."""
     functions, current = {}, None
     for line in listing.splitlines():
         if line.startswith(".text."):
@@ -126,14 +134,14 @@ def functions_of(listing):
 
 
 def loops_of(code):
-    """(first, last) positions of what lies between a label and a later branch back to it."""
+    """Returns (first, last) positions of the code between a label and a later branch back to it."""
     places, loops = {}, set()
     for at, entry in enumerate(code):
         if isinstance(entry, str):
             places[entry] = at
         elif entry[0].startswith("BRA") and (target := TARGET.search(entry[1])) and target[1] in places:
             loops.add((places[target[1]], at))
-    # One that branches back twice is one loop.
+    # A loop with two back edges counts once.
     return [loop for loop in loops if not any(o[0] == loop[0] and o[1] > loop[1] for o in loops)]
 
 
@@ -142,8 +150,9 @@ def opcodes(code, loop):
 
 
 def common_way(code, loop, unit):
-    """The opcodes of the shortest way round a loop that has all the multiplications and copies a way round can have: what happens
-    once in many rounds, such as going to the next tap, is left out. Loops within it are passed once."""
+    """Returns the opcodes of the shortest path through a loop that has all the multiplications and
+    copies that a path can have: what happens only once in many iterations, such as going to the
+    next tap, is left out. Inner loops are passed once."""
     first, last = loop
     places = {entry: at for at, entry in enumerate(code) if isinstance(entry, str)}
     best = {first: (0, 0, None)}  # at an entry: (-work, instructions, the entry before)
@@ -176,7 +185,8 @@ def common_way(code, loop, unit):
 
 
 def main_loop(code, unit):
-    """The innermost loop with most instructions of a kind; the shortest, where what waits stands behind the kernel and branches back."""
+    """Returns the innermost loop with most instructions of a kind; the shortest, if the code that
+    waits is after the kernel and branches back."""
     best, most = None, 0
     for loop in loops_of(code):
         inside = sum(op.startswith(unit) for op in opcodes(code, loop))
@@ -189,7 +199,7 @@ def main_loop(code, unit):
 
 
 def share_of(ops, unit, architecture):
-    """The part of the issue slots, or of the tensor cores' time, that multiplies."""
+    """Returns the part of the issue slots, or of the tensor cores' time, that multiplies."""
     count = sum(op.startswith(unit) for op in ops)
     if unit == "HGMMA":
         cycles = sum(int(HGMMA.match(op)[1]) / 2 for op in ops if op.startswith(unit))
@@ -207,7 +217,8 @@ def share_of(ops, unit, architecture):
 
 
 def width_of(ops):
-    """Bytes a lane reads from shared memory at once, on the mean; ldmatrix reads 4 for each of its matrices."""
+    """Returns the bytes that a lane reads from shared memory at once, on average; ldmatrix reads 4
+    for each of its matrices."""
     widths = []
     for op in ops:
         if op.startswith("LDSM"):
@@ -219,7 +230,7 @@ def width_of(ops):
 
 
 def look_at(name, code, architecture, source):
-    """A line for the report, and what is wrong."""
+    """Returns a line for the report, and what is wrong."""
     errors = []
     ops = [entry[0] for entry in code if not isinstance(entry, str)]
     spills = sum(op.startswith(("STL", "LDL")) for op in ops)
@@ -249,7 +260,7 @@ def look_at(name, code, architecture, source):
 
 
 def compile_one(arguments, architecture, folder):
-    """The machine code for an architecture, or what went wrong."""
+    """Returns the machine code for an architecture, or what went wrong."""
     cubin = pathlib.Path(folder) / f"sm_{architecture}.cubin"
     made = subprocess.run([arguments.nvcc, "-cubin", f"-arch=sm_{architecture}", *arguments.flags, arguments.source,
                            "-o", str(cubin)], capture_output=True, text=True)
@@ -280,7 +291,7 @@ def main():
     if arguments.nvdisasm is None:
         print(f"sass_gate.py: skipped, there is no nvdisasm (pip install {NVDISASM})" + (f": {why}" if why else ""))
         return SKIPPED
-    architectures = arguments.architectures.split(",")  # "90a" is a 90 with what later ones have not
+    architectures = arguments.architectures.split(",")  # "90a" is a 90 with features that later ones lack
     number_of = {a: int(a.rstrip("af")) for a in architectures}
     source = pathlib.Path(arguments.source).stem
     errors, matched = [], set()

@@ -1,19 +1,22 @@
 #!/usr/bin/env python3
-"""Writes single_include/tapegraph: tapegraph.hpp, which has most of tapegraph/nn.hpp (models and training) with every header of the
-library in it, and all.hpp, which includes it and has the rest of tapegraph/all.hpp: data sets, files, what shows a run, and of nn.hpp
-what LATER names.
+"""Writes single_include/tapegraph: tapegraph.hpp, which has most of tapegraph/nn.hpp (models and
+training) with all of its library headers inlined, and all.hpp, which includes it and has the rest
+of tapegraph/all.hpp: data sets, files, reports on a run, and the parts of nn.hpp that LATER names.
 
 usage: single_header.py [--check] [--output FOLDER]
 
---check writes nothing, compares, and fails with a diff when a file is out of date. Beside them, the umbrellas by concern and the
-headers that the README's first program includes are files that include one of the two, so that such programs take either folder.
+--check writes nothing, compares, and fails with a diff when a file is out of date. The umbrellas by
+concern and the headers that the README's first program includes are written as files that include
+one of the two, so that such programs work with either folder.
 
-Library headers are inlined where they are first included. A header whose first include stands inside an #if may be
-needed again outside of it; it is then written in both places, behind a macro. System headers are kept at their first
-use; inside an #if they stay as they are, and so do headers of other libraries. Comments for readers of the source (`//`) are
-left out, those for users (`///`) stay in the folders and namespaces users program against, where blank lines stay, too. What the macros of the compiled
-component and of the GPU backend decide is decided: the file is without both. A namespace that one header closes and the next
-opens stays open; lines are indented by one space a level: no file may exceed two megabytes.
+Library headers are inlined where they are first included. A header whose first include is inside an
+#if may be needed again outside of it; it is then written in both places, behind a macro. System
+headers are kept at their first use; inside an #if they stay as they are, and so do headers of other
+libraries. Comments for readers of the source (`//`) are left out, those for users (`///`) stay in
+the folders and namespaces that users program against, where blank lines stay, too. Conditions on
+the macros of the compiled component and of the GPU backend are resolved: the file is without both.
+A namespace that one header closes and the next opens stays open; lines are indented by one space
+per level, because no file may exceed two megabytes.
 """
 
 import argparse
@@ -24,10 +27,10 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 INCLUDE = ROOT / "include"
-# Each file, and what it is made of; the later one includes the earlier.
+# Each file, and its parts; the later one includes the earlier.
 SINGLE = {"tapegraph/tapegraph.hpp": "tapegraph/nn.hpp", "tapegraph/all.hpp": "tapegraph/all.hpp"}
 FIRST = "tapegraph/tapegraph.hpp"
-# Of nn.hpp what the second file has, so that the first one stays below the limit.
+# The parts of nn.hpp that are in the second file, so that the first one stays below the limit.
 LATER = ("tapegraph/nn/all_optimizers.hpp", "tapegraph/graph/dot.hpp", "tapegraph/graph/explain.hpp")
 OUTPUT = ROOT / "single_include"
 
@@ -81,10 +84,10 @@ BEHIND_THE_SCENES = re.compile(
     r"|eager/(interpreter|records|seal|formula|run_region|operation_|checkpointed_run|replay|borrow|storage|derivatives|nested_list"
     r"|numeric_check|searching))"
     r"|.*/math/")
-# What the compiled component holds; the single header is without it.
+# The contents of the compiled component, which the single header is without.
 COMPONENT_LIST = re.compile(r"tapegraph/\w+/compiled_\w+\.hpp")
 COMPONENT_USE = re.compile(r"\s*(#\s*(define|undef)\s+)?TG_COMPILED")
-# What is known of conditions; what is left of them otherwise is the compiler's to decide.
+# The known values of conditions; the compiler decides the others.
 KNOWN = [(re.compile(r"\bdefined\(TG_(COMPONENT|CUDA)\)|\bTG_COMPONENT == \d"), "0"),
          (re.compile(r"\bTG_DEFINES(_FOR_HOST)?\(\w+\)"), "1"),
          (re.compile(r"!0(?: && )?"), ""), (re.compile(r"(?<!\S)0 && .*"), "0"), (re.compile(r"(?<!\S)1 \|\| .*"), "1")]
@@ -99,7 +102,7 @@ CLOSING = re.compile(r"\s*#\s*endif\b")
 
 
 def decided(line):
-    """An #if or #elif, with what is known put in: True, False, or its condition."""
+    """Returns an #if or #elif with known values inserted: True, False, or its condition."""
     condition = re.sub(r"^\s*#\s*(el)?if\s+", "", re.sub(r"#\s*ifdef (\w+)", r"#if defined(\1)", line))
     for what, value in KNOWN:
         condition = what.sub(value, condition)
@@ -107,9 +110,10 @@ def decided(line):
 
 
 def without_component(lines):
-    """The lines of a header with its conditions decided, where they can be, and without lists of what the component holds."""
-    chains = []  # of each open #if: [is a condition written, is one branch known to be taken, are lines written now]
-    lists = 0  # brackets open in a list
+    """Returns the lines of a header with its conditions resolved where possible, and without the
+    component's lists."""
+    chains = []  # for each open #if: [is a condition written, is one branch known to be taken, are lines written now]
+    lists = 0  # open brackets in a list
     for line in lines:
         line = re.sub(r"\s+\\\n\s*", " ", line) if OPENING.match(line) or MIDDLE.match(line) or COMPONENT_USE.match(line) else line
         writes = all(chain[2] for chain in chains)
@@ -137,7 +141,7 @@ def without_component(lines):
 
 
 def logical_lines(text):
-    """Lines, those that end in a backslash with what follows them."""
+    """Returns lines, joining those that end in a backslash with the next."""
     return [line.replace("\0", "\n") for line in text.replace("\\\n", "\\\0").splitlines()]
 
 
@@ -146,7 +150,7 @@ class Inliner:
         self.repeated = repeated  # headers that occur more than once, and so need a macro
         self.count = count
         self.out = []
-        self.scopes = [set(there)]  # what has been included for certain, one set per open #if
+        self.scopes = [set(there)]  # headers that are certainly included, one set per open #if
         self.stack = []
         self.dropped = False  # a line was left out since the last one written
         self.namespaces = []
@@ -180,7 +184,7 @@ class Inliner:
         if name == "tapegraph/nn.hpp" and any(f"<{later}>" in line for later in LATER):
             return
         self.age += bool(line) and not COMMENT.match(line)
-        # A namespace of a line or two, whose end has no name: functions end behind an indented line.
+        # A namespace of a line or two, whose end has no name: functions end after an indented line.
         if line == "}" and self.namespaces and self.age in (2, 3) and not self.out[-1].startswith(" "):
             line += " // namespace " + self.namespaces[-1]
         internal = BEHIND_THE_SCENES.match(name) or any(NOT_USERS.search(space) for space in self.namespaces)
@@ -199,7 +203,7 @@ class Inliner:
         if re.fullmatch(r"\s*#\s*pragma\s+once", line):
             self.dropped = True
             return
-        if '"' not in line:  # else the slashes, or the blanks, may be a string's
+        if '"' not in line:  # otherwise the slashes, or the blanks, may be in a string
             line = (TRAILING if internal else TRAILING_NOTE).sub("", line)
             if not COMMENT.match(line):
                 line = re.sub(r"(?<=\S)  +", " ", line)
@@ -230,7 +234,7 @@ class Inliner:
                     return
                 self.scopes[0].add(target)
         if self.dropped and not line and not self.out[-1]:
-            return  # blank lines on both sides of what was left out
+            return  # blank lines on both sides of the omitted part
         if line:
             self.dropped = False
         indent = len(line) - len(line.lstrip(" "))
@@ -241,7 +245,8 @@ BLANKS = r"\n*((?:// -- \S+\n\n*)*)"
 
 
 def joined(lines):
-    """The text, with namespaces left open that are closed and opened again at once, and no blank lines at their ends."""
+    """Returns the text, with namespaces left open that are closed and reopened at once, and no
+    blank lines at their ends."""
     text = "\n".join(lines) + "\n"
     text = re.sub(rf"\n\}} // namespace ([\w:]+)\n{BLANKS}namespace \1 \{{\n", r"\n\n\2", text)
     return re.sub(r"\n+\} // namespace \S+", "\n}", re.sub(r"\n\n\n+", "\n\n", text))
@@ -254,7 +259,8 @@ def version():
 
 
 def inlined(repeated, count):
-    """The lines of each file; `count` learns how often each header was written, in all of them."""
+    """Returns the lines of each file; `count` receives how often each header was written, in all of
+    them."""
     lines, there = {}, frozenset()
     for name, source in SINGLE.items():
         inliner = Inliner(repeated, there, count)
@@ -268,7 +274,7 @@ def inlined(repeated, count):
 
 
 def generate():
-    """The files, by their path in the folder."""
+    """Returns the files, by their path in the folder."""
     count = {}
     inlined(frozenset(), count)
     files = {}

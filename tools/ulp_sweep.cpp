@@ -1,9 +1,9 @@
-// Prints a Markdown table of the largest error of every function of tapegraph::math, in ulps of the true result, for
-// docs/accuracy.md. The reference is libm in double for float and in long double (64 bits) for double: its own error is
-// below 0.001 ulp of what is judged.
+// Prints a Markdown table of the largest error of every function of tapegraph::math, in ulps of the
+// true result, for docs/accuracy.md. The reference is libm in double for float and in long double
+// (64 bits) for double: its own error is below 0.001 ulp of the tested type.
 //
 //     g++ -std=c++20 -O2 -pthread -Iinclude tools/ulp_sweep.cpp -o ulp_sweep
-//     ./ulp_sweep [points per range, 2000000 at first] [n]
+//     ./ulp_sweep [points per range, default 2000000] [n]
 //
 // With n, functions of one float are evaluated at every n-th float of their range (1: at every float) instead of samples.
 
@@ -63,8 +63,8 @@ double random01() { // splitmix64
     return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
 }
 
-/// Half of the points uniform in the range, half uniform in the bits (all exponents alike), from both signs if `low` is
-/// negative.
+/// Half of the points are uniform in the range, half uniform in the bits (all exponents alike),
+/// from both signs if `low` is negative.
 template <class T>
 T sample(double low, double high, long i) {
     if (i % 2 == 0) return static_cast<T>(low + (high - low) * random01());
@@ -90,7 +90,8 @@ worst sweep(F f, R reference, double low, double high) {
     return w;
 }
 
-/// Every n-th float within the range, the bit patterns shared out among the processor's threads.
+/// Every n-th float within the range, with the bit patterns distributed among the processor's
+/// threads.
 template <class F, class R>
 worst dense(F f, R reference, double low, double high) {
     const unsigned threads = std::max(1u, std::thread::hardware_concurrency());

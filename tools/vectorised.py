@@ -3,12 +3,13 @@
 
     tools/vectorised.py [--compiler g++] [--chains 24] [--seed 1] [--verbose] [more compiler arguments]
 
-Kernels are scalar code that must vectorise at -O2 (docs/design.md); a branch or a struct in the wrong place silently
-makes one ten times slower. For every `struct NAME : map_op<N>` (or series_op, predicate_op) of include/tapegraph/ops a region with
-that one operation is compiled for AVX2 and AVX-512, in float and double, and the assembly of its loop is looked at.
-So are regions of random chains of operations, whose conditionals meet. Of recurrent layers' cells g++ itself is asked which
-`omp simd` loops it has vectorised. Prints what is not vectorised; exits 1 if there is any. --verbose lists instructions in
-each vector loop.
+Kernels are scalar code that must vectorise at -O2 (docs/design.md); a branch or a struct in the
+wrong place silently makes one ten times slower. For every `struct NAME : map_op<N>` (or series_op,
+predicate_op) of include/tapegraph/ops a region with that one operation is compiled for AVX2 and
+AVX-512, in float and double, and the assembly of its loop is checked. The same is done for regions
+of random chains of operations, which combine conditionals. For the cells of recurrent layers g++
+reports which `omp simd` loops it has vectorised. Prints what is not vectorised; exits 1 if there is
+any. --verbose lists instructions in each vector loop.
 """
 
 import argparse
@@ -20,14 +21,15 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 OPERATION = re.compile(r"^struct (\w+)\s*:\s*(map_op|series_op|predicate_op)<(\d)>", re.MULTILINE)
-# Made of libm's fmod, which is exact and scalar.
+# Built on libm's fmod, which is exact and scalar.
 SCALAR = {"floor_divide_op", "remainder_op"}
-# Operations on conditions, and those that only exist for other element types.
+# Operations on conditions, and those that exist only for other element types.
 BOOLEAN = re.compile(r"static constexpr int condition_operands = (\d)")
 
 
 def operations():
-    """(name, operands, leading conditions) of every elementwise operation that is not a template."""
+    """Returns (name, operands, leading conditions) of every elementwise operation that is not a
+    template."""
     for path in sorted((ROOT / "include" / "tapegraph" / "ops").rglob("*.hpp")):
         text = path.read_text()
         for match in OPERATION.finditer(text):
@@ -43,7 +45,7 @@ def operations():
 def source(names):
     lines = ["#include <tapegraph/cpu/region.hpp>", "#include <tapegraph/ops/ops.hpp>", "using namespace tapegraph;",
              "using namespace tapegraph::detail;",
-             # Without what stands around a loop (cpu/tile.hpp).
+             # Without the code around a loop (cpu/tile.hpp).
              "template <class Body> struct loops_of {",
              "    template <class Isa> TG_INLINE static void run(const cpu::tile* t) { Body::template run<1>(*t); }",
              "};"]
@@ -60,7 +62,8 @@ def source(names):
 
 
 def chains(names, count, seed):
-    """Regions of two to four operations and selections, each reading the one before: a struct `chainN` each."""
+    """Returns regions of two to four operations and selections, each reading the one before: a
+    struct `chainN` each."""
     draw = random.Random(seed)
     usual = [n for n in names if n[3] != "predicate_op" and n[2] == 0 and not n[0].startswith("logical")]
     conditional = [n for n in usual if n[0].split("_")[0] in {"maximum", "minimum", "relu", "clip", "abs", "sign", "exp"}]
@@ -80,7 +83,7 @@ def chains(names, count, seed):
                 steps.append((name, element, [numbers[-1]] + [draw.choice(numbers) for _ in range(operands - 1)]))
             kinds.append(element)
         spelled = ", ".join(f"instruction<{name}, dtype::{kind}, {', '.join(map(str, at))}>" for name, kind, at in steps)
-        # Every other one with all that it computes as its results, at once.
+        # Every other one has everything that it computes as its results.
         numbers = [i for i, kind in enumerate(kinds) if kind == element and i >= slots]
         body, wanted = ("merged_region_body", numbers) if chain % 2 else ("region_body", numbers[-1:])
         lines.append(f"struct chain{chain}z : loops_of<cpu::{body}<region<slots<{', '.join(['dtype::' + element] * slots)}>, "
@@ -91,7 +94,8 @@ def chains(names, count, seed):
 
 
 def loops(assembly):
-    """(function, instructions, vector instructions) of the shortest vectorised loop of each function."""
+    """Returns (function, instructions, vector instructions) of the shortest vectorised loop of each
+    function."""
     label = re.compile(r"^(\.L\w+):")
     jump = re.compile(r"^\s+j\w+\s+(\.L\w+)")
     for function in re.split(r"^(?=_ZN?\w+:)", assembly, flags=re.MULTILINE)[1:]:
@@ -110,7 +114,8 @@ def loops(assembly):
 
 
 def cells(compiler, more):
-    """(cell, function, whether its loop is vectorised) of every `omp simd` loop of a step of every recurrent cell."""
+    """Returns (cell, function, whether its loop is vectorised) for every `omp simd` loop of a step
+    of every recurrent cell."""
     header = ROOT / "include" / "tapegraph" / "ops" / "recurrent" / "cpu_step.hpp"
     text = header.read_text().split("\n")
     pragmas = [i + 1 for i, line in enumerate(text) if "#pragma omp simd" in line]

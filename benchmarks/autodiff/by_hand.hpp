@@ -5,8 +5,9 @@
 #include <cstddef>
 #include <vector>
 
-/// Gradients written by hand, as a careful programmer writes them in plain loops: common terms once, nothing for constants. Each
-/// returns the value and writes the gradient by its parameters.
+/// Gradients written by hand in plain loops, as a careful programmer would: common terms are
+/// computed once, constants take no work. Each function returns the value and writes the gradient
+/// with respect to its parameters.
 
 namespace by_hand {
 
@@ -25,14 +26,17 @@ inline double rosenbrock(const vector& x, vector& g) {
     return total;
 }
 
-/// A mixture of K Gaussians in D dimensions, the objective of ADBench: minus constants, the log likelihood of N points and a Wishart
-/// prior. With Q_k the lower triangular matrix of exp(q_k) on the diagonal and l_k below,
-///   sum_i logsumexp_k(a_k + sum q_k - |Q_k (x_i - m_k)|^2 / 2) - N logsumexp a + sum_k (gamma^2 |Q_k|^2 / 2 - wishart sum q_k).
+/// A mixture of K Gaussians in D dimensions, the objective of ADBench: up to constants, the log
+/// likelihood of N points and a Wishart prior. With Q_k the lower triangular matrix of exp(q_k) on
+/// the diagonal and l_k below,
+///   sum_i logsumexp_k(a_k + sum q_k - |Q_k (x_i - m_k)|^2 / 2) - N logsumexp a
+///     + sum_k (gamma^2 |Q_k|^2 / 2 - wishart sum q_k).
 struct mixture {
     std::size_t points, dims, parts;
     double gamma = 1, wishart = 0;
 
-    /// a [K], m [K, D], q [K, D], l [K, D, D] of which only what is below the diagonal counts, x [N, D].
+    /// a [K], m [K, D], q [K, D], l [K, D, D], of which only the part below the diagonal is used, x
+    /// [N, D].
     double operator()(const vector& a, const vector& m, const vector& q, const vector& l, const vector& x, vector& da,
                       vector& dm, vector& dq, vector& dl) const {
         const std::size_t D = dims, K = parts;

@@ -14,7 +14,7 @@ namespace lstm {
 
 namespace tg = tapegraph;
 
-inline constexpr std::int64_t width = 14; ///< numbers a step, as in ADBench's data
+inline constexpr std::int64_t width = 14; ///< numbers per step, as in ADBench's data
 
 /// One layer's step: gates multiply element by element. Rows are four of w, then four of v.
 inline constexpr auto layer = [](const auto& x, const auto& h, const auto& c, const auto& w, const auto& v) {
@@ -24,7 +24,7 @@ inline constexpr auto layer = [](const auto& x, const auto& h, const auto& c, co
     return std::pair{tg::eval(sigmoid(gate.template operator()<2>(x)) * tanh(cell)), cell};
 };
 
-/// A step of two layers, the input scaled before and the output after them.
+/// A step of two layers, with the input scaled before them and the output after them.
 inline constexpr auto step = [](auto state, auto x, auto w0, auto w1, auto w2, auto w3, auto w4, auto w5, auto w6,
                                 auto w7, auto v0, auto v1, auto v2, auto v3, auto v4, auto v5, auto v6, auto v7,
                                 auto e0, auto e1, auto e2) {
@@ -34,7 +34,7 @@ inline constexpr auto step = [](auto state, auto x, auto w0, auto w1, auto w2, a
     return std::pair{std::tuple{a, ca, b, cb}, tg::eval(b * e1 + e2)};
 };
 
-/// w, v [8, width], e [3, width], state [4, width], inputs and what follows them [time, width].
+/// w, v [8, width], e [3, width], state [4, width], inputs and their successors [time, width].
 inline constexpr auto objective = [](auto w, auto v, auto e, auto state, auto inputs, auto next) {
     const auto s = tg::unstack<4>(state);
     const auto y = std::apply(

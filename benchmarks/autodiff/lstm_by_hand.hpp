@@ -6,14 +6,16 @@
 
 namespace by_hand {
 
-/// ADBench's LSTM: gates multiply element by element, layers stand on each other, b numbers a step. With g = 4 rows (forget, input,
-/// output, change) of weights w and biases v for each layer, x the layer's input, h and c its state,
-///   c' = c sigmoid(x w_0 + v_0) + sigmoid(h w_1 + v_1) tanh(h w_3 + v_3),  h' = sigmoid(x w_2 + v_2) tanh(c');
-/// the first layer reads e_0 times the step's numbers, y = h' e_1 + e_2 of the last; the objective is minus the mean over steps and
-/// numbers of next (y - log(2 + sum exp y)).
+/// ADBench's LSTM: gates multiply element by element, layers are stacked, a step has b numbers.
+/// With g = 4 rows (forget, input, output, change) of weights w and biases v for each layer, x the
+/// layer's input, h and c its state,
+///   c' = c sigmoid(x w_0 + v_0) + sigmoid(h w_1 + v_1) tanh(h w_3 + v_3),
+///   h' = sigmoid(x w_2 + v_2) tanh(c');
+/// the first layer reads e_0 times the step's numbers, y = h' e_1 + e_2 of the last layer; the
+/// objective is minus the mean over steps and numbers of next (y - log(2 + sum exp y)).
 class lstm {
 public:
-    /// `steps` predictions of a sequence of one step more.
+    /// Makes `steps` predictions of a sequence of one step more.
     lstm(std::size_t layers, std::size_t steps, std::size_t width) : layers_(layers), steps_(steps), width_(width) {}
 
     /// w, v [layers, 4, width], e [3, width], state [layers, 2, width] (h, c), sequence [steps + 1, width].
@@ -40,7 +42,7 @@ public:
             for (std::size_t i = 0; i < b; ++i) {
                 const double next = sequence[(t + 1) * b + i];
                 total += each * next * (y[i] - log_sum);
-                y[i] = each * (next - gold * std::exp(y[i]) / sum); // from here on the derivative by y
+                y[i] = each * (next - gold * std::exp(y[i]) / sum); // from here on the derivative with respect to y
             }
         }
         for (std::size_t t = steps_; t-- > 0;)
@@ -78,7 +80,7 @@ private:
         return now;
     }
 
-    /// dx of what is above, with that of the step after, to dx of what is below.
+    /// Turns dx of the layer above and of the step after into dx of the layer below.
     double backward(const vector& w, const vector& state, std::size_t t, std::size_t l, std::size_t i, double dx,
                     vector& dw, vector& dv) {
         const std::size_t b = width_;

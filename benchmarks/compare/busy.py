@@ -1,4 +1,4 @@
-"""A shared machine: the same work with and without processes beside it that never rest."""
+"""Measures a shared machine: the same work with and without busy processes beside it."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ TURN = 0.7
 
 
 class Crowd:
-    """Busy processes, which stand still except between `go` and `halt`."""
+    """Busy processes, which are stopped except between `go` and `halt`."""
 
     def __init__(self, count):
         self.processes = [subprocess.Popen([sys.executable, "-c", "while True: pass"], start_new_session=True) for _ in range(count)]
@@ -39,8 +39,9 @@ class Crowd:
 
 
 def measure(row, contestants, busy, threads, cores, weights, patience=600):
-    """`contestants`: name to (Contestant, function from a row to its own), ours first, which writes the weights where there are
-    any. Turns with and without `busy` processes alternate. Gives a list of measurements and one of complaints."""
+    """Measures a row. `contestants` maps names to (Contestant, function from a row to its own),
+    with ours first, which writes the weights if there are any. Turns with and without `busy`
+    processes alternate. Returns a list of measurements and one of complaints."""
     times, counts, complaints = {}, {}, []
     reference = next(iter(contestants))
     for name, (contestant, own) in contestants.items():

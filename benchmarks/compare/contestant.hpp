@@ -27,14 +27,14 @@
 #include <utility>
 #include <vector>
 
-/// A contestant of benchmarks/compare.py: a process that answers lines on stdin by lines on stdout. What the lines are:
-/// benchmarks/compare/protocol.py.
+/// A contestant of benchmarks/compare.py: a process that answers lines on stdin by lines on stdout.
+/// benchmarks/compare/protocol.py describes the lines.
 
 namespace compare {
 
 namespace tg = tapegraph;
 
-/// One row: what is computed, of which size.
+/// One row: the work, its kind and its size.
 struct row {
     std::string work, kind; ///< "cnn", "training"
     std::int64_t size = 1;  ///< the batch, or the elements
@@ -57,16 +57,16 @@ inline row row_of(const std::string& text) {
     return r;
 }
 
-/// What has been prepared.
+/// The work that has been prepared.
 struct prepared {
-    std::function<void()> step{};                               ///< what is timed
-    std::function<std::vector<double>(std::int64_t)> numbers{}; ///< what others must get, too
+    std::function<void()> step{};                               ///< the function that is timed
+    std::function<std::vector<double>(std::int64_t)> numbers{}; ///< results that others must reproduce
     std::function<void(const std::string&)> save{};             ///< writes weights
-    std::function<std::string()> profile{};                     ///< where a step's time goes
-    std::int64_t operations = 1;                                ///< in a step
+    std::function<std::string()> profile{};                     ///< where the time of a step goes
+    std::int64_t operations = 1;                                ///< per step
 };
 
-/// Values that all contestants make alike, of magnitude `scale` at most.
+/// Values that all contestants generate alike, of magnitude at most `scale`.
 inline tg::tensor<float> noise(const tg::shape& dims, float scale) {
     auto t = tg::tensor<float>::uninitialized(dims);
     float* const to = t.mutable_data();
@@ -74,7 +74,8 @@ inline tg::tensor<float> noise(const tg::shape& dims, float scale) {
     return t;
 }
 
-/// Of a result: its mean magnitude, and 16 elements evenly far apart, the first and the last among them.
+/// A digest of a result: its mean magnitude, and 16 evenly spaced elements, including the first and
+/// the last.
 inline std::vector<double> digest(const tg::tensor<float>& y) {
     const float* const from = y.data();
     double sum = 0;
@@ -94,7 +95,7 @@ inline std::pair<double, double> clocks() {
             static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec)};
 }
 
-/// Memory of the GPU that others may need.
+/// Releases memory of the GPU that others may need.
 inline void give_back() {
 #ifdef TG_CUDA
     if (tg::runtime::current_runtime() != nullptr) tg::cuda::memory_pool::of(0).trim();

@@ -1,4 +1,4 @@
-"""Who takes part in which rows."""
+"""Lists which contestants take part in which rows."""
 
 import dataclasses
 import re
@@ -6,7 +6,8 @@ import re
 
 @dataclasses.dataclass(frozen=True)
 class Way:
-    """One way of one library. `works`: a pattern of the rows it takes part in; `kind`: what it makes of a row's."""
+    """One way of using one library. `works` is a pattern of the rows it takes part in; `kind` maps
+    a row's kind to the contestant's."""
 
     name: str
     library: str
@@ -49,18 +50,19 @@ STUDIES = ("cnn", "rnn", "conv1d_small", "conv1d_medium", "conv1d_large")
 
 
 def program_of(row):
-    """Ours that computes it."""
+    """Our program that computes the row."""
     work = row.split("/")[0]
     return work if work in STUDIES else "operations"
 
 
 def group_of(row):
-    """Rows of a group are computed by the same processes, one after the other: those of a study's training, say."""
+    """The same processes compute the rows of a group one after the other, such as those of a
+    study's training."""
     work, kind = row.split("/")[:2]
     return f"{work}/{kind}" if work in STUDIES else "operations"
 
 
-# What matters most comes first: when the time is over, the rest is left out.
+# The most important rows come first: when the time is over, the rest is left out.
 QUICK = ("cnn/training/1", "cnn/training/32", "rnn/training/1", "rnn/training/32", "conv1d_small/training/32/140",
          "conv1d_medium/training/32/140", "add/forward/8", "add/gradient/8", "matmul/forward/512", "conv1/forward/16",
          "conv2/forward/16", "conv2/gradient/16", "conv3/forward/16", "chain/forward/1000000", "softmax/forward/1000000",

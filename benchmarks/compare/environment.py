@@ -1,4 +1,5 @@
-"""What is compared and where: the peers' virtual environment, our programs, and the machine."""
+"""Describes what is compared and where: the peers' virtual environment, our programs, and the
+machine."""
 
 import concurrent.futures
 import json
@@ -48,7 +49,7 @@ def tail(error):
 
 
 class Peers:
-    """A virtual environment in which peers are installed when they are asked for."""
+    """A virtual environment in which peers are installed on demand."""
 
     def __init__(self, folder, python=sys.executable, index=None):
         self.folder, self.base, self.index = pathlib.Path(folder), python, index
@@ -56,7 +57,8 @@ class Peers:
         self.complaints = {}
 
     def install(self, peers):
-        """Those that are there afterwards; `complaints` tells of the others."""
+        """Returns the peers that are installed afterwards; `complaints` collects the reasons for
+        the others."""
         if not self.python.is_file():
             try:
                 said([self.base, "-m", "venv", str(self.folder)])
@@ -79,7 +81,8 @@ class Peers:
         return [peer for peer in peers if peer not in self.complaints]
 
     def about(self, peer):
-        """Versions, and bytes on the disk with all that it needs: altogether, and without what only GPUs use."""
+        """Returns versions, and bytes on the disk with all dependencies: in total, and without
+        those that only GPUs use."""
         program = "import importlib.metadata as m, json, sys; print(json.dumps({p: m.version(p) for p in sys.argv[1:]}))"
         versions = json.loads(said([str(self.python), "-c", program, *PACKAGES[peer], "numpy"]))
         everything, on_cpu = json.loads(said([str(self.python), "-c", SIZES, PACKAGES[peer][0]]))
@@ -87,7 +90,8 @@ class Peers:
 
 
 def compiled_programs(folder, programs, compiler):
-    """{(program, mode): path or complaint} of our contestants. A program is compiled again when one of its headers is newer."""
+    """Returns {(program, mode): path or complaint} of our contestants. Programs are recompiled when
+    one of their headers is newer."""
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
 
@@ -111,7 +115,8 @@ def compiled_programs(folder, programs, compiler):
 
 
 def compiled_libtorch(folder, python, compiler):
-    """The program with_libtorch.cpp against the wheel's headers and libraries, or a complaint."""
+    """Returns the program with_libtorch.cpp, compiled against the wheel's headers and libraries, or
+    a complaint."""
     target = pathlib.Path(folder) / "with_libtorch"
     source = HERE / "with_libtorch.cpp"
     if target.is_file() and target.stat().st_mtime >= source.stat().st_mtime:
@@ -129,7 +134,8 @@ def compiled_libtorch(folder, python, compiler):
 
 
 def shipped(folder, compiler):
-    """Processor seconds that a CNN's training program costs the compiler, and bytes of it, stripped."""
+    """Returns the processor seconds of compiling a CNN's training program, and its size in bytes,
+    stripped."""
     target = pathlib.Path(folder) / "shipped"
     before = os.times()
     start = time.perf_counter()
@@ -163,7 +169,7 @@ def machine(compiler):
 
 
 def process_environment(threads, cache):
-    """What contestants are started with."""
+    """Returns the environment that contestants are started with."""
     e = {name: value for name, value in os.environ.items() if name != "OPENBLAS_CORETYPE"}
     e |= dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(threads))
     e |= {"CUDA_VISIBLE_DEVICES": "-1", "JAX_PLATFORMS": "cpu", "KERAS_BACKEND": "tensorflow", "TF_CPP_MIN_LOG_LEVEL": "2",

@@ -4,9 +4,10 @@
 
 namespace compare {
 
-/// Values in [-1, 1) that all contestants make alike, bit for bit: 24 bits of a hash of the index (MurmurHash3's finalizer,
-/// as studies.py has it, too). Values of a short period would not do: a patch that is met a hundred times, in which two maxima
-/// are nearly equal, is rounded to one of them a hundred times, and the losses of two right libraries part.
+/// Values in [-1, 1) that all contestants generate alike, bit for bit: 24 bits of a hash of the
+/// index (MurmurHash3's finalizer, also in studies.py). Values of a short period would not do: a
+/// patch that occurs a hundred times, in which two maxima are nearly equal, is rounded to one of
+/// them a hundred times, and the losses of two correct libraries diverge.
 inline float noise_at(std::int64_t index) {
     auto bits = static_cast<std::uint32_t>(index + 1);
     bits = (bits ^ bits >> 16) * 0x85ebca6bu;

@@ -5,8 +5,8 @@
 
 #include <tuple>
 
-/// Single operations, each as a function in the mode that the compiler's command line names (-DCOMPARE_MODE=eager). The same in
-/// Python: operations.py.
+/// Single operations, each as a function in the mode that the compiler's command line names
+/// (-DCOMPARE_MODE=eager). operations.py has the same in Python.
 
 #ifndef COMPARE_MODE
 #define COMPARE_MODE graph
@@ -25,7 +25,7 @@ auto shared(F f) {
     return std::make_shared<F>(std::move(f));
 }
 
-/// A function of tensors of these specs, its value timed and compared.
+/// A function of tensors of these specs, whose value is timed and compared.
 template <class... Specs>
 prepared forward(auto f, const auto&... x) {
     const auto compiled = shared(tg::function<tg::COMPARE_MODE>(f, Specs{}...));
@@ -35,7 +35,7 @@ prepared forward(auto f, const auto&... x) {
     return p;
 }
 
-/// The derivatives by every operand of the mean of f's squares.
+/// The derivatives of the mean of f's squares with respect to every operand.
 template <class... Specs>
 prepared gradient(auto f, const auto&... x) {
     const auto loss = [](const auto&... operands) { return mean(square(decltype(f){}(operands...))); };
@@ -70,7 +70,8 @@ prepared convolution(const row& r) {
     return r.kind == "gradient" ? gradient<images, filters>(f, x, w) : forward<images, filters>(f, x, w);
 }
 
-/// Additions of eight numbers, one after the other, in eager mode, recorded and differentiated with "gradient".
+/// Additions of eight numbers, one after the other, in eager mode; recorded and differentiated with
+/// "gradient".
 prepared tiny(const row& r) {
     tg::tensor<float> a = noise({r.size}, 1);
     const auto b = noise({r.size}, 0.01f);

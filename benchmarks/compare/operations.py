@@ -1,8 +1,9 @@
-"""The operands of single operations; the functions themselves are each peer's. As operations.cpp has them."""
+"""The operands of single operations, as in operations.cpp; each peer implements the functions
+itself."""
 
 from studies import noise
 
-TINY = 1000  # operations in a step of the tiny ones
+TINY = 1000  # operations per step of the tiny ones
 LAYERS = {"conv1": (50, 3, 3, 150), "conv2": (24, 150, 5, 300), "conv3": (10, 300, 3, 200)}  # side, from, taps, to
 
 

@@ -1,15 +1,17 @@
-"""How compare.py and its contestants talk. A contestant is a process that answers each line on its stdin by one on its stdout, "ok" with
-numbers behind it or "error" and why; a new prepare forgets the last one's work:
+"""The protocol between compare.py and its contestants. A contestant is a process that answers each
+line on its stdin by one on its stdout: "ok" followed by numbers, or "error" and the reason. A new
+prepare discards the previous work:
 
     prepare WORK/KIND/SIZE[/LENGTH] check|time WEIGHTS     builds what the row names, without dropout for check; WEIGHTS: a safetensors
                                                            file, or -
-    forget                                                 gives up what was prepared
+    forget                                                 discards the prepared work
     save FILE                                              writes the weights
     check N                                                losses of N training steps, or a digest of a result
     run N                                                  processor seconds of all N steps, then wall-clock seconds of each
     profile FILE                                           writes where a step's time goes, in the contestant's own words
 
-WORK may say how a GPU multiplies floats, as cnn@tf32. On a GPU a step has ended when the device has.
+WORK may include how a GPU multiplies floats, as in cnn@tf32. On a GPU a step ends when the device
+has finished it.
 """
 
 import gc
@@ -22,7 +24,7 @@ import time
 
 
 class Failure(Exception):
-    """A contestant could not answer; its words are one line."""
+    """A contestant could not answer; the message is one line."""
 
 
 def parse_row(text):
@@ -31,7 +33,8 @@ def parse_row(text):
 
 
 class Contestant:
-    """A process on the other side, started by the first request and again after one that failed."""
+    """The process on the other side, started by the first request and restarted after one that
+    failed."""
 
     def __init__(self, command, environment=None, log=None, processors=None):
         self.command, self.environment, self.log, self.processors = command, environment, log, processors
@@ -47,7 +50,8 @@ class Contestant:
                 start_new_session=True, preexec_fn=(lambda: os.sched_setaffinity(0, processors)) if processors else None)
 
     def ask(self, request, seconds):
-        """The answer's numbers. Throws Failure for an error, an end and silence; the latter two end the process."""
+        """Returns the answer's numbers. Throws Failure for an error, an exit and a timeout; the
+        latter two end the process."""
         if self.process is None:
             self.start()
         try:
@@ -76,7 +80,7 @@ class Contestant:
         return time.perf_counter() - self.started
 
     def line(self, end):
-        """The next line, or None when the process or the time is over."""
+        """Returns the next line, or None when the process has ended or the time is over."""
         out = self.process.stdout.fileno()
         while b"\n" not in self.buffer:
             left = end - time.monotonic()
@@ -91,7 +95,7 @@ class Contestant:
         return line.decode(errors="replace")
 
     def last_words(self):
-        """How it ended, with the last line it wrote to stderr."""
+        """Describes how it ended, with the last line it wrote to stderr."""
         code = self.process.returncode
         ending = f"signal {signal.Signals(-code).name}" if code < 0 else f"status {code}"
         try:
@@ -103,7 +107,8 @@ class Contestant:
         return f"{ending}: {said[-1][:200]}" if said else ending
 
     def peak_memory(self, reset=False):
-        """Bytes of the process's high-water mark, or None. `reset`: from here on it counts anew."""
+        """Returns the process's memory high-water mark in bytes, or None. `reset` restarts the
+        measurement."""
         if self.process is None or self.process.poll() is not None:
             return None
         try:
@@ -132,14 +137,16 @@ class Contestant:
 
 
 class Prepared:
-    """What a Python contestant has prepared: `step` is timed, `numbers(count)` compared, `operations` in a step; `profile()` is text."""
+    """The work that a Python contestant has prepared: `step` is timed, `numbers(count)` compared,
+    `operations` counts those of a step; `profile()` returns text."""
 
     def __init__(self, step, numbers, operations=1, profile=None):
         self.step, self.numbers, self.operations, self.profile = step, numbers, operations, profile
 
 
 def answer(request, prepare, now, forgotten):
-    """Answers one request; `now` holds what is prepared, and `forgotten` is called when that is given up."""
+    """Answers one request; `now` holds the prepared work, and `forgotten` is called when it is
+    discarded."""
     words = request.split()
     if words[0] == "prepare" and len(words) == 4:
         now.clear()
@@ -170,7 +177,7 @@ def answer(request, prepare, now, forgotten):
 
 
 def serve(prepare, forgotten=lambda: None):
-    """A Python contestant's main loop. What libraries print on stdout goes to stderr."""
+    """The main loop of a Python contestant. Output of libraries on stdout goes to stderr."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     now = []

@@ -1,4 +1,4 @@
-"""Rows of a group: everybody's numbers are compared, then all take turns."""
+"""Runs the rows of a group: first all results are compared, then the contestants alternate."""
 
 import dataclasses
 import math
@@ -13,25 +13,27 @@ DIGEST = 17  # numbers of one result's digest, which belong together
 
 @dataclasses.dataclass
 class Settings:
-    turn: float = 0.5  # seconds of a contestant's turn, or one step
+    turn: float = 0.5  # seconds per turn of a contestant, at least one step
     rounds: int = 7
     patience: float = 900  # seconds for an answer
-    few_checked: bool = False  # five steps are compared in a group's first row only
+    few_checked: bool = False  # compare five steps only in a group's first row
     processor_time: bool = False
-    memory: int = 0  # bytes that contestants may have together; 0: any
+    memory: int = 0  # bytes that contestants may use together; 0: no limit
     tolerance: float = TOLERANCE
-    unchecked: frozenset = frozenset()  # names of those who would compile for a check alone
+    unchecked: frozenset = frozenset()  # names of those that would compile for a check alone
 
 
 def difference(numbers, expected, training, tolerance=TOLERANCE):
-    """None, or how they differ: losses relative to each, a digest's numbers relative to its largest."""
+    """Returns None, or how they differ: losses relative to each, a digest's numbers relative to its
+    largest."""
     if len(numbers) != len(expected):
         return f"{len(numbers)} numbers instead of {len(expected)}"
     for i, (number, right) in enumerate(zip(numbers, expected)):
         first = i - i % DIGEST
         scale = abs(right) if training else max(map(abs, expected[first:first + DIGEST]))
-        # Losses of a model that has learnt its batch are near zero, where rounding of scores is all of them: after four steps of the
-        # largest one PyTorch and TensorFlow have 1.8630e-4 and 1.8666e-4.
+        # Losses of a model that has learnt its batch are near zero, where they consist of the
+        # rounding of scores: after four steps of the largest one PyTorch and TensorFlow have
+        # 1.8630e-4 and 1.8666e-4.
         allowed = tolerance * max(scale, 1e-2 if training else 0)
         if not abs(number - right) <= allowed:
             what = f"loss {i + 1}" if training else f"number {i + 1}"
@@ -40,7 +42,8 @@ def difference(numbers, expected, training, tolerance=TOLERANCE):
 
 
 def waves(needs, memory):
-    """Contestants [(name, bytes)] as lists that fit into memory, the first of all in each."""
+    """Splits contestants [(name, bytes)] into lists that fit into memory, with the first one in
+    each."""
     if not needs:
         return []
     (reference, base), lists, used = needs[0], [], 0
@@ -54,7 +57,8 @@ def waves(needs, memory):
 
 
 class Race:
-    """`contestants`: name to (Contestant, function from a row to its own), ours first, which the others must equal."""
+    """`contestants` maps names to (Contestant, function from a row to its own), with ours first,
+    which the others must equal."""
 
     def __init__(self, contestants, settings, weights):
         self.contestants, self.settings, self.weights = contestants, settings, weights
@@ -67,7 +71,7 @@ class Race:
         self.ask(name, f"prepare {self.contestants[name][1](row)} {purpose} {weights}")
 
     def run(self, row, has_weights):
-        """{name: {...}}: either "error", or what was measured."""
+        """Returns {name: {...}} with either "error" or the measurements."""
         results = {name: {} for name in self.contestants}
         training = "training" in row.split("/")[1]
         steps = 5 if training and (self.first_row or not self.settings.few_checked) else 1
@@ -87,7 +91,7 @@ class Race:
         return results
 
     def check(self, row, results, training, steps, has_weights):
-        """One after the other, so that each one's memory is its own."""
+        """Checks one contestant after the other, so that each has the memory to itself."""
         reference, expected = next(iter(self.contestants)), None
         for name, result in results.items():
             if name in self.settings.unchecked:
@@ -124,7 +128,8 @@ class Race:
 
     def wave(self, row, names, results, weights):
         def turn(name, count):
-            """Seconds of each step; None for one that failed, which no others are to lose by."""
+            """Returns seconds of each step; None for a contestant that failed, which must not
+            affect the others."""
             try:
                 processor, *seconds = self.ask(name, f"run {count}")
                 return seconds, processor / count
@@ -151,7 +156,7 @@ class Race:
                 if measured:
                     results[name].setdefault("seconds", []).extend(measured[0])
                     results[name].setdefault("processor", []).append(measured[1])
-            order = order[1:] + order[:1]  # nobody follows the same one always
+            order = order[1:] + order[:1]  # so that nobody always follows the same one
         for name in names:
             contestant = self.contestants[name][0]
             if peak := contestant.peak_memory():

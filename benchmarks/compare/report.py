@@ -1,4 +1,4 @@
-"""What was measured as tables."""
+"""Formats measurements as tables."""
 
 import contestants
 
@@ -11,7 +11,7 @@ def time_of(seconds):
 
 
 def measured(results, libraries=None):
-    """{name: median} of a row's contestants that have one and compute the same."""
+    """Returns {name: median} of a row's contestants that have one and compute the same."""
     of = {way.name: way.library for way in contestants.WAYS}
     return {name: result["median"] for name, result in results.items()
             if "median" in result and "error" not in result and (libraries is None or (of.get(name) == contestants.OURS) == libraries)}
@@ -26,7 +26,8 @@ def ratio(above, below):
 
 
 def summary(row, results):
-    """A row's figures: fastest peer, ours as it is by default, the fastest of ours; None where missing."""
+    """Returns a row's figures: the fastest peer, ours with default settings, the fastest of ours;
+    None where missing."""
     ours, peers = measured(results, True), measured(results, False)
     best, peer, default = fastest(ours), fastest(peers), ours.get(contestants.REFERENCE)
     return {"row": row, "peer": peer, "peer_time": peers.get(peer), "default_time": default, "best": best, "best_time": ours.get(best),
@@ -56,7 +57,7 @@ def ratios(rows):
 
 
 def everybody(rows):
-    """Medians of all contestants."""
+    """A table of the medians of all contestants."""
     names = [way.name for way in contestants.WAYS if any(way.name in results for results in rows.values())]
     lines = []
     for row, results in rows.items():
@@ -66,7 +67,7 @@ def everybody(rows):
 
 
 def column(rows, key, show):
-    """A figure of all contestants where somebody has it."""
+    """A table of one figure of all contestants, if any of them has it."""
     chosen = {row: {name: result[key] for name, result in results.items() if result.get(key) and "error" not in result}
               for row, results in rows.items() if contestants.group_of(row) != "operations"}
     chosen = {row: figures for row, figures in chosen.items() if figures}
@@ -95,7 +96,7 @@ def shipping(stored):
 
 
 def text(stored):
-    """The whole report, in Markdown."""
+    """Returns the whole report, in Markdown."""
     m, rows, load = stored["machine"], stored["rows"], stored["load"]
     clock = "processor time" if stored["options"]["processor_time"] else "wall clock"
     versions = "; ".join(f"{peer} " + ", ".join(f"{p} {v}" for p, v in about.get("versions", {}).items()) if "versions" in about
@@ -122,7 +123,7 @@ def text(stored):
 
 
 def beside(measurements):
-    """`share`: by how much everything slows down that shares the cores fairly with so many others."""
+    """`share` is the slowdown of any program that shares the cores fairly with this many others."""
     lines = [[m["row"], m["name"], str(m["busy"]), time_of(m["idle"]), time_of(m["beside"]), f"{m['beside'] / m['idle']:.2f}",
               f"{m['share']:.2f}", f"{m['beside'] / m['idle'] / m['share']:.2f}"] for m in measurements]
     return table(["row", "contestant", "busy", "idle", "beside them", "slower", "share lost", "slower / share"], lines)

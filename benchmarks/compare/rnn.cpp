@@ -2,8 +2,8 @@
 
 #include "../models/rnn.hpp"
 
-/// The text classifier: 40 words, embedding, LSTM, three classes, Adam. "sparse_training": the table's gradient and update are those
-/// of the batch's rows.
+/// The text classifier: 40 words, embedding, LSTM, three classes, Adam. With "sparse_training" the
+/// table's gradient and update cover only the rows of the batch.
 int main(int argc, char** argv) {
     using namespace compare;
     using benchmarks::rnn, benchmarks::words;

@@ -1,5 +1,6 @@
-"""The models of the studies as lists of layers, which each peer builds in its own way, and their data, which are those of
-benchmarks/compare/*.cpp. A layer is its kind, its name in our weights (None: it has none) and its options."""
+"""The models of the studies as lists of layers, which each peer builds in its own way, and their
+data, which are those of benchmarks/compare/*.cpp. A layer is its kind, its name in our weights
+(None if it has none) and its options."""
 
 import numpy
 
@@ -25,19 +26,21 @@ def head():
 
 
 class Study:
-    """layers, None where they are no chain; `shape` of a record, None for its length; `rate` of the optimizer; `classes`: 2, one logit,
-    or more. `successors`: each character's label is the next one."""
+    """layers, or None if they are no chain; `shape` of a record, None for its length; `rate` of the
+    optimizer; `classes`: 2 (one logit) or more; `successors`: each character's label is the next
+    character."""
 
     def __init__(self, layers, shape, optimizer, rate, classes=2, vocabulary=0, successors=False):
         self.layers, self.shape, self.optimizer, self.rate = layers, shape, optimizer, rate
         self.classes, self.vocabulary, self.successors = classes, vocabulary, successors
 
     def layers_for(self, check):
-        """Random numbers differ from library to library, so nothing drops where results are compared."""
+        """Returns the layers, without dropout where results are compared, since random numbers
+        differ between libraries."""
         return [each for each in self.layers if not (check and each[0] == "dropout")]
 
     def data(self, batch, length):
-        """NumPy arrays x [batch, ...] and y."""
+        """Returns NumPy arrays x [batch, ...] and y."""
         shape = (batch, *(length if extent is None else extent for extent in self.shape))
         if self.vocabulary:
             places = numpy.arange(numpy.prod(shape), dtype=numpy.int64)
@@ -51,7 +54,7 @@ class Study:
 
 
 def noise(shape, scale):
-    """Bit for bit what noise.hpp gives, which says why."""
+    """Returns the same bits as noise.hpp, which explains them."""
     bits = numpy.arange(1, numpy.prod(shape) + 1, dtype=numpy.int64).astype(numpy.uint32)
     bits = (bits ^ bits >> 16) * numpy.uint32(0x85EBCA6B)
     bits = (bits ^ bits >> 13) * numpy.uint32(0xC2B2AE35)
@@ -61,7 +64,7 @@ def noise(shape, scale):
 
 
 def digest(result):
-    """Of an array: its mean magnitude and 16 elements, as contestant.hpp has it."""
+    """Returns the digest of an array, as in contestant.hpp: its mean magnitude and 16 elements."""
     y = numpy.asarray(result).reshape(-1)
     return [float(numpy.mean(numpy.abs(y), dtype=numpy.float64)), *(float(y[i * (y.size - 1) // 15]) for i in range(16))]
 
@@ -95,14 +98,14 @@ STUDIES = {
 
 
 def same_padding(extent, kernel, stride):
-    """Zeros before and behind an axis: the odd one behind, as TensorFlow has it."""
+    """Returns the zeros before and after an axis: the odd one after it, as in TensorFlow."""
     total = max((-(-extent // stride) - 1) * stride + kernel - extent, 0)
     return total // 2, total - total // 2
 
 
 def step_flop(work, batch, length):
-    """Floating-point operations of the products in a training step: forward, by the weights, and by what stands before, which the first
-    product does not need."""
+    """Returns the floating-point operations of the products in a training step: forward, with
+    respect to the weights, and with respect to the input, which the first product does not need."""
     study = STUDIES[work]
     if work == "gpt":  # Six blocks of width 384: 12 width^2 weights each; scores of all pairs, two products.
         tokens = batch * 256

@@ -1,4 +1,5 @@
-"""The models whose layers are no chain, in PyTorch with our weights: ResNet-18 and a transformer (benchmarks/models)."""
+"""The models whose layers are no chain, in PyTorch with our weights: ResNet-18 and a transformer
+(benchmarks/models)."""
 
 import torch
 from torch import nn
@@ -9,7 +10,7 @@ def parameter(values):
 
 
 class Weights:
-    """Those of a scope: {"kernel": array}."""
+    """The weights of a scope: {"kernel": array}."""
 
     def __init__(self, values, path=""):
         self.values, self.path = values, path
@@ -62,7 +63,8 @@ def normalization(weights):
 
 
 class Attention(nn.Module):
-    """Causal. One product for query, key and value, as everybody who writes PyTorch by hand has it."""
+    """Causal attention. One product for query, key and value, as is usual in PyTorch code written
+    by hand."""
 
     def __init__(self, weights):
         super().__init__()

@@ -6,7 +6,8 @@
 #include <tapegraph/profile.hpp>
 #include <tapegraph/tapegraph.hpp>
 
-/// A model of the studies as a contestant, in the mode that the compiler's command line names (-DCOMPARE_MODE=eager).
+/// Makes a model of the studies a contestant, in the mode that the compiler's command line names
+/// (-DCOMPARE_MODE=eager).
 
 #ifndef COMPARE_MODE
 #define COMPARE_MODE graph
@@ -14,7 +15,7 @@
 
 namespace compare {
 
-/// Labels of two classes [batch, 1], 0 and 1 in turns, or of some classes [batch].
+/// Labels of two classes [batch, 1], alternating 0 and 1, or of several classes [batch].
 inline tg::tensor<float> two_classes(std::int64_t batch) {
     auto y = tg::tensor<float>::uninitialized({batch, 1});
     for (std::int64_t i = 0; i < batch; ++i) y.mutable_data()[i] = static_cast<float>(i % 2);
@@ -25,7 +26,7 @@ inline tg::tensor<std::int32_t> in_turns(std::int64_t batch, std::int64_t classe
     for (std::int64_t i = 0; i < batch; ++i) y.mutable_data()[i] = static_cast<std::int32_t>(i % classes);
     return y;
 }
-/// Characters [batch, time] of a vocabulary, from the `first` one of the same text on.
+/// Characters [batch, time] of a vocabulary, from index `first` on in the same text.
 inline tg::tensor<std::int32_t> characters(std::int64_t batch, std::int64_t time, std::int64_t vocabulary,
                                            std::int64_t first = 0) {
     auto x = tg::tensor<std::int32_t>::uninitialized({batch, time});
@@ -34,7 +35,7 @@ inline tg::tensor<std::int32_t> characters(std::int64_t batch, std::int64_t time
     return x;
 }
 
-/// The model, loss and optimizer of a study. Weights are the seed's, or those of a file.
+/// The model, loss and optimizer of a study. Weights come from the seed or from a file.
 template <class Network, class Spec, class Loss, class Optimizer>
 prepared training_of(const row& r, const std::string& weights, const auto& x, const auto& y, const Loss& loss,
                      const Optimizer& optimizer) {
@@ -60,7 +61,7 @@ prepared training_of(const row& r, const std::string& weights, const auto& x, co
     return p;
 }
 
-/// For checks, the model without dropout. `Network<true>` drops.
+/// The model without dropout, for checks. `Network<true>` drops.
 template <template <bool> class Network, class Spec>
 prepared study(const row& r, bool for_check, const std::string& weights, const auto& x, const auto& y, const auto& loss,
                const auto& optimizer) {

@@ -1,4 +1,4 @@
-"""JAX as a contestant, everything by jax.jit: with_jax.py THREADS"""
+"""JAX as a contestant, with everything compiled by jax.jit: with_jax.py THREADS"""
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +17,7 @@ def convolve(x, w, stride=1, padding="VALID"):
 
 
 def lstm(x, w, u, b):
-    """The last step's output."""
+    """Returns the last step's output."""
     z = jnp.moveaxis(x @ w + b, 1, 0)
 
     def step(state, z):
@@ -41,7 +41,7 @@ def normalize(x, values, training):
 
 
 def network(layers, weights, x, training, key):
-    """The model's value and the moving averages that it changed."""
+    """Returns the model's value and the moving averages that it changed."""
     moved = {}
     for number, (kind, name, options) in enumerate(layers):
         values = {path.rpartition("/")[2]: value for path, value in weights.items() if name and path.rpartition("/")[0] == name}
@@ -86,7 +86,7 @@ def updated(study, weights, gradients, state, step):
 
 
 def trained(study, layers, weights, x, y):
-    """A function that makes a step and gives its loss."""
+    """Returns a function that makes a step and returns its loss."""
     fixed = {path: value for path, value in weights.items() if "/moving_" in path}
     free = {path: value for path, value in weights.items() if path not in fixed}
     zeros = jax.tree.map(jnp.zeros_like, free)
@@ -139,7 +139,8 @@ FUNCTIONS = {
 
 
 def tiny(kind, operands):
-    """Operation by operation, which is not what JAX is for; a gradient would be traced anew every time."""
+    """Runs operation by operation, which JAX is not made for; a gradient would be traced anew every
+    time."""
     a, b = operands
     if kind == "gradient":
         raise protocol.Failure("JAX differentiates functions, not single operations")

@@ -9,12 +9,13 @@
 #include <sstream>
 #include <string>
 
-/// The tiny operations in PyTorch's C++, as a contestant (protocol.py): additions of a few numbers, one after the other. Compiled
-/// against the headers and libraries of the Python package. Arguments: none; one thread.
+/// The tiny operations in PyTorch's C++ interface, as a contestant (protocol.py): additions of a
+/// few numbers, one after the other. Compiled against the headers and libraries of the Python
+/// package. Takes no arguments and uses one thread.
 
 namespace {
 
-constexpr int operations = 1000; // of a step
+constexpr int operations = 1000; // per step
 
 torch::Tensor noise(std::int64_t size, float scale) {
     auto t = torch::empty({size});

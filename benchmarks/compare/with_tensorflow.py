@@ -54,7 +54,7 @@ def of_fit(model, x, y, optimizer, entropy):
     batches = iter(tf.data.Dataset.from_tensors((x, y)).repeat())
 
     def step():
-        model.reset_metrics()  # which average over the steps of an epoch
+        model.reset_metrics()  # they average over the steps of an epoch
         return float(model.train_function(batches)["loss"])
 
     return step
@@ -103,7 +103,7 @@ FUNCTIONS = {
 
 
 def lstm(arrays):
-    """Keras's layer, and what is differentiated by: its input and its weights."""
+    """Returns Keras's layer, and the operands of differentiation: its input and its weights."""
     layer, x = keras.layers.LSTM(arrays[2].shape[0]), tf.constant(arrays[0])
     layer.build(x.shape)
     layer.set_weights(arrays[1:])

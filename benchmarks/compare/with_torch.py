@@ -20,7 +20,8 @@ if hasattr(torch, "set_num_interop_threads"):
 
 
 class Lstm(nn.Module):
-    """The last step's output. Ours has one bias: the second one here is zero and stays it."""
+    """Returns the last step's output. Ours has one bias, so the second one here is zero and stays
+    zero."""
 
     def __init__(self, values, units):
         super().__init__()
@@ -41,7 +42,7 @@ class Average(nn.Module):
 
 
 class Flatten(nn.Module):
-    """In the order of channels last, which our weights have."""
+    """Flattens in channels-last order, which our weights have."""
 
     def forward(self, x):
         return x.movedim(1, -1).flatten(1)
@@ -67,7 +68,7 @@ def fill(parameter, values):
 
 
 def modules(study, check, weights, length, sparse):
-    """The model's layers; `length` of the series as they go."""
+    """Builds the model's layers; `length` is that of the series, followed through the layers."""
     rank, made = len(study.shape) - 1, []
     for kind, name, options in study.layers_for(check):
         values = {key.rpartition("/")[2]: value for key, value in weights.items() if name and key.rpartition("/")[0] == name}
@@ -106,7 +107,7 @@ def optimizers_of(study, model, sparse):
 
 
 def compiled_form(function):
-    """On a GPU launches are recorded and replayed, as graph mode does."""
+    """On a GPU launches are recorded and replayed, as in graph mode."""
     return torch.compile(function, dynamic=False, mode="reduce-overhead" if ON_GPU else None)
 
 
@@ -116,7 +117,7 @@ def wait():
 
 
 def profile(step, count=5):
-    """The kernels of some steps, those that take longest first."""
+    """Lists the kernels of some steps, the longest first."""
     from torch.profiler import ProfilerActivity
 
     for _ in range(2):
@@ -145,7 +146,7 @@ def model_row(work, kind, batch, length, check, file):
     else:
         x = x.transpose(1, 2).contiguous()
     if compiled:
-        torch._dynamo.reset()  # what was compiled for other sizes counts towards a limit
+        torch._dynamo.reset()  # compilations for other sizes count towards a limit
     if kind == "inference":
         forward = compiled_form(model.eval()) if compiled else model.eval()
 
@@ -176,7 +177,7 @@ def model_row(work, kind, batch, length, check, file):
         value = forward()
         value.backward()
         if check and isinstance(optimizers[0], torch.optim.Adam):
-            # PyTorch adds epsilon to the corrected root, Keras and we to the other one.
+            # PyTorch adds epsilon to the corrected root, Keras and TapeGraph to the other one.
             optimizers[0].param_groups[0]["eps"] = 1e-7 / (1 - 0.999**done) ** 0.5
         for each in optimizers:
             each.step()
@@ -203,7 +204,7 @@ OPERATIONS = {
 
 
 def convolution_operation(arrays):
-    """Channels first inside, in the memory's order that the way asks for."""
+    """Channels first inside, in the memory order that the way requests."""
     layout = torch.contiguous_format if WAY == "eager" else torch.channels_last
     x, w = torch.from_numpy(arrays[0]).permute(0, 3, 1, 2), torch.from_numpy(arrays[1]).permute(3, 2, 0, 1)
     return (lambda x, w: nn.functional.conv2d(x, w), [each.contiguous(memory_format=layout) for each in (x, w)],

@@ -6,7 +6,7 @@
 
 namespace tg = tapegraph;
 
-// Images [batch, 32, 32, 3] to ten classes.
+// Maps images [batch, 32, 32, 3] to ten classes.
 struct cnn {
     constexpr auto operator()(auto scope, auto image) const {
         auto h = tg::conv2d(scope / "conv1", image, {.filters = 32, .kernel_size = {3, 3}});

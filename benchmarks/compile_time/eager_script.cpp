@@ -1,4 +1,4 @@
-// Ten operations on tensors, and the gradient of what comes out.
+// Ten operations on tensors, and the gradient of the result.
 #include <tapegraph/tapegraph.hpp>
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-// The same for programs that compile no models.
+// The cost of the header for programs that compile no models.
 #include <tapegraph/tensor.hpp>
 
 int main() {}

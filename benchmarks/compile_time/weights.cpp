@@ -1,4 +1,4 @@
-// The header of weights in files, and nobody who calls it.
+// The header of weights in files, without a call of it.
 #include <tapegraph/io/weights.hpp>
 #include <tapegraph/tapegraph.hpp>
 

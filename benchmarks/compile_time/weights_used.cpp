@@ -1,4 +1,4 @@
-// Tensors to a file and back.
+// Writes tensors to a file and reads them back.
 #include <tapegraph/io/weights.hpp>
 #include <tapegraph/tapegraph.hpp>
 

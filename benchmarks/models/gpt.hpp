@@ -9,8 +9,9 @@
 
 namespace models {
 
-/// A transformer that predicts characters, of GPT-2's blocks (Radford et al. 2019): their numbers [batch, 256] to the logits of each
-/// one's successor [batch, 256, 65]. Six blocks of width 384 with six heads.
+/// A transformer that predicts characters, of GPT-2's blocks (Radford et al. 2019): maps their
+/// indices [batch, 256] to the logits of each one's successor [batch, 256, 65]. Six blocks of width
+/// 384 with six heads.
 struct gpt {
     static constexpr std::int64_t time = 256, vocabulary = 65, width = 384, heads = 6, blocks = 6;
 

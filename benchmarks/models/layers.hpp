@@ -4,7 +4,8 @@
 
 namespace models {
 
-/// A multilayer perceptron as deep as one likes: how the cost of compiling grows with the number of nodes.
+/// A multilayer perceptron of any depth, to show how the cost of compiling grows with the number of
+/// nodes.
 struct layers {
     int count = 10;
 

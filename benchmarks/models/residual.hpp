@@ -4,8 +4,9 @@
 
 namespace models {
 
-/// Images [batch, height, width, channels] to one logit through `blocks` residual blocks of two convolutions each, with
-/// batch normalization. What a block adds to is used twice: a graph nested in one type would double with every block.
+/// Maps images [batch, height, width, channels] to one logit through `blocks` residual blocks of
+/// two convolutions each, with batch normalization. The input of a block is used twice: a graph
+/// nested in one type would double with every block.
 struct residual {
     int blocks = 8;
     int filters = 16;

@@ -6,8 +6,8 @@
 
 namespace models {
 
-/// ResNet-18 (He et al. 2016) in its form for small images [batch, 32, 32, 3]: no pooling behind the entry, four stages of two blocks,
-/// to ten logits. 11,173,962 parameters that are trained.
+/// ResNet-18 (He et al. 2016) in its form for small images [batch, 32, 32, 3]: no pooling after the
+/// entry, four stages of two blocks, to ten logits. 11,173,962 trainable parameters.
 struct resnet18 {
     constexpr auto operator()(auto scope, auto image) const {
         namespace tg = tapegraph;

@@ -11,7 +11,7 @@ namespace benchmarks {
 
 enum class words { dense_gradient, sparse_gradient, none };
 
-/// `none`: without the embedding, for words already in its place.
+/// `none` omits the embedding, for words that are already embedded.
 template <words Words>
 struct rnn {
     static constexpr bool embedded = Words != words::none;

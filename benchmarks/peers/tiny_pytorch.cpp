@@ -5,9 +5,10 @@
 #include <ctime>
 #include <vector>
 
-/// What tiny operations cost in PyTorch's C++ interface, for the rows of bench_eager_overhead: nanoseconds of processor time an
-/// operation on one thread, medians and best of 300 blocks of 1,000. Not built by CMake. With T, PyTorch's folder
-/// (python3 -c "import os, torch; print(os.path.dirname(torch.__file__))"):
+/// Measures tiny operations in PyTorch's C++ interface, for the rows of bench_eager_overhead:
+/// nanoseconds of processor time per operation on one thread, medians and best of 300 blocks of
+/// 1,000. CMake does not build this. With T, PyTorch's folder (python3 -c "import os, torch;
+/// print(os.path.dirname(torch.__file__))"):
 ///
 ///     g++ -std=c++20 -O2 -I$T/include -I$T/include/torch/csrc/api/include tiny_pytorch.cpp -o tiny_pytorch
 ///         -L$T/lib -ltorch -ltorch_cpu -lc10 -Wl,-rpath,$T/lib
@@ -36,7 +37,7 @@ void measure(const char* name, const F& block) {
     std::printf("| %s | %.0f | %.0f |\n", name, times[times.size() / 2], times[0]);
 }
 
-// A chain of operations on z, differentiated by w.
+// A chain of operations on z, differentiated with respect to w.
 template <class F>
 void differentiate(torch::Tensor& w, const F& operation) {
     torch::Tensor z = w;

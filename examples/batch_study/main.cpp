@@ -1,5 +1,5 @@
-/// The batch-size study: a CNN for images or an RNN for texts, trained in both modes over several batch sizes. `--help` lists
-/// the options, docs/studies.md says more.
+/// The batch-size study: trains a CNN for images or an RNN for texts in both modes over several
+/// batch sizes. `--help` lists the options; docs/studies.md explains more.
 
 #include "data.hpp"
 #include "options.hpp"
@@ -17,7 +17,7 @@ namespace {
 using namespace batch_study;
 using study::json;
 
-/// The child: one run, its progress on stderr, its result to the parent.
+/// The child process: one run, with progress on stderr and the result sent to the parent.
 json measure(const options& o) {
     const auto colon = o.only.find(':');
     const std::string mode = o.only.substr(0, colon);
@@ -29,7 +29,7 @@ json measure(const options& o) {
     return row_of(run(o, size, sets));
 }
 
-/// What must be the same for rows to stand in one table.
+/// The settings that rows of one table must share.
 json configuration(const options& o, std::int64_t records) {
     json c{{"--model", o.model},
            {"--data", o.data},
@@ -46,7 +46,7 @@ json configuration(const options& o, std::int64_t records) {
 }
 
 int run_all(options& o, int argc, char** argv) {
-    // Read here as well: what is wrong with the data shows before anything is trained.
+    // The parent reads the data as well, so that errors in it show before anything is trained.
     std::int64_t train_size = 0;
     {
         const training_sets sets = load(o);

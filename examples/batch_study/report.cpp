@@ -25,7 +25,7 @@ void add_new(std::vector<T>& values, const T& value) {
     if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
 }
 
-/// Bars, one group per batch size and one colour per mode.
+/// A bar chart with one group per batch size and one colour per mode.
 io::chart bars(const study::results& all, const char* title, const char* unit, const char* member, double scale) {
     io::chart c{.title = title, .x_label = "batch size", .y_label = unit, .kind = io::chart_kind::grouped_bar};
     std::vector<std::int64_t> sizes;
@@ -41,7 +41,7 @@ io::chart bars(const study::results& all, const char* title, const char* unit, c
         for (const auto size : sizes) {
             const json* const row = all.find({{"mode", mode}, {"batch_size", size}});
             s.y.push_back(row != nullptr ? number(*row, member) / scale
-                                         : std::nan("")); // of a run that did not fit: NaN
+                                         : std::nan("")); // NaN for a run that did not fit
         }
         c.series.push_back(std::move(s));
     }
@@ -141,7 +141,7 @@ std::string report::line(const json& row) const {
                   number(row, "process_bytes") / megabyte, number(row, "train_loss"), number(row, "train_accuracy"),
                   number(row, "validation_loss"), number(row, "validation_accuracy"));
     line += text;
-    // The ratio stands in the line of whichever mode comes second.
+    // The ratio is in the line of whichever mode comes second.
     const json *const graph = find("graph", size_of(row)), *const eager = find("eager", size_of(row));
     if (graph != nullptr && eager != nullptr && &row == std::max(graph, eager)) {
         std::snprintf(text, sizeof text, " %6.2f %6.2f", number(*eager, "ms_per_step") / number(*graph, "ms_per_step"),

@@ -9,7 +9,7 @@
 
 namespace batch_study {
 
-/// Columns of the CSV file.
+/// The columns of the CSV file.
 std::vector<std::string> columns();
 /// The members of a finished run's row.
 study::json row_of(const run_result& r);
@@ -21,9 +21,10 @@ public:
 
     /// Two lines that name the columns.
     static std::string table_head();
-    /// A row as a line of the table.
+    /// Formats a row as a line of the table.
     std::string line(const study::json& row) const;
-    /// Writes epochs and charts of what there is; returns the names of all files, for the last line.
+    /// Writes epochs and charts of the results so far; returns the names of all files, for the last
+    /// line.
     std::string finish() const;
 
 private:

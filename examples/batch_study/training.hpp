@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-/// What one run does, whatever the model and the mode.
+/// The training of one run, for any model and mode.
 
 namespace batch_study {
 
@@ -20,15 +20,15 @@ inline tapegraph::compile_options compile_options_of(const options& o) {
     return {.seed = o.seed, .check_finite = o.check_finite, .device = o.device};
 }
 
-/// Trains for some steps ahead of what is measured.
+/// Trains some steps before the measurement.
 template <class Model>
 tapegraph::epoch_result rehearse(Model& model, const training_sets& sets, std::int64_t batch_size, std::int64_t steps) {
     return model.fit(sets.train, {.epochs = 1, .batch_size = batch_size, .steps_per_epoch = steps, .verbose = false})
         .epochs.front();
 }
 
-/// Takes the memory of evaluation and then of a step, which it trains. A compiled model asks for either at once, so where it does
-/// not get them the error names all that is missing.
+/// Allocates the memory of evaluation and then of a step, which it trains. A compiled model asks
+/// for all of each at once, so the error names everything that is missing.
 template <class Model>
 tapegraph::epoch_result take_memory(Model& model, const training_sets& sets, std::int64_t batch_size) {
     constexpr bool asks_at_once = requires { model.arena_bytes(); };
@@ -46,12 +46,12 @@ tapegraph::epoch_result take_memory(Model& model, const training_sets& sets, std
     return rehearse(model, sets, batch_size, 1);
 }
 
-/// Epochs, and steps of each, that fill about `seconds`, where a step takes `step_seconds`.
+/// Computes epochs, and steps of each, that fill about `seconds` when a step takes `step_seconds`.
 inline void plan(double seconds, double step_seconds, const training_sets& sets, std::int64_t batch_size,
                  tapegraph::fit_options& fit) {
     const auto train = static_cast<double>(sets.train.size()), held = static_cast<double>(sets.validation.size());
     const double batches = std::max(1.0, train / static_cast<double>(batch_size));
-    // Validation goes forward only: about a third of a step's work per record.
+    // Validation runs only the forward pass: about a third of a step's work per record.
     const double validation = step_seconds * batches / train * held / 3;
     const double epochs = seconds / (step_seconds * batches + validation);
     fit.epochs = std::max<std::int64_t>(1, static_cast<std::int64_t>(epochs));
@@ -73,9 +73,9 @@ run_result run(Model model, const options& o, std::int64_t batch_size, const tra
     result.records = sets.train.size();
     result.batches = (result.records + batch_size - 1) / batch_size;
 
-    // The first step takes memory and wakes threads; it is left out of what is measured, if time allows.
+    // The first step allocates memory and starts threads; it is not measured if time allows.
     tapegraph::epoch_result step = take_memory(model, sets, batch_size);
-    // On a GPU a compiled step is captured the second time it runs, and replayed from then on.
+    // On a GPU a compiled step is captured on its second run and replayed from then on.
     if (o.device.is_cuda()) step = rehearse(model, sets, batch_size, 2);
     const double share = o.share();
     if (o.budgeted() && step.seconds > share / 2) {

@@ -5,7 +5,7 @@
 
 namespace character_model {
 
-/// What the command line says.
+/// The options of the command line.
 struct options {
     std::string data; ///< text file; empty: generated sentences
     std::string mode = "graph";
@@ -21,7 +21,7 @@ struct options {
     int threads = 0; ///< 0: all
 };
 
-/// Reads the command line. Returns false when --help was asked for and printed. Throws examples::usage_error.
+/// Reads the command line. Returns false after printing --help. Throws examples::usage_error.
 bool parse(int argc, char** argv, options& into);
 
 } // namespace character_model

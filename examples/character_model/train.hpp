@@ -10,7 +10,7 @@
 #include <cmath>
 #include <span>
 
-/// What training and writing are, whatever the mode. Included by one source per mode.
+/// Training and sampling for any mode. One source per mode includes this.
 
 namespace character_model {
 
@@ -22,8 +22,9 @@ auto make_model(const options& o) {
                              {.seed = o.seed});
 }
 
-/// Draws an index with probabilities softmax(logits / temperature), the likeliest where the temperature is 0. Padding, the
-/// unknown character and what lies behind `size` stand for no character and are never drawn.
+/// Draws an index with probabilities softmax(logits / temperature), or the most likely one where
+/// the temperature is 0. Padding, the unknown character and indices from `size` on stand for no
+/// character and are never drawn.
 inline std::int32_t draw(std::span<const float> logits, std::int64_t size, double temperature,
                          tapegraph::data::counter_random& random) {
     constexpr auto first = static_cast<std::size_t>(tapegraph::data::vocabulary::first_word);
@@ -42,7 +43,8 @@ inline std::int32_t draw(std::span<const float> logits, std::int64_t size, doubl
     return static_cast<std::int32_t>(chosen + first);
 }
 
-/// The prompt and what the model goes on with. It reads the last `length` characters, as many as in training.
+/// The prompt and the model's continuation. The model reads the last `length` characters, as many
+/// as in training.
 template <class Model>
 std::string write(const Model& model, const options& o, const tapegraph::data::vocabulary& characters,
                   std::vector<std::int32_t> text) {

@@ -12,7 +12,7 @@
 
 namespace character_model {
 
-/// Characters the model tells apart, padding and the unknown one among them.
+/// The number of characters that the model distinguishes, including padding and the unknown one.
 inline constexpr std::int64_t model_vocabulary = 128;
 
 /// Windows with the columns "tokens" (f32, [length]) and "next" (i32, [length]).
@@ -25,7 +25,8 @@ struct result {
     std::string written;
 };
 
-/// Trains, and writes on from the prompt. The two modes are compiled in two sources, side by side.
+/// Trains, and continues the prompt. Each mode has a source of its own, so that they compile in
+/// parallel.
 result train_graph(const options& o, const window_sets& sets, const tapegraph::data::vocabulary& characters,
                    const std::vector<std::int32_t>& prompt);
 result train_eager(const options& o, const window_sets& sets, const tapegraph::data::vocabulary& characters,

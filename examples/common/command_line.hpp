@@ -11,15 +11,15 @@
 
 namespace examples {
 
-/// A check that numbers lie in [low, high], without a note in the help.
+/// A check that numbers are in [low, high], without a note in the help.
 template <class T>
 CLI::Validator between(T low, T high) {
     return CLI::Range(low, high).description("");
 }
-/// The same for words.
+/// A check that words are among these, without a note in the help.
 inline CLI::Validator one_of(const std::vector<std::string>& words) { return CLI::IsMember(words).description(""); }
 
-/// Reads the command line. Returns false when --help was asked for and printed. Throws usage_error.
+/// Reads the command line. Returns false after printing --help. Throws usage_error.
 inline bool parse(CLI::App& app, int argc, char** argv) {
     try {
         app.parse(argc, argv);

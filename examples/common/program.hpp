@@ -7,16 +7,17 @@
 #include <stdexcept>
 #include <string>
 
-/// What example programs share: how they end.
+/// Shared by the example programs: errors and exit statuses.
 
 namespace examples {
 
-/// A command line that makes no sense.
+/// An invalid command line.
 struct usage_error : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// Runs a program; what it throws becomes one line on stderr. Returns the exit status: 2 for usage_error, 1 for others.
+/// Runs a program and prints exceptions as one line on stderr. Returns the exit status: 2 for
+/// usage_error, 1 for other errors.
 template <class F>
 int run_program(const std::string& name, const F& f) {
     try {

@@ -10,7 +10,8 @@
 #include <string_view>
 #include <vector>
 
-/// The batch study's CNN trained by any number of processes to the same weights. What shards and ranks are: docs/distributed.md.
+/// Trains the batch study's CNN with any number of processes to the same weights.
+/// docs/distributed.md explains shards and ranks.
 
 namespace {
 

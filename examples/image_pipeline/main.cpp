@@ -1,5 +1,6 @@
-/// The classic exercise: a folder tree of images, decoded, cropped at random, flipped, normalised, batched and made ahead while a network
-/// trains on them. It prints images per second of every stage, names the bottleneck, and what the step waited. `--help` lists the options.
+/// A folder tree of images is decoded, cropped at random, flipped, normalised and batched in the
+/// background while a network trains on it. The program prints images per second of every stage,
+/// names the bottleneck, and tells how long the step waited. `--help` lists the options.
 
 #include "../common/program.hpp"
 #include "model.hpp"
@@ -34,7 +35,7 @@ using image_pipeline::options;
 using image_pipeline::side;
 using photo = images::image<std::uint8_t>;
 
-/// A folder that is gone when the program ends.
+/// A temporary folder, removed when the program ends.
 class scratch_folder {
 public:
     scratch_folder() {
@@ -58,7 +59,7 @@ struct parts {
     data::image_files train, validation;
 };
 
-/// Every fifth file of a class is held out.
+/// Splits the files: every fifth file of a class is held out.
 parts divided(const data::image_files& all) {
     parts result;
     std::vector<int> seen(all.class_names.size());
@@ -78,7 +79,8 @@ data::image_decoder decoder_of([[maybe_unused]] const options& o) {
     return nullptr;
 }
 
-/// Paths and labels to images and labels: two stages, so that the report tells the disk from the decoder.
+/// Maps paths and labels to images and labels, in two stages, so that the report separates the disk
+/// from the decoder.
 auto decoded(const data::image_files& files, const options& o, std::uint64_t shuffle_seed) {
     const data::map_options threads{.threads = o.threads};
     return data::slices(files.paths, files.labels)
@@ -98,7 +100,7 @@ auto decoded(const data::image_files& files, const options& o, std::uint64_t shu
             threads);
 }
 
-/// Part of a photo as the model's input, written where the batch has room for it.
+/// Writes part of a photo as the model's input straight into the batch.
 struct input_writer {
     photo whole;
     images::box part;
@@ -113,7 +115,7 @@ auto model_input(photo whole, const images::box& part, bool mirror) {
     return data::written<float>({side, side, 3}, input_writer{std::move(whole), part, mirror});
 }
 
-/// Random parts, half of them mirrored.
+/// Random crops, half of them mirrored.
 auto training_set(const data::image_files& files, const options& o) {
     return decoded(files, o, o.seed)
         .map(
@@ -128,7 +130,7 @@ auto training_set(const data::image_files& files, const options& o) {
         .prefetch(o.prefetch);
 }
 
-/// The middle of each, as it is.
+/// The centre of each image, unchanged.
 auto validation_set(const data::image_files& files, const options& o) {
     return decoded(files, o, o.seed)
         .map(
@@ -141,7 +143,8 @@ auto validation_set(const data::image_files& files, const options& o) {
         .batch(o.batch_size);
 }
 
-/// The library's report with names that say what its stages do here. The step takes batches, all others images.
+/// Prints the library's report with stage names that say what they do here. The step takes batches,
+/// all other stages images.
 void print_report(data::pipeline_report report, std::int64_t batch_size) {
     const std::vector<std::string> names{"list", "read", "decode", "choose part", "crop, flip, batch", "train"};
     std::printf("\nstage                images/s of one thread     busy s   waited s\n");

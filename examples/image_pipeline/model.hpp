@@ -6,11 +6,11 @@
 
 namespace image_pipeline {
 
-/// Height and width of what the model sees, and the classes that it tells apart at most.
+/// Height and width of the model's input, and the most classes that it distinguishes.
 inline constexpr std::int64_t side = 64;
 inline constexpr int most_classes = 10;
 
-/// Three convolutions: images [batch, 64, 64, 3] to a score for each class.
+/// Three convolutions: maps images [batch, 64, 64, 3] to a score for each class.
 struct classifier {
     constexpr auto operator()(auto scope, auto image) const {
         namespace tg = tapegraph;

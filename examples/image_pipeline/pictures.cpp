@@ -27,7 +27,7 @@ namespace {
 
 namespace data = tapegraph::data;
 
-/// Whether a place (from -1 to 1 within the shape) belongs to it.
+/// Whether a point (coordinates from -1 to 1 within the shape) belongs to it.
 bool covered(int shape, double y, double x) {
     if (std::fabs(x) > 1 || std::fabs(y) > 1) return false;
     if (shape == 0) return x * x + y * y <= 1;
@@ -35,7 +35,7 @@ bool covered(int shape, double y, double x) {
     return std::fabs(std::fabs(x) - std::fabs(y)) < 0.3;
 }
 
-/// One shape somewhere on a ground of two colours, with noise.
+/// One shape at a random position on a background of two colours, with noise.
 data::images::image<std::uint8_t> picture(int shape, data::counter_random& random) {
     const auto between = [&](int low, int high) {
         return low + static_cast<int>(random.below(static_cast<std::uint64_t>(high - low)));

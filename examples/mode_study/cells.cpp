@@ -7,7 +7,7 @@ namespace mode_study {
 
 const std::vector<model_entry>& all_models() {
     static const std::vector<std::int64_t> lengths{140, 1400, 14000};
-    // Taps x channels x filters of each layer, over the strides before it.
+    // Taps x channels x filters of each layer, divided by the strides before it.
     static const std::vector<model_entry> models{
         {"small", 30, lengths, 40.0 * 30 * 128 / 4},
         {"medium", 30, lengths, 20.0 * (30 * 64 + 64 * 128 + 128 * 256 + 256 * 256 + 256 * 128 + 128 * 64)},

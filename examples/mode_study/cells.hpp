@@ -10,13 +10,14 @@ namespace mode_study {
 struct model_entry {
     const char* name;
     std::int64_t channels;
-    std::vector<std::int64_t> lengths; ///< data sizes L of the study: time steps of a record
-    double work;                       ///< about how many multiply-adds a time step of a record takes, forward
+    std::vector<std::int64_t> lengths; ///< series lengths L of the study: time steps per record
+    double work;                       ///< approximate multiply-adds per time step of a record in the forward pass
 };
 
-/// Small to large convolutions over 30 channels, for any length; and a pair over 16 channels, made for 400 steps.
+/// Small to large convolutions over 30 channels, for any length; and a pair over 16 channels, made
+/// for 400 steps.
 const std::vector<model_entry>& all_models();
-/// Null for a name that is none.
+/// Returns null for an unknown name.
 const model_entry* find_model(const std::string& name);
 
 /// One cell of the table.
@@ -27,7 +28,7 @@ struct cell {
     std::string training; ///< "train_on_batch" or "fit"
     std::string source;   ///< "arrays": in memory; "dataset": assembled ahead by a thread
 
-    /// "small:140:graph:fit:arrays"; from_word reads it.
+    /// "small:140:graph:fit:arrays"; from_word parses it.
     std::string word() const;
     static cell from_word(const std::string& word);
 };

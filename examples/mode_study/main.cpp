@@ -1,5 +1,6 @@
-/// The mode study: what a training step of five models costs in graph and in eager mode, by the length of the series, the way
-/// of training and the source of the data. `--help` lists the options, docs/studies.md says more.
+/// The mode study: measures training steps of five models in graph and in eager mode, by the length
+/// of the series, the way of training and the source of the data. `--help` lists the options;
+/// docs/studies.md explains more.
 
 #include "measure.hpp"
 #include "options.hpp"
@@ -17,22 +18,22 @@ namespace {
 using namespace mode_study;
 using study::json;
 
-/// The child: one cell.
+/// The child process: one cell.
 json measure_cell(const options& o) {
     const cell c = cell::from_word(o.only);
-    // Four batches take turns: enough that none stays in a cache, and few for memory.
+    // Four batches alternate: enough that none stays in a cache, and few enough for memory.
     const series data = make_series(4 * o.batch_size, c.length, find_model(c.model)->channels, o.seed);
     const bool recurrent = c.model.starts_with("recurrent"), graph = c.mode == "graph";
     const auto run = recurrent ? (graph ? run_recurrent_graph : run_recurrent_eager)
                                : (graph ? run_convolution_graph : run_convolution_eager);
     try {
         return row_of(run(c, o, data), o);
-    } catch (const tapegraph::shape_error& e) { // the model has no place for so short a series
+    } catch (const tapegraph::shape_error& e) { // the model cannot take so short a series
         return {{"status", "ill-formed"}, {"note", e.what()}};
     }
 }
 
-/// What must be the same for cells to stand in one table.
+/// The settings that cells of one table must share.
 json configuration(const options& o) {
     return {{"--batch-size", o.batch_size},
             {"--iterations", o.iterations},
@@ -48,7 +49,8 @@ int run_all(options& o, int argc, char** argv) {
     study::results all(o.out, "mode_study", configuration(o), columns(), o.fresh);
     std::vector<study::planned_run> runs;
     for (const cell& c : o.cells()) {
-        // A step of 1e11 multiply-adds takes about as long as all that surrounds the iterations of a small one.
+        // A step of 1e11 multiply-adds takes about as long as everything around the iterations of a
+        // small one.
         const double work = 3 * static_cast<double>(o.batch_size * c.length) * find_model(c.model)->work;
         runs.push_back(
             {key_of(c), c.word(),

@@ -9,7 +9,7 @@
 
 namespace mode_study {
 
-/// What the command line says.
+/// The options of the command line.
 struct options : study::common_options {
     std::vector<std::string> models;   ///< none: all
     std::vector<std::int64_t> lengths; ///< none: those of each model
@@ -20,11 +20,12 @@ struct options : study::common_options {
     std::int64_t warm_up = 3;
     double seconds = 60; ///< the time budget of a cell
 
-    /// Row by row; what is compared stands next to each other, so that a machine that slows down does so for both.
+    /// Row by row; cells that are compared are adjacent, so that a slowdown of the machine affects
+    /// both.
     std::vector<cell> cells() const;
 };
 
-/// Reads the command line. Returns false when --help was asked for and printed. Throws study::usage_error.
+/// Reads the command line. Returns false after printing --help. Throws study::usage_error.
 bool parse(int argc, char** argv, options& into);
 
 } // namespace mode_study

@@ -15,7 +15,7 @@ namespace io = tapegraph::io;
 using study::json;
 using study::number;
 
-/// One way of training, both modes of which stand side by side.
+/// One way of training, with both modes side by side.
 struct configuration {
     std::string training, source;
 
@@ -53,15 +53,15 @@ std::string with_digits(double value) {
     return text;
 }
 
-/// "0.0123", "0.5*" where fewer iterations were timed, "-" where there is nothing.
+/// "0.0123", "0.5*" where fewer iterations were timed, "-" where there is no result.
 std::string entry(const json* row, const options& o) {
     if (row == nullptr || !study::finished(*row)) return "-";
     return with_digits(number(*row, "seconds_per_iteration")) + (shortened(*row, o) ? "*" : "");
 }
 
-/// What the table's marks mean, each said once for the cells it is true of.
+/// The meaning of the table's marks, once each, with the cells that they apply to.
 std::string notes(const study::results& all, const options& o) {
-    std::vector<std::pair<std::string, std::string>> said; // what, and of which cells
+    std::vector<std::pair<std::string, std::string>> said; // the note, and its cells
     for (const cell& c : o.cells()) {
         const json* const row = all.find(key_of(c));
         const std::string which = c.mode + ", " + configuration{c.training, c.source}.name();
@@ -107,7 +107,7 @@ io::chart ratio_chart(const study::results& all, const options& o) {
     return c;
 }
 
-/// Of one model: time steps of a series per second, which lengths have in common.
+/// For one model: time steps of a series per second, a unit that all lengths share.
 io::chart speed_chart(const study::results& all, const options& o, const std::string& model) {
     io::chart c{.title = "Training speed, " + model,
                 .x_label = "length",

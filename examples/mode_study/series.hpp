@@ -14,13 +14,14 @@ struct series {
     std::vector<float> values; ///< [count, length, channels]
     std::vector<float> labels; ///< [count], 0 or 1
 
-    /// Columns "series" and "label" over these arrays, `records` of them: after the last comes the first again.
+    /// Columns "series" and "label" over these arrays, `records` of them: after the last record the
+    /// first follows again.
     tapegraph::data::dataset as_dataset(std::int64_t records) const;
     std::span<const float> values_of(std::int64_t first, std::int64_t records) const;
     std::span<const float> labels_of(std::int64_t first, std::int64_t records) const;
 };
 
-/// Record i depends on the seed and i alone.
+/// Record i depends only on the seed and i.
 series make_series(std::int64_t count, std::int64_t length, std::int64_t channels, std::uint64_t seed);
 
 } // namespace mode_study

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-/// What one cell does, whatever the model and the mode.
+/// The training of one cell, for any model and mode.
 
 namespace mode_study {
 
@@ -23,7 +23,7 @@ double seconds_of(const F& f) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Batches as tensors, made beforehand.
+/// Batches as tensors, made in advance.
 inline std::vector<std::pair<tg::tensor<float>, tg::tensor<float>>> batches_of(const series& data, std::int64_t size) {
     std::vector<std::pair<tg::tensor<float>, tg::tensor<float>>> batches;
     for (std::int64_t first = 0; first + size <= data.count; first += size)
@@ -51,7 +51,8 @@ double train_on_batches(Model& model, const series& data, std::int64_t size, std
     });
 }
 
-/// `ahead`: batches that a thread assembles ahead; 0: each is copied from the arrays when it is asked for.
+/// `ahead` is the number of batches that a thread assembles ahead; with 0 each is copied from the
+/// arrays on demand.
 template <class Model>
 double fit(Model& model, const series& data, std::int64_t size, std::int64_t ahead, std::int64_t iterations,
            double& loss) {
@@ -61,7 +62,7 @@ double fit(Model& model, const series& data, std::int64_t size, std::int64_t ahe
     return h.epochs.front().seconds;
 }
 
-/// Compiles a model, whose records are Spec's, and measures it.
+/// Compiles a model for records of Spec, and measures it.
 template <class Mode, class Spec, class Model>
 measurement run(const Model& network, const cell& c, const options& o, const series& data) {
     study::limit_memory(o);

@@ -6,8 +6,8 @@ namespace models {
 
 namespace tg = tapegraph;
 
-/// The CNN of the batch-size study: images [batch, 50, 50, 3] to one logit. 1,674,701 parameters.
-/// `Drops` is false where results are compared with those of other libraries, whose random numbers are others.
+/// The CNN of the batch-size study: images [batch, 50, 50, 3] to one logit, 1,674,701 parameters.
+/// `Drops` is false for comparisons with other libraries, whose random numbers differ.
 template <bool Drops = true>
 struct cats_and_dogs {
     constexpr auto operator()(auto scope, auto image) const {

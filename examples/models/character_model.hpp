@@ -10,8 +10,8 @@ namespace models {
 
 namespace tg = tapegraph;
 
-/// A language model of characters: their numbers [batch, time], any time, to the logits of each one's successor
-/// [batch, time, vocabulary].
+/// A language model of characters: maps their indices [batch, time], of any time, to the logits of
+/// each one's successor [batch, time, vocabulary].
 template <std::int64_t Vocabulary>
 struct character_model {
     constexpr auto operator()(auto scope, auto characters) const {

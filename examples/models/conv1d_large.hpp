@@ -6,8 +6,8 @@ namespace models {
 
 namespace tg = tapegraph;
 
-/// 45 convolutions of the mode study: series [batch, time, channels], in the study [batch, 14000, 30], to one logit.
-/// `Drops` is false where results are compared with those of other libraries, whose random numbers are others.
+/// 45 convolutions of the mode study: [batch, time, channels] ([batch, 14000, 30]) to a logit.
+/// `Drops` is false for comparisons with other libraries, whose random numbers differ.
 template <bool Drops = true>
 struct conv1d_large {
     constexpr auto operator()(auto scope, auto series) const {

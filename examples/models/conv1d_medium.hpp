@@ -8,8 +8,8 @@ namespace models {
 
 namespace tg = tapegraph;
 
-/// Six convolutions of the mode study: series [batch, time, channels], in the study [batch, 1400, 30], to one logit.
-/// `Drops` is false where results are compared with those of other libraries, whose random numbers are others.
+/// Six convolutions of the mode study: [batch, time, channels] ([batch, 1400, 30]) to a logit.
+/// `Drops` is false for comparisons with other libraries, whose random numbers differ.
 template <bool Drops = true>
 struct conv1d_medium {
     static constexpr std::int64_t filters[]{64, 128, 256, 256, 128, 64};

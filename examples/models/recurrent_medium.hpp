@@ -10,8 +10,9 @@ namespace models {
 
 namespace tg = tapegraph;
 
-/// The recurrent network of the first pair: series [batch, time, channels], in the study [batch, 400, 16], through LSTMs with
-/// relu for tanh and a convolution to one logit. `Units` of each LSTM; the study has 512.
+/// The recurrent network of the first pair: maps series [batch, time, channels], in the study
+/// [batch, 400, 16], through LSTMs with relu for tanh and a convolution to one logit. Each LSTM has
+/// `Units` units; 512 in the study.
 template <std::int64_t Units = 512>
 struct recurrent_medium {
     constexpr auto operator()(auto scope, auto series) const {

@@ -6,8 +6,8 @@ namespace models {
 
 namespace tg = tapegraph;
 
-/// The convolution beside the recurrent network of the first pair: series [batch, time, channels], in the study
-/// [batch, 400, 16], to one logit.
+/// The convolution that is compared with the recurrent network of the first pair: maps series
+/// [batch, time, channels], in the study [batch, 400, 16], to one logit.
 struct recurrent_small {
     constexpr auto operator()(auto scope, auto series) const {
         auto h = tg::conv1d(scope / "conv", series,

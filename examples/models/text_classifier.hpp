@@ -10,9 +10,10 @@ namespace models {
 
 namespace tg = tapegraph;
 
-/// The recurrent network of the text study: word numbers [batch, time], any time, to the logits of three classes [batch, 3].
-/// Word 0 is padding, which the LSTM skips. A step updates the rows of the words it has seen, not the whole table. 5,353,235
-/// parameters with the study's vocabulary.
+/// The recurrent network of the text study: maps word indices [batch, time], of any time, to the
+/// logits of three classes [batch, 3]. Word 0 is padding, which the LSTM skips. A step updates only
+/// the rows of the words that it has seen, not the whole table. 5,353,235 parameters with the
+/// study's vocabulary.
 template <std::int64_t Vocabulary = 40691>
 struct text_classifier {
     constexpr auto operator()(auto scope, auto words) const {

@@ -28,7 +28,7 @@ namespace study {
 
 namespace {
 
-/// Reads until the other end is closed; ends the child where this program is interrupted.
+/// Reads until the other end is closed; terminates the child if this program is interrupted.
 std::string read_all(int end, pid_t child) {
     std::string text;
     char block[4096];
@@ -74,7 +74,8 @@ json run_in_child(int argc, char** argv, const std::string& word, const std::str
     for (std::string& each : words) arguments.push_back(each.data());
     arguments.push_back(nullptr);
 
-    // Not a bare fork: the child would inherit the parent's high-water mark and an OpenMP runtime without its threads.
+    // Not a bare fork: the child would inherit the parent's high-water mark and an OpenMP runtime
+    // without its threads.
     pid_t child = 0;
     const std::uint64_t free_before = available_memory();
     const int failure = ::posix_spawn(&child, "/proc/self/exe", nullptr, nullptr, arguments.data(), environ);
@@ -88,7 +89,8 @@ json run_in_child(int argc, char** argv, const std::string& word, const std::str
     while (::wait4(child, &status, 0, &usage) < 0 && errno == EINTR) {}
     if (interrupted() || (WIFSIGNALED(status) && WTERMSIG(status) == SIGINT)) return json();
     if (WIFSIGNALED(status)) {
-        // So ends what the system chose because its memory ran out; what it held by then is the least it needs.
+        // This is how a process ends that the system kills because memory ran out; what it held by
+        // then is a lower bound of what it needs.
         if (WTERMSIG(status) == SIGKILL)
             return out_of_memory_row(static_cast<std::uint64_t>(usage.ru_maxrss) * 1024, free_before,
                                      "(it was killed) at least");
@@ -114,7 +116,8 @@ void serve(const common_options& o, const std::function<json()>& measure) {
     try {
         row.update(measure());
     } catch (const tapegraph::out_of_memory& e) {
-        // A compiled program asks for all of its memory at once, before its first step; eager mode for one buffer after the other.
+        // A compiled program asks for all of its memory at once, before its first step; eager mode
+        // asks for one buffer after the other.
         row = out_of_memory_row(e.asked + e.in_use, limit, o.only.find("graph") != o.only.npos ? "" : "at least");
     }
     write_all(o.report_to, row.dump());

@@ -11,7 +11,7 @@ extern "C" void note_interruption(int) { seen = 1; }
 
 void note_interruptions() {
     struct sigaction action {};
-    action.sa_handler = note_interruption; // without SA_RESTART: whoever waits for a child wakes up
+    action.sa_handler = note_interruption; // without SA_RESTART, so that waiting for a child is interrupted
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, nullptr);
     sigaction(SIGTERM, &action, nullptr);

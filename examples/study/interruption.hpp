@@ -2,9 +2,10 @@
 
 namespace study {
 
-/// From now on SIGINT (Ctrl-C) and SIGTERM end nothing by themselves, but are noted, so that what is measured can be reported.
+/// From now on SIGINT (Ctrl-C) and SIGTERM are only noted and end nothing, so that the measurements
+/// so far can be reported.
 void note_interruptions();
-/// Whether one has come.
+/// Whether such a signal has arrived.
 bool interrupted();
 
 } // namespace study

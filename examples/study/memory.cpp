@@ -13,7 +13,8 @@ namespace study {
 
 namespace {
 
-/// The number behind a word at the start of a line ("MemAvailable: 123 kB"); with an empty word, of the first line.
+/// The number after a word at the start of a line ("MemAvailable: 123 kB"); with an empty word,
+/// that of the first line.
 std::optional<std::uint64_t> number_in(const char* file, const std::string& word) {
     std::ifstream in(file);
     for (std::string line; std::getline(in, line);) {
@@ -25,7 +26,7 @@ std::optional<std::uint64_t> number_in(const char* file, const std::string& word
     return std::nullopt;
 }
 
-/// What a control group leaves. Its use counts cached files, which give way.
+/// The memory that a control group leaves. Its usage includes cached files, which can be evicted.
 std::uint64_t left_in_group(const char* limit, const char* use, const char* details, const char* cached) {
     const auto most = number_in(limit, ""), in_use = number_in(use, "");
     if (!most || !in_use) return std::numeric_limits<std::uint64_t>::max();

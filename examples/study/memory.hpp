@@ -4,8 +4,8 @@
 
 namespace study {
 
-/// Bytes that this machine, or the container the process runs in, still has to give; a number beyond all need where that is
-/// not known.
+/// Bytes that are still available on this machine, or in the container that the process runs in; a
+/// number larger than any need where that is unknown.
 std::uint64_t available_memory();
 
 /// The most memory this process has held, in bytes.

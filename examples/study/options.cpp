@@ -20,7 +20,7 @@ void add_common_options(CLI::App& app, common_options& into) {
     app.add_option("--seed", into.seed, "of weights, dropout, order and generated data [1]")
         ->type_name("N")
         ->check(examples::between(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()));
-    // A child is told once more, at the end, where its parent decided to compute.
+    // A child receives the device once more, at the end, where its parent decided to compute.
     app.add_option("--device", into.device_name, "cpu, gpu, or cuda:N; without that GPU the CPU [cpu]")
         ->type_name("NAME")
         ->take_last();
@@ -35,7 +35,8 @@ void add_common_options(CLI::App& app, common_options& into) {
     app.add_option("--out", into.out, "folder of the results [results]")->type_name("DIR");
     app.add_flag("--fresh", into.fresh,
                  "forget the results in that folder; else runs that stand there are not repeated");
-    // A run happens in a process of its own, whose high-water mark of memory is then the run's. An empty group hides them.
+    // Each run has a process of its own, so that the process's high-water mark of memory is that of
+    // the run. An empty group hides the options.
     app.add_option("--row", into.only)->group("");
     app.add_option("--report-to", into.report_to)->group("");
 }

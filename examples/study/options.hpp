@@ -14,12 +14,12 @@ class App;
 
 namespace study {
 
-/// What the command line of every study says.
+/// The options that all studies share.
 struct common_options {
     std::vector<std::string> modes{"graph", "eager"};
     std::uint64_t seed = 1;
     int threads = 0;                ///< 0: all
-    tapegraph::device device{};     ///< where the models compute
+    tapegraph::device device{};     ///< of the models
     std::uint64_t memory_limit = 0; ///< bytes for the buffers of a run; 0: what the machine has free when it begins
     std::string out = "results";
     bool fresh = false; ///< forget the results in the --out folder
@@ -31,13 +31,14 @@ struct common_options {
 
 using examples::usage_error;
 
-/// Adds --modes, --seed, --device, --threads, --memory-limit, --out, --fresh and what a child is told.
+/// Adds --modes, --seed, --device, --threads, --memory-limit, --out, --fresh and the options of
+/// child processes.
 void add_common_options(CLI::App& app, common_options& into);
 
-/// Reads the command line. Returns false when --help was asked for and printed. Throws usage_error.
+/// Reads the command line. Returns false after printing --help. Throws usage_error.
 bool parse(CLI::App& app, int argc, char** argv, common_options& into);
 
-/// Throws usage_error where a value stands twice in a list.
+/// Throws usage_error where a list contains a value twice.
 template <class T>
 void refuse_repeats(const std::vector<T>& values, const std::string& name) {
     for (std::size_t i = 0; i < values.size(); ++i)

@@ -6,34 +6,36 @@
 #include <string>
 #include <vector>
 
-/// The results of a study, one JSON object per run. A row begins with the members that say which run it is; its "status" is
+/// The results of a study, one JSON object per run. A row begins with the members that identify its
+/// run; its "status" is
 ///
-///     "finished"       the other members say what was measured
-///     "out of memory"  "needed_bytes" and "memory_limit_bytes" say why it could not run
-///     "ill-formed"     "note" says why there is no such model
+///     "finished"       the other members are the measurements
+///     "out of memory"  "needed_bytes" and "memory_limit_bytes" tell why it could not run
+///     "ill-formed"     "note" tells why there is no such model
 
 namespace study {
 
 using json = nlohmann::ordered_json;
 
-/// A member as a number; NaN where there is none (JSON has no NaN).
+/// A member as a number; NaN where it is missing (JSON has no NaN).
 double number(const json& row, const char* member);
-/// A member that is text, or nothing.
+/// A member as text; empty where it is missing.
 std::string text(const json& row, const char* member);
 inline bool finished(const json& row) { return text(row, "status") == "finished"; }
 
 /// "does not fit: needs 20.6 GB, 16.0 GB may be used" of a row out of memory, or "ill-formed: ...".
 std::string why_not(const json& row);
 
-/// `<name>.json` and `<name>.csv` in a folder, both whole after every row.
+/// `<name>.json` and `<name>.csv` in a folder; both are complete after every row.
 class results {
 public:
-    /// Reads what stands there, unless `fresh`. Throws usage_error where that was measured with another configuration,
-    /// tapegraph::data_error where it cannot be read or the folder cannot be made.
+    /// Reads existing results, unless `fresh`. Throws usage_error where they were measured with
+    /// another configuration, tapegraph::data_error where they cannot be read or the folder cannot
+    /// be made.
     results(std::filesystem::path folder, std::string name, json configuration, std::vector<std::string> columns,
             bool fresh);
 
-    /// The row of a run, whose members `key` holds; null where there is none.
+    /// The row of the run that the members of `key` identify; null if there is none.
     const json* find(const json& key) const;
     /// Adds the row of a run or replaces it. Throws tapegraph::data_error where writing fails.
     void put(const json& key, json row);
@@ -44,7 +46,7 @@ public:
     std::filesystem::path csv_file() const { return folder_ / (name_ + ".csv"); }
 
 private:
-    std::size_t place_of(const json& key) const; ///< as many as there are rows: none
+    std::size_t place_of(const json& key) const; ///< the number of rows if there is none
     void read();
     void write() const;
 
@@ -55,7 +57,7 @@ private:
     std::vector<json> rows_;
 };
 
-/// A JSON value as a field of a CSV file: empty for null.
+/// Formats a JSON value as a field of a CSV file: empty for null.
 std::string csv_text(const json& value);
 
 } // namespace study

@@ -13,7 +13,7 @@ namespace study {
 
 namespace {
 
-/// Whether a row stands for good.
+/// Whether a row is final.
 bool settled(const json* row, const common_options& o) {
     if (row == nullptr) return false;
     if (text(*row, "status") != "out of memory") return true;
@@ -69,7 +69,7 @@ int run_study(const std::string& study, const std::function<int()>& run) {
         try {
             status = run();
         } catch (const child_failed&) {
-            status = EXIT_FAILURE; // the child has said why
+            status = EXIT_FAILURE; // the child has printed why
         }
     });
     return error != EXIT_SUCCESS ? error : status;

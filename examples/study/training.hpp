@@ -6,11 +6,11 @@
 
 #include <cstdint>
 
-/// What sources that contain models need.
+/// Shared by sources that contain models.
 
 namespace study {
 
-/// Gives a GPU's pool the limit of --memory-limit, before its first buffer.
+/// Applies the limit of --memory-limit to a GPU's pool, before its first buffer.
 inline void limit_memory([[maybe_unused]] const common_options& o) {
 #ifdef TG_CUDA
     if (o.device.is_cuda() && o.memory_limit > 0)
@@ -19,8 +19,8 @@ inline void limit_memory([[maybe_unused]] const common_options& o) {
 #endif
 }
 
-/// The most memory that models have held: of the CPU's what tensors, variables among them, and a compiled graph's arena took;
-/// of a GPU's all that was in use at once.
+/// The most memory that models have held: on the CPU what tensors, including variables, and a
+/// compiled graph's arena took; on a GPU everything that was in use at once.
 template <class Model>
 std::int64_t library_high_water_mark(const Model& model, [[maybe_unused]] const common_options& o) {
 #ifdef TG_CUDA

@@ -43,7 +43,7 @@ std::string class_counts(const data::labelled_texts& all) {
     return text;
 }
 
-/// The share of the validation texts that is right for whoever always says the class most frequent in training.
+/// The accuracy on the validation texts of always predicting the most frequent training class.
 double majority_share(const data::split_texts& parts) {
     std::vector<std::int64_t> counts(parts.train.class_names.size());
     for (const auto label : parts.train.labels) ++counts[static_cast<std::size_t>(label)];
@@ -55,7 +55,8 @@ double majority_share(const data::split_texts& parts) {
 void run(const options& o) {
     const data::labelled_texts all = load(o);
     const data::split_texts parts = data::train_validation_split(all, o.seed, 0.2);
-    // The words of the held-out texts are not looked at: those that training does not have are unknown.
+    // The vocabulary does not use the held-out texts: words that training does not contain are
+    // unknown.
     data::text_vectorizer words({.max_tokens = o.max_tokens > 0 ? o.max_tokens : text_classification::model_vocabulary,
                                  .length = o.max_length,
                                  .truncate = !o.refuse_long});

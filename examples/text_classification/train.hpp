@@ -4,7 +4,7 @@
 
 #include "../models/text_classifier.hpp"
 
-/// What training is, whatever the mode. Included by one source per mode.
+/// Training for any mode. One source per mode includes this.
 
 namespace text_classification {
 

@@ -10,7 +10,7 @@
 
 namespace text_classification {
 
-/// Rows of the model's embedding.
+/// The number of rows of the model's embedding.
 inline constexpr std::int64_t model_vocabulary = 40691;
 
 /// Columns "tokens" (f32, [length]) and "label" (i32, 0 to 2).
@@ -18,7 +18,7 @@ struct text_sets {
     tapegraph::data::dataset train, validation;
 };
 
-/// The two modes are compiled in two sources, side by side.
+/// Each mode has a source of its own, so that they compile in parallel.
 tapegraph::history train_graph(const options& o, const text_sets& sets);
 tapegraph::history train_eager(const options& o, const text_sets& sets);
 /// The layer table and the numbers of parameters.

@@ -12,8 +12,8 @@
 #include <type_traits>
 #include <vector>
 
-/// Calls of kernels in tests: operands with numbers in them, results full of NaN, and the same call for the CPU's kernel
-/// and the device's.
+/// Builds calls of kernels for tests: operands filled with numbers, results filled with NaN, and
+/// the same call for the CPU's kernel and the device's.
 
 namespace cuda_test {
 
@@ -26,7 +26,7 @@ inline std::int64_t size_of(const extents& e) {
     return n;
 }
 
-/// Numbers of either sign around zero; for unsigned elements and bool what is left of them.
+/// Numbers of either sign around zero, converted for unsigned elements and bool.
 template <class T>
 std::vector<T> numbers(std::int64_t count, unsigned seed, double most = 4) {
     std::vector<T> v(static_cast<std::size_t>(count));
@@ -43,7 +43,7 @@ std::vector<T> numbers(std::int64_t count, unsigned seed, double most = 4) {
     return v;
 }
 
-/// Equal, or both NaN.
+/// Whether two numbers are equal or both NaN.
 template <class T>
 bool same(const std::vector<T>& a, const std::vector<T>& b) {
     if (a.size() != b.size()) return false;
@@ -62,7 +62,7 @@ public:
     device_call(const device_call&) = delete;
     device_call& operator=(const device_call&) = delete;
 
-    /// `shift`: by how many elements the operand misses a multiple of 64 bytes.
+    /// `shift` is the number of elements by which the operand misses an alignment of 64 bytes.
     template <class T>
     device_call& in(const extents& e, unsigned seed, double most = 4, int shift = 0) {
         const std::vector<T> v = numbers<T>(size_of(e), seed, most);
@@ -90,7 +90,7 @@ public:
         out_.push_back(view(nullptr, type, e));
         return update();
     }
-    /// Result k lies where operand s does.
+    /// Places result k in the memory of operand s.
     device_call& in_place(int k, int s) {
         out_[static_cast<std::size_t>(k)].data = in_[static_cast<std::size_t>(s)].data;
         return update();
@@ -110,10 +110,10 @@ public:
         return *this;
     }
 
-    /// run(call) with everything in the device's memory; then takes over what lies there.
+    /// Calls run(call) with everything in device memory, then copies the results back.
     template <class F>
     void on_device(const F& run) {
-#ifdef TG_SIMT // whose memory is the host's
+#ifdef TG_SIMT // its memory is the host's
         run(call);
 #else
         std::deque<::on_device::device_array<unsigned char>> remote;
@@ -144,7 +144,7 @@ public:
         const T* const from = v.as<const T>();
         return std::vector<T>(from, from + v.elements());
     }
-    /// The bytes of everything a kernel may have written to, and of what lies around.
+    /// The bytes of everything that a kernel may have written to, and of the memory around it.
     std::vector<unsigned char> bytes() const {
         std::vector<unsigned char> all;
         for (const block& m : memory_) all.insert(all.end(), m.at, m.at + m.bytes);

@@ -14,13 +14,15 @@
 #include <type_traits>
 #include <vector>
 
-/// One call, run by the CPU's kernel and by the device's. Results and scratch memory lie between guards and are poisoned first.
+/// Runs one call with the CPU's kernel and with the device's. Results and scratch memory lie
+/// between guards and are poisoned first.
 
 namespace tapegraph::testing {
 
 using extents = std::vector<std::int64_t>;
 
-/// Memory with guards on both sides. `shift`: bytes by which it misses an alignment of 64.
+/// Memory with guards on both sides. `shift` is the number of bytes by which it misses an alignment
+/// of 64.
 class guarded {
 public:
     guarded(bool on_device, std::size_t bytes, std::size_t shift = 0, const std::vector<unsigned char>& values = {})
@@ -32,7 +34,7 @@ public:
         if (on_device) device_ = std::make_unique<on_device::device_array<unsigned char>>(memory_);
     }
     void* data() { return (device_ ? device_->data() : memory_.data()) + begin_; }
-    /// After the kernel: takes over what the device has, and looks at the guards.
+    /// After the kernel: copies the device's memory back and checks the guards.
     bool intact() {
         if (device_) memory_ = device_->host();
         for (std::size_t i = 0; i < memory_.size(); ++i)
@@ -66,7 +68,7 @@ template <class E>
 argument shaped(const extents& e) {
     return shaped(dtype_of<E>, e);
 }
-/// f(i) for element i.
+/// An argument with f(i) as element i.
 template <class E, class F>
 argument filled(const extents& e, const F& f) {
     argument a = shaped<E>(e);
@@ -77,18 +79,18 @@ argument filled(const extents& e, const F& f) {
     }
     return a;
 }
-/// Numbers without order, in [0, below).
+/// Unordered numbers in [0, below).
 inline std::uint32_t scattered(std::int64_t i, std::uint32_t below, std::uint32_t seed = 1) {
     std::uint64_t x = (static_cast<std::uint64_t>(i) + 1) * 0x9E3779B97F4A7C15ull + seed * 0xD1B54A32D192ED03ull;
     x = (x ^ (x >> 31)) * 0xBF58476D1CE4E5B9ull;
     return static_cast<std::uint32_t>((x >> 32) * below >> 32);
 }
-/// Elements that are recognised wherever they go.
+/// Distinct elements, which a test recognises wherever they are moved.
 template <class E>
 argument distinct(const extents& e) {
     return filled<E>(e, [](std::int64_t i) { return static_cast<int>(i % 251); });
 }
-/// Numbers of which a sum in another order differs.
+/// Numbers whose sum depends on the order.
 template <class E>
 argument uneven(const extents& e, std::uint32_t seed = 1) {
     return filled<E>(e, [&](std::int64_t i) {
@@ -97,7 +99,7 @@ argument uneven(const extents& e, std::uint32_t seed = 1) {
     });
 }
 
-/// What a call came to: the text of an error, or the bytes of the results.
+/// The outcome of a call: the text of an error, or the bytes of the results.
 struct outcome {
     std::string error;
     std::vector<std::vector<unsigned char>> out;
@@ -172,11 +174,12 @@ outcome run_on_device(const typename Op::attributes& attributes, const std::vect
     return run<Op>(true, cuda::kernel_for<Op, T>(), attributes, in, out);
 }
 
-/// Of which bits a NaN among the results is. What moves numbers keeps those of its operand; arithmetic on a GPU gives
-/// 0x7FFFFFFF (and its like in other types), on x86 those of an operand, or 0xFFC00000 where no operand is NaN.
+/// The bits of a NaN among the results. Operations that move numbers keep those of their operand;
+/// arithmetic on a GPU gives 0x7FFFFFFF (and its like in other types), on x86 those of an operand,
+/// or 0xFFC00000 where no operand is NaN.
 enum class nan_bits { kept, any };
 
-/// The same bits, but for those of NaN.
+/// Whether two results have the same bits, except for those of NaN.
 template <class T>
 bool same_numbers(const std::vector<unsigned char>& a, const std::vector<unsigned char>& b) {
     if (a.size() != b.size()) return false;
@@ -189,8 +192,8 @@ bool same_numbers(const std::vector<unsigned char>& a, const std::vector<unsigne
     return true;
 }
 
-/// Both give the same bits, or report the same error, whichever thread runs first. `nans`: nan_bits::any only where all results
-/// are of T.
+/// Checks that both give the same bits, or report the same error, whichever thread runs first. Use
+/// nan_bits::any only where all results are of T.
 template <class Op, class T>
 void check_same(const typename Op::attributes& attributes, const std::vector<argument>& in,
                 const std::vector<argument>& out, nan_bits nans = nan_bits::kept) {
@@ -207,7 +210,7 @@ void check_same(const typename Op::attributes& attributes, const std::vector<arg
     });
 }
 
-/// What a scope sets a variable of the library to.
+/// Sets a variable of the library for a scope.
 template <class V>
 class with_value {
 public:

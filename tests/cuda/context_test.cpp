@@ -33,7 +33,7 @@ TEST_CASE("context: the random state and the fault record are in the device's me
     CHECK(taken().kind == 0);
     tg::cuda::driver::copy(c.fault(), &made, sizeof made, c.stream());
     CHECK(taken().place == 12);
-    CHECK(taken().kind == 0); // looked at and cleared
+    CHECK(taken().kind == 0); // read and cleared
 }
 
 TEST_CASE("context: the first device's buffers, streams and report") {
@@ -61,7 +61,7 @@ TEST_CASE("context: the first device's buffers, streams and report") {
 
 #ifdef TG_SIMT
 namespace {
-/// The imitated machine as it was, whatever a test changes.
+/// Restores the imitated machine after a test.
 struct restored {
     int devices = tg::cuda::driver::imitation::instance().devices;
     ~restored() {

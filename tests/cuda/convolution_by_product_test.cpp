@@ -13,7 +13,8 @@ namespace cuda = tapegraph::cuda;
 
 namespace {
 
-// Scratch memory of exactly what was asked for: a window too many would be seen behind it.
+// The scratch memory has exactly the requested size, so that a window too many would be seen after
+// it.
 template <class T>
 void check_passes(const tg::convolution_geometry& g, std::size_t limit) {
     const sizes n(g);
@@ -62,7 +63,7 @@ TEST_CASE("convolution by products: of single pixels, in place of windows") {
     in_orders([&] { check_passes<float>(pixels, 1); });
     check_passes<double>(pixels, 1);
     check_passes<float>(geometry(1, 1, 1, 1, 1, 1, 1), 1);
-    // These have windows of one pixel that are not the image.
+    // Convolutions with windows of one pixel that are not the image itself.
     check_passes<float>(geometry(2, 5, 7, 6, 1, 1, 5, 2, 3), 1);
     check_passes<float>(geometry(2, 5, 4, 6, 1, 1, 5, 1, 1, 1, 0, 0, 2), 1);
 }

@@ -21,11 +21,11 @@ using small_tile = kernels::tile_shape<32, 32, 8, 4, 4>;
 using large_tile = kernels::tile_shape<64, 160, 16, 8, 8>;
 using large_double_tile = kernels::tile_shape<64, 96, 16, 8, 8>; // devices have 48 KiB of static shared memory
 using warps_tile = kernels::tensor_tile<32, 48, 16, 2, 2, 3>;
-using odd_tile = kernels::tensor_tile<64, 104, 8, 2, 1, 4>; // 26 copies a step: threads do not keep their column
+using odd_tile = kernels::tensor_tile<64, 104, 8, 2, 1, 4>; // 26 copies per step: threads do not keep their column
 
 unsigned tiles_of(int extent, int tile) { return static_cast<unsigned>((extent + tile - 1) / tile); }
 
-/// How a kernel takes a problem: float multiply-adds in tiles, V elements at once.
+/// Runs a problem as float multiply-adds in tiles, V elements at once.
 template <class Tile, int V>
 struct multiply_adds {
     static constexpr int width = V;
@@ -36,7 +36,7 @@ struct multiply_adds {
                kernels::implicit_gemm<Problem, Tile, V>, p);
     }
 };
-/// Or "tensor cores".
+/// Runs a problem on tensor cores.
 template <class Tile, int V, kernels::tensor_precision Precision = kernels::tensor_precision::tf32>
 struct tensor_cores {
     static constexpr int width = V;
@@ -63,7 +63,8 @@ auto result_of(Problem p, std::int64_t count, int splits) {
     return got.host();
 }
 
-// More splits than steps: some have nothing to add and must write zeros. TF32 holds these whole numbers.
+// More splits than steps: some have nothing to add and must write zeros. TF32 represents these
+// integers exactly.
 template <class Way, class T>
 void check_passes(const tg::convolution_geometry& g, bool batch_innermost = false) {
     const sizes n(g);
@@ -81,7 +82,7 @@ void check_passes(const tg::convolution_geometry& g, bool batch_innermost = fals
                          1) == want.activated);
 }
 
-// Channels are multiples of 4, so that neighbours may travel together.
+// Channels are multiples of 4, so that neighbours can be copied together.
 const tg::convolution_geometry wide_geometries[]{
     geometry(2, 6, 5, 4, 3, 3, 8, 1, 1, 1, 1, 1, 1),
     geometry(1, 5, 7, 8, 2, 3, 24, 2, 1, 0, 1, 1, 1, 1, 2, 2),
@@ -96,7 +97,7 @@ TEST_CASE("convolution kernels: all passes are exact at awkward sizes") {
 
 TEST_CASE("convolution kernels: batch innermost") {
     for (const auto& g : geometries) in_orders([&] { check_passes<multiply_adds<small_tile, 1>, float>(g, true); });
-    const auto many = geometry(37, 3, 4, 5, 3, 3, 6, 1, 1, 1, 1, 1, 1); // a tile of 32 rows sees one or two pixels
+    const auto many = geometry(37, 3, 4, 5, 3, 3, 6, 1, 1, 1, 1, 1, 1); // a tile of 32 rows covers one or two pixels
     in_orders([&] { check_passes<multiply_adds<small_tile, 1>, float>(many, true); });
     const auto long_taps = geometry(9, 1, 50, 2, 1, 35, 3, 1, 1, 0, 20, 0, 20); // more than the mask has bits
     in_orders([&] { check_passes<multiply_adds<small_tile, 1>, float>(long_taps, true); });
@@ -125,7 +126,7 @@ TEST_CASE("convolution on tensor cores: all passes are exact for whole numbers")
 
 namespace {
 
-// The whole numbers of `expected` fit 8 bits.
+// The integers of `expected` fit into 8 bits.
 template <class Way, class Element>
 void check_narrow_passes(const tg::convolution_geometry& g, bool batch_innermost = false) {
     const sizes n(g);
@@ -164,7 +165,7 @@ TEST_CASE("convolution on tensor cores: 16-bit elements, whole numbers are exact
     check_narrow_passes<tensor_cores<kernels::tensor_tile<64, 104, 16, 2, 1, 3>, 8>, tg::bfloat16>(eights);
 }
 
-// Two chains and a product more, so that sums wait in memory twice.
+// Two chains and one more product, so that sums go through memory twice.
 TEST_CASE("convolution kernels: long sums are added in pieces") {
     const int terms = 2 * kernels::longest_chain + 1;
     const auto pixels = geometry(1, 1, terms, 1, 1, 1, 2), channels = geometry(3, 1, 1, terms, 1, 1, 2);
@@ -178,7 +179,8 @@ TEST_CASE("convolution kernels: long sums are added in pieces") {
     CHECK(result_of<tensor_cores<warps_tile, 1>>(y, 6, 1) == forward.activated);
 }
 
-// Operands that TF32 cannot hold: one rounding costs up to 2^-11 a factor, three products all but a few units of float.
+// The operands are not exact in TF32: one rounding costs up to 2^-11 per factor, three products all
+// but a few units of float.
 TEST_CASE("convolution on tensor cores: accuracy of the two precisions") {
     const auto g = geometry(1, 8, 8, 16, 3, 3, 24, 1, 1, 1, 1, 1, 1);
     const sizes n(g);
@@ -199,13 +201,15 @@ TEST_CASE("convolution on tensor cores: accuracy of the two precisions") {
     const kernels::forward_problem<float> p(g, false, dx.data(), dw.data(), nullptr, false, nullptr);
     const double once = error(result_of<tensor_cores<warps_tile, 4>>(p, n.y, 1));
     CHECK(once < 1e-3);
-    CHECK(once > 1e-5); // it is TF32 that was measured
+    CHECK(once > 1e-5); // the test did measure TF32
     CHECK(error(result_of<tensor_cores<warps_tile, 4, kernels::tensor_precision::tf32x3>>(p, n.y, 1)) < 2e-6);
 }
 
 #ifdef TG_SIMT
-// Sums of 4,096 positive products of numbers that TF32 and bfloat16 hold, on cores that truncate: a step may lose 2^-23 of the sum
-// for each of its products and once more, always downwards. With tf32x3 eight products at a time are added outside, where rounding errors have both signs.
+// Sums of 4,096 positive products of numbers that are exact in TF32 and bfloat16, on cores that
+// truncate: a step may lose 2^-23 of the sum for each of its products and once more, always
+// downwards. With tf32x3 eight products at a time are added outside, where rounding errors have
+// both signs.
 TEST_CASE("convolution on tensor cores: what truncation may cost") {
     constexpr int terms = 4096;
     const auto g = geometry(1, 1, 1, terms, 1, 1, 4);
@@ -216,7 +220,7 @@ TEST_CASE("convolution on tensor cores: what truncation may cost") {
     for (std::size_t i = 0; i < w.size(); ++i) exact[i % 4] += static_cast<double>(x[i / 4]) * w[i];
     const simt::with_settings set(simt::order::forward);
     simt::current_settings().truncating = true;
-    // The most that is missing, and the most that is too much.
+    // The largest deficit, and the largest excess.
     const auto errors = [&](const std::vector<float>& got) {
         std::pair<double, double> worst{0, 0};
         for (std::size_t i = 0; i < 4; ++i) {
@@ -233,7 +237,7 @@ TEST_CASE("convolution on tensor cores: what truncation may cost") {
     };
     const double ulp = std::ldexp(1.0, -23);
     const auto tf32 = of(tensor_cores<warps_tile, 4>{}, 0.0f);
-    CHECK(tf32.first > 16 * ulp); // it is truncation that was measured
+    CHECK(tf32.first > 16 * ulp); // the test did measure truncation
     CHECK(tf32.first < terms / 8 * 9 * ulp);
     CHECK(tf32.second == 0);
     const auto narrow = of(tensor_cores<warps_tile, 2>{}, tg::bfloat16{});
@@ -273,14 +277,15 @@ TEST_CASE("convolution kernels: no barrier is there for nothing") {
 }
 
 TEST_CASE("convolution kernels: every register of a fragment is where it belongs, and an operand ends where it ends") {
-    // 54 terms a sum: whole numbers, so that sums are exact; a last step of the loop with fewer terms than a fragment holds.
+    // 54 terms per sum: integers, so that sums are exact; the last step of the loop has fewer terms
+    // than a fragment holds.
     const auto g = geometry(2, 9, 9, 6, 3, 3, 40, 1, 1, 1, 1, 1, 1);
     const auto check = [&]<class Way, class Element>(Way, Element, std::size_t calls) {
         const expected<float> e(g);
         const std::vector<Element> x(e.x.begin(), e.x.end()), w(e.w.begin(), e.w.end());
         const kernels::forward_problem<Element> p(g, false, x.data(), w.data(), nullptr, false, nullptr);
         const auto count = static_cast<std::int64_t>(e.y.size());
-        const auto right = result_of<Way>(p, count, 1); // other tests hold it to the CPU's
+        const auto right = result_of<Way>(p, count, 1); // other tests compare it with the CPU's
         std::size_t found = 0;
         CHECK(simt::unnoticed_swaps([&] { return result_of<Way>(p, count, 1) == right; }, found) ==
               std::vector<std::string>{});
@@ -295,10 +300,11 @@ TEST_CASE("convolution kernels: every register of a fragment is where it belongs
 }
 #endif
 
-#ifdef TG_SIMT // which runs the device's functions
+#ifdef TG_SIMT // it runs the device's functions
 namespace {
 
-/// Whether the 128 bytes that some lanes of a warp read or write at once are in 32 different banks: those at `place(lane)`.
+/// Whether the 128 bytes that some lanes of a warp read or write at once are in 32 different banks;
+/// lane i accesses `place(i)`.
 template <class T, class F>
 bool in_different_banks(int lanes, int together, const F& place) {
     std::set<int> banks;
@@ -321,7 +327,7 @@ void check_banks_of_copies() {
                 return at;
             }));
 }
-/// Of what implicit_gemm writes across a tile's rows.
+/// The writes of implicit_gemm across a tile's rows.
 template <class T, class Tile, int V>
 void check_banks_of_turned_lines() {
     using walk = kernels::loader<Tile::threads, Tile::BM, Tile::BK, true, V>;

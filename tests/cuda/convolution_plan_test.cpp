@@ -47,7 +47,7 @@ TEST_CASE("convolution plans: tensor cores only for floats, where asked for and 
                 for (std::size_t element : {sizeof(float), sizeof(double)}) {
                     const auto p = choose_convolution(second_layer(32), pass, element, mode, {132, cores});
                     const bool tensor = cores && mode != math_mode::fp32 && element == 4;
-                    if (p.algorithm == convolution_algorithm::product) { // in TF32 never slower by kernels of ours
+                    if (p.algorithm == convolution_algorithm::product) { // in TF32 our kernels are never slower
                         CHECK((!tensor || mode == math_mode::tf32x3));
                         continue;
                     }
@@ -67,7 +67,7 @@ TEST_CASE("convolution plans: vectors divide the channels that are read along") 
         return p.vector;
     };
     CHECK(vector(150, 300, convolution_pass::forward) == 2);
-    CHECK(vector(150, 300, convolution_pass::input_gradient) == 4); // reads dy and w along the 300
+    CHECK(vector(150, 300, convolution_pass::input_gradient) == 4); // reads dy and w along the 300 channels
     CHECK(vector(150, 300, convolution_pass::filter_gradient) == 2);
     CHECK(vector(300, 200, convolution_pass::forward) == 4);
     CHECK(vector(300, 200, convolution_pass::forward, sizeof(double)) == 2);
@@ -78,7 +78,7 @@ TEST_CASE("convolution plans: vectors divide the channels that are read along") 
 
 TEST_CASE("convolution plans: tiles suit awkward channels") {
     const auto columns = [](const tg::convolution_geometry& g, convolution_pass pass, math_mode mode) {
-        // Floats without room for windows, which the library would multiply.
+        // Floats without room for windows, so that the library cannot compute them.
         const std::size_t limit = mode == math_mode::fp32 ? 1000 : convolution_workspace_limit;
         return tile_of(choose_convolution(g, pass, sizeof(float), mode, {132, true}, limit)).columns;
     };
@@ -97,12 +97,12 @@ TEST_CASE("convolution plans: small products are split until nearly all of the d
             const auto p = choose_convolution(second_layer(1), pass, sizeof(float), mode, {132, true});
             if (p.algorithm != convolution_algorithm::product) CHECK(blocks_of(second_layer(1), pass, p) >= 120);
         }
-    // A few results of many pixels.
+    // Few results of many pixels each.
     const auto wide = geometry(64, 64, 64, 16, 3, 3, 16);
     const detail::tiled_products tiled(wide, convolution_pass::filter_gradient, sizeof(float), math_mode::fp32,
                                        {132, true}, convolution_workspace_limit);
     CHECK(blocks_of(wide, convolution_pass::filter_gradient, tiled.plan_of(tiled.best())) >= 132);
-    // And one that fills the device alone is not.
+    // A pass that fills the device alone is not split.
     CHECK(choose_convolution(second_layer(1024), convolution_pass::forward, 4, math_mode::fp32, {132, true}).splits ==
           1);
 }
@@ -135,7 +135,7 @@ TEST_CASE("convolution plans: batches of more pixels than kernels count are cut"
         CHECK(p.algorithm == convolution_algorithm::product);
         CHECK(p.workspace == detail::chunk_bytes(most(2148), 4, convolution_workspace_limit));
     }
-    // Of windows so small that the memory would hold them all.
+    // Windows so small that they would all fit into the memory.
     const auto thin = geometry(3000, 1000, 1000, 1, 1, 1, 1);
     const std::int64_t images = detail::images_of_chunk(thin, 4, std::size_t{1} << 40);
     CHECK(images * 1000000 <= 0x7FFFFFFF);
@@ -153,21 +153,22 @@ TEST_CASE("convolution plans: outputs that see one pixel are the library's produ
                 CHECK(p.splits == 1);
             }
     CHECK(detail::images_of_chunk(pixels, 4, 1) == 32); // all at once
-    // Other images than their windows: a stride, padding, taps, groups.
+    // The images are not their own windows: a stride, padding, taps, groups.
     for (const auto& g : {geometry(2, 9, 9, 8, 1, 1, 8, 2, 2), geometry(2, 9, 9, 8, 1, 1, 8, 1, 1, 1, 1, 1, 1),
                           geometry(2, 9, 9, 8, 1, 2, 8), geometry(2, 9, 9, 16, 1, 1, 16, 1, 1, 0, 0, 0, 0, 1, 1, 2)})
         CHECK_FALSE(detail::is_pixelwise(g));
 }
 
 TEST_CASE("convolution plans: windows begin at multiples of 16 bytes") {
-    CHECK(detail::window_pitch(second_layer(1), sizeof(float)) == 3752); // of 3750
+    CHECK(detail::window_pitch(second_layer(1), sizeof(float)) == 3752); // rounded up from 3750
     CHECK(detail::window_pitch(second_layer(1), sizeof(double)) == 3750);
     CHECK(detail::window_pitch(third_layer(1), sizeof(float)) == 2700);
     CHECK(detail::window_pitch(geometry(1, 9, 9, 3, 1, 1, 8), sizeof(float)) == 3); // the image's own
 }
 
 TEST_CASE("convolution plans: windows are written out where the library is thought to be sooner done") {
-    // Large products of floats: cuBLAS reaches more of the peak than our tiles do, by more than writing windows takes.
+    // Large products of floats: cuBLAS reaches more of the peak than our tiles do, and gains more
+    // than writing windows costs.
     const auto g = second_layer(32);
     const auto planned = [&](math_mode mode, std::size_t limit) {
         return choose_convolution(g, convolution_pass::input_gradient, 4, mode, {132, true}, limit);
@@ -175,12 +176,13 @@ TEST_CASE("convolution plans: windows are written out where the library is thoug
     const auto p = planned(math_mode::fp32, convolution_workspace_limit);
     CHECK(p.algorithm == convolution_algorithm::product);
     CHECK(p.workspace == detail::chunk_bytes(g, 4, convolution_workspace_limit));
-    // Without room for them they are not, nor on tensor cores, nor where a few launches take as long as the rest.
+    // The library is not used without room for windows, nor on tensor cores, nor where a few
+    // launches take as long as the rest.
     CHECK(planned(math_mode::fp32, 1000).algorithm == convolution_algorithm::multiply_adds);
     CHECK(planned(math_mode::tf32, convolution_workspace_limit).algorithm == convolution_algorithm::tensor_cores);
     CHECK(choose_convolution(third_layer(1), convolution_pass::forward, 4, math_mode::fp32, {132, true}).algorithm ==
           convolution_algorithm::multiply_adds);
-    // And never in groups.
+    // It is never used for groups.
     for (auto pass : passes)
         CHECK(choose_convolution(geometry(8, 24, 24, 150, 5, 5, 300, 1, 1, 0, 0, 0, 0, 1, 1, 2), pass, 4,
                                  math_mode::fp32, {132, true})
@@ -202,7 +204,7 @@ TEST_CASE("convolution plans: what has been planned is known, and is nobody else
         }
         CHECK(plans.workspace == most);
     };
-    // More shapes than there is room for, each asked for twice in a row and again later.
+    // More shapes than there are entries, each requested twice in a row and again later.
     std::int64_t asked = 0;
     for (int time = 0; time < 2; ++time)
         for (int batch = 1; batch <= 50; ++batch)
@@ -221,7 +223,7 @@ TEST_CASE("convolution plans: what has been planned is known, and is nobody else
     check(second_layer(3), convolution_pass::forward, sizeof(double), {132, true});
     check(second_layer(3), convolution_pass::forward, sizeof(float), {132, false});
     CHECK(known.made() == before + 3);
-    // Behind the extents are the CPU's algorithm and bytes that may hold anything.
+    // After the extents follow the CPU's algorithm and bytes that may hold anything.
     tg::convolution_geometry same = second_layer(3);
     std::fill(reinterpret_cast<unsigned char*>(&same.algorithm), reinterpret_cast<unsigned char*>(&same + 1), 1);
     check(same, convolution_pass::forward, sizeof(float), {132, false});
@@ -242,9 +244,9 @@ TEST_CASE("convolution plans: first layers") {
     const detail::few_channels_tiling t(first, convolution_pass::forward, 4);
     CHECK(t.columns == 160);
     CHECK(t.shared <= 48 * 1024);
-    // A 48 x 48 output is cut into tiles without waste.
+    // A 48 x 48 output divides into tiles without waste.
     CHECK(t.tiles * t.pixels == 32 * 48 * 48);
-    // A kernel whose weights no block can hold.
+    // A kernel whose weights fit into no block.
     const auto large = geometry(1, 64, 64, 3, 31, 31, 16);
     CHECK(!detail::few_channels_tiling(large, convolution_pass::forward, 4).fits);
 }
@@ -264,7 +266,7 @@ TEST_CASE("convolution plans: the part of a product that meets the image") {
 }
 
 namespace {
-// What of a problem its walk along k asks for.
+// The members that the walk along k needs of a problem.
 struct walked_problem {
     kernels::convolution_shape s;
     int splits = 1;
@@ -272,7 +274,8 @@ struct walked_problem {
     int kernel_width() const { return s.columns.taps; }
     int inner() const { return s.group_out; }
 };
-// Steps of k that the tiles of an input gradient execute, over those that meet an output.
+// The ratio of the steps of k that the tiles of an input gradient execute to those that meet an
+// output.
 double executed(const tg::convolution_geometry& g, bool batch_innermost, int rows, int depth) {
     const walked_problem p{kernels::convolution_shape(g, batch_innermost)};
     const int m = p.s.in_pixels.count(), k = p.s.taps() * p.s.group_out;
@@ -288,9 +291,10 @@ double executed(const tg::convolution_geometry& g, bool batch_innermost, int row
 }
 } // namespace
 
-// 5x5 taps over the 24 x 24 inputs of 20 x 20 outputs: 1.44 times what is needed, by (24 / 20)^2. The 4 of 304
-// channels that are padding, and tiles that see two pixels, cost a little.
-// Every split's steps together are those of all taps, once each and in order, whatever the taps that are left out.
+// 5x5 taps over the 24 x 24 inputs of 20 x 20 outputs: 1.44 times the necessary work, by (24 /
+// 20)^2. The 4 of 304 channels that are padding, and tiles that cover two pixels, cost a little.
+// The steps of all splits together are those of all taps, once each and in order, whichever taps
+// are skipped.
 TEST_CASE("convolution plans: splits walk along all of k") {
     for (int channels : {1, 7, 16, 33})
         for (int splits : {1, 2, 3, 7, 50}) {

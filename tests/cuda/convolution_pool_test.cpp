@@ -12,8 +12,9 @@
 
 namespace convolution_pool_test {
 
-/// Convolutions that are pooled before they leave their kernel, on a device: whole numbers against the CPU's kernel, and
-/// numbers whose sums round against the device's two kernels in turn, bit for bit. Epilogues of 16-bit elements.
+/// Convolutions that are pooled within their kernel, on a device: integers against the CPU's
+/// kernel, and numbers whose sums round against the device's two kernels in sequence, bit for bit;
+/// and epilogues of 16-bit elements.
 
 namespace {
 
@@ -60,8 +61,8 @@ public:
     ~with_mode() { tg::set_math_mode(tg::math_mode::fp32); }
 };
 
-// One window, odd and even extents, strides, dilations, padding, groups of both kinds, channels beside the tiles, a batch
-// whose images stand innermost.
+// One window, odd and even extents, strides, dilations, padding, groups of both kinds, channels
+// that are no multiple of the tiles, a batch whose images are innermost.
 const convolution_geometry shapes[]{
     geometry(1, 2, 2, 2, 1, 1, 1),
     geometry(2, 7, 6, 6, 3, 2, 7),
@@ -110,7 +111,8 @@ TEST_CASE("pooled convolution on a device: the bits of convolution and pooling i
     check_against_parts<double>(shapes[3]);
 }
 
-// A sum in several parts, by splits and because it is long, is finished and pooled by a kernel of its own.
+// A sum in several parts, because it is split or long, is finished and pooled by a kernel of its
+// own.
 TEST_CASE("pooled convolution on a device: sums in parts") {
     const auto split = geometry(1, 4, 5, 64, 3, 3, 8, 1, 1, 1, 1, 1, 1), longer = geometry(1, 6, 5, 460, 3, 3, 4);
     using forward = cuda::detail::convolution_run<float, cuda::convolution_pass::forward>;
@@ -146,7 +148,8 @@ TEST_CASE("pooled convolution on a device: NaN stays, and reaches its windows on
     }
 }
 
-// Small problems are split, and large ones choose among more tiles: each of them, told to.
+// Small problems are split, and large ones choose among more tiles: each of these is tested by a
+// given plan.
 namespace {
 
 class told {
@@ -155,7 +158,7 @@ public:
         const std::int64_t across = g_.out_width / 2, count = g_.batch * g_.out_height / 2 * across * g_.out_channels;
         for (std::int64_t i = 0; i < count; ++i) {
             const std::int64_t channel = i % g_.out_channels, column = i / g_.out_channels % across * 2,
-                               row = i / g_.out_channels / across * 2; // of all images
+                               row = i / g_.out_channels / across * 2; // over all images
             float most = 0;
             for (std::int64_t q = 0; q < 4; ++q)
                 most =
@@ -248,7 +251,7 @@ TEST_CASE_TEMPLATE("convolution, bias and relu of 16-bit elements on a device: t
                    tg::half) {
     for (const auto& g : {shapes[1], shapes[4], shapes[6], first_layers[3], geometry(0, 6, 6, 5, 3, 3, 4),
                           geometry(2, 6, 6, 5, 3, 3, 0), geometry(1, 40, 40, 4, 1, 1, 3)}) {
-        // Sums that are exact in float, and round in 16 bits; so does what is made of them.
+        // Sums that are exact in float, and round in 16 bits; so do the results computed from them.
         const std::vector<argument> in{
             filled<T>(image(g), [](std::int64_t i) { return static_cast<int>(scattered(i, 41, 1)) - 20; }),
             filled<T>(filter(g), [](std::int64_t i) { return static_cast<int>(scattered(i, 41, 2)) - 20; }),

@@ -7,9 +7,9 @@
 #include <cmath>
 #include <vector>
 
-/// What tests of convolutions on a device share: geometries, inputs, and the sums written out. Inputs are small
-/// whole numbers, so that every sum is exact in float and the comparison is equality: an indexing mistake cannot hide
-/// behind a tolerance.
+/// Shared by tests of convolutions on a device: geometries, inputs, and the sums written out.
+/// Inputs are small integers, so that every sum is exact in float and the comparison is equality:
+/// an indexing mistake cannot hide behind a tolerance.
 
 namespace convolution_testing {
 
@@ -29,8 +29,9 @@ inline tg::convolution_geometry geometry(int batch, int height, int width, int i
     return g;
 }
 
-// What the CUTLASS tests call awkward: one pixel, filters larger than the image, even filters, padding beyond the
-// stride, mixed strides and dilations, channels below and beside the tile, groups, 1-D.
+// The cases that the CUTLASS tests call awkward: one pixel, filters larger than the image, even
+// filters, padding beyond the stride, mixed strides and dilations, fewer channels than a tile and
+// no multiple of it, groups, 1-D.
 inline const tg::convolution_geometry geometries[]{
     geometry(1, 1, 1, 1, 1, 1, 1),
     geometry(2, 6, 5, 3, 3, 3, 7),

@@ -3,7 +3,7 @@
 #include <tapegraph/cuda/ops/convolution/convolution.cuh>
 #include <tapegraph/ops/convolution/kernel.hpp>
 #ifdef TG_CUDA
-#include <tapegraph/cuda/backend.cuh> // runtime::kernel_for asks for it
+#include <tapegraph/cuda/backend.cuh> // runtime::kernel_for needs it
 #endif
 
 #include <cuda/convolution_reference.hpp>
@@ -16,14 +16,15 @@
 
 namespace convolution_test {
 
-/// The convolution operations on an imitated device, as graphs and tapes call them.
+/// The convolution operations on an imitated device, called as graphs and tapes call them.
 
 using namespace convolution_testing;
 namespace cuda = tapegraph::cuda;
 
 namespace {
 
-/// A call of an operation on either side, with poisoned results and scratch memory of the size that the kernel asks for.
+/// A call of an operation on either side, with poisoned results and scratch memory of the size that
+/// the kernel requests.
 template <class Op, class T>
 class convolution_call {
 public:
@@ -48,7 +49,7 @@ public:
         for (const auto& a : in) addresses.push_back(a.data());
         with_call(addresses, out.data(), [&](tg::kernel_call& call) {
             const tg::runtime::kernel_functions kernel = cuda::kernel_for<Op, T>();
-            // Behind what was asked for lies more, which must stay as it is.
+            // There is more memory after the requested size, which must stay unchanged.
             const auto bytes = static_cast<std::int64_t>(kernel.workspace(call)), guard = std::int64_t{256};
             const device_array<unsigned char> scratch(bytes + guard);
             call.workspace = scratch.data();
@@ -180,7 +181,8 @@ TEST_CASE("convolution on a device: batch innermost") {
     }
 }
 
-// Large problems choose among more tiles than small ones do: each of them, told to.
+// Large problems choose among more tiles than small ones do: each of these is tested by a given
+// plan.
 template <cuda::convolution_pass Pass>
 void check_every_tile(const tg::convolution_geometry& g, const std::vector<float>& a, const std::vector<float>& b,
                       const std::vector<float>& want) {
@@ -257,7 +259,8 @@ TEST_CASE("convolution on a device: few channels") {
     for (const auto& g : {first_layers[1], first_layers[3]}) check_operations<double>(g);
 }
 
-// Windows of outputs that a tile holds beyond the image's end may see the image: what is there must not count.
+// A tile may contain windows of outputs beyond the image's end that read the image: they must not
+// count.
 TEST_CASE("convolution on a device: few channels, NaN only where the image's outputs see it") {
     const auto g = geometry(1, 9, 7, 3, 2, 2, 5, 2, 2);
     const by_few_channels remembered(g);
@@ -330,7 +333,7 @@ TEST_CASE("convolution on a device: the CPU's meaning of NaN") {
     CHECK(nans > 0);
 }
 
-// Addresses need not suit vectors: an operand may be a part of a buffer.
+// Addresses need not be aligned for vectors: an operand may be a part of a buffer.
 TEST_CASE("convolution on a device: unaligned operands") {
     const auto g = geometry(2, 5, 6, 8, 3, 3, 12, 1, 1, 1, 1, 1, 1);
     const expected<float> e(g);
@@ -387,8 +390,9 @@ TEST_CASE("convolution on a device: accuracy of the modes, and the same bits twi
 }
 
 #ifndef TG_SIMT
-// The layers of a network of 3 -> 150 -> 300 -> 200 channels, too large for the executor: what is chosen for them against
-// library products over windows written out. Whole numbers again: every sum stays below 2^24.
+// The layers of a network of 3 -> 150 -> 300 -> 200 channels, too large for the executor: the plans
+// chosen for them against library products over written-out windows. Integers again: every sum
+// stays below 2^24.
 TEST_CASE("convolution on a device: large layers agree with products of a library") {
     for (int batch : {1, 33, 128})
         for (const auto& g :

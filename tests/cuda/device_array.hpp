@@ -1,9 +1,9 @@
 #pragma once
 
-/// For tests that run on a GPU when nvcc compiles them, and on the SIMT executor when a plain C++ compiler does. Include it
-/// first.
+/// For tests that run on a GPU when nvcc compiles them, and on the SIMT executor when a plain C++
+/// compiler does. Include it first.
 
-#undef TG_CUDA // kernels are called by themselves here, and runtime::kernel_for is the CPU's
+#undef TG_CUDA // kernels are called directly here, and runtime::kernel_for is the CPU's
 #ifdef __CUDACC__
 #include <tapegraph/cuda/driver.cuh>
 #else
@@ -26,7 +26,7 @@ namespace on_device {
 template <class T>
 class device_array {
 public:
-    /// Poisoned: every byte is 0xFF, NaN in all floating-point types.
+    /// Poisoned: every byte is 0xFF, which is NaN in all floating-point types.
     explicit device_array(std::int64_t count) : count_(count) {
         if (bytes() == 0) return;
 #ifdef TG_SIMT
@@ -77,7 +77,7 @@ private:
     std::unique_ptr<T, release> at_;
 };
 
-/// A tensor as kernels see it.
+/// A tensor in the form that kernels expect.
 template <class T>
 tapegraph::buffer_view view(const T* data, const std::vector<std::int64_t>& extents) {
     tapegraph::buffer_view v;
@@ -88,7 +88,7 @@ tapegraph::buffer_view view(const T* data, const std::vector<std::int64_t>& exte
     return v;
 }
 
-/// Launches a kernel of a test's choice; on the executor it has run when this returns.
+/// Launches a kernel that a test chooses; on the executor it has run when this returns.
 template <class... P, class... A>
 void launch(const tapegraph::cuda::driver::launch_shape& shape, void (*kernel)(P...), A&&... arguments) {
     tapegraph::cuda::driver::launch(nullptr, "test", shape, kernel, std::forward<A>(arguments)...);
@@ -107,7 +107,8 @@ void in_orders(const F& f) {
 #endif
 }
 
-/// Whole numbers from -most to most: their sums and products are exact, so that results can be compared for equality.
+/// Integers from -most to most: their sums and products are exact, so that results can be compared
+/// for equality.
 template <class T>
 std::vector<T> whole_numbers(std::int64_t count, unsigned seed, int most = 3) {
     std::vector<T> v(static_cast<std::size_t>(count));

@@ -20,13 +20,14 @@ namespace tg = tapegraph;
 using support::message_of;
 using tg::cuda::context;
 
-/// Device memory of other libraries as tensors, and tensors' for them: what cuda/thrust.hpp is made of, on any device.
+/// Device memory of other libraries as tensors, and tensors' memory for them: the basis of
+/// cuda/thrust.hpp, on any device.
 
 namespace {
 
 const tg::device gpu = tg::device::cuda(0);
 
-/// Device memory as another library has it, which notes when it goes.
+/// Device memory as another library would own it; records when it is released.
 template <class T>
 struct foreign {
     explicit foreign(const std::vector<T>& values, bool& gone) : gone_(&gone), count(values.size()) {
@@ -113,20 +114,20 @@ TEST_CASE("device elements: who may write where") {
         tg::cuda::driver::fill(to.data(), 0, sizeof(float), tg::cuda::stream_of(gpu));
         CHECK(own.to_vector() == std::vector<float>{0, 2, 3});
         const tg::tensor<float> before = own;
-        const auto copied = tg::cuda::mutable_elements_on(own, gpu); // `before` keeps what is there
+        const auto copied = tg::cuda::mutable_elements_on(own, gpu); // `before` keeps the old elements
         CHECK(copied.data() != made.first);
         own.set(7, 1);
         CHECK(before.to_vector() == std::vector<float>{0, 2, 3});
         CHECK(own.to_vector() == std::vector<float>{0, 7, 3});
     }
     {
-        // What the CPU has written travels there before the device reads it again.
+        // The CPU's writes are copied to the device before it reads again.
         tg::tensor<float> own = tg::cuda::borrow_on(gpu, made.first, {3});
         own.set(5, 2);
         CHECK(tg::cuda::elements_on(own, gpu).data() == made.first);
         CHECK(made.values() == std::vector<float>{0, 2, 5});
     }
-    CHECK_FALSE(gone); // nobody's but ours
+    CHECK_FALSE(gone); // only ours remains
 }
 
 TEST_CASE("device elements: empty, of one element, of other types") {
@@ -140,7 +141,7 @@ TEST_CASE("device elements: empty, of one element, of other types") {
     const tg::tensor<std::int64_t> scalar = tg::cuda::borrow_on(gpu, one.first, tg::shape{}, std::move(one));
     CHECK(scalar.item() == std::int64_t{1} << 40);
     tg::tensor<float> on_host{1, 2};
-    const auto elements = tg::cuda::elements_on(on_host, gpu); // brought over
+    const auto elements = tg::cuda::elements_on(on_host, gpu); // copied over
     foreign<float> same({0, 0}, gone);
     tg::cuda::driver::copy(same.first, elements.data(), 2 * sizeof(float), tg::cuda::stream_of(gpu));
     CHECK(same.values() == std::vector<float>{1, 2});

@@ -7,15 +7,16 @@
 #include <limits>
 #include <type_traits>
 
-/// What is sorted and scanned in the tests of both, by our kernels and by a library.
+/// Inputs of the tests of sorts and scans, by our kernels and by a library.
 
 namespace tapegraph::testing {
 
-/// Lines that a thread takes, a warp, a block with one tile and with several, and lines in chunks. Three lines are enough blocks
-/// here, and 40 enough threads.
+/// Lines for one thread, a warp, a block with one tile and with several, and lines in chunks. Here
+/// three lines are enough blocks, and 40 enough threads.
 inline constexpr cuda::detail::line_limits small_limits{64, 40, 3, 1200};
 
-/// All that is awkward in an order: equal numbers, zeros of both signs, infinities, NaN of both signs.
+/// All numbers that are awkward to order: equal numbers, zeros of both signs, infinities, NaN of
+/// both signs.
 template <class T>
 argument disorder(const extents& e) {
     return filled<T>(e, [](std::int64_t i) -> T {

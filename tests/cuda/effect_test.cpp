@@ -8,7 +8,8 @@
 
 namespace effect_test {
 
-/// Checks on a device: the CPU's errors, whichever thread sees the fault first. Prints: the CPU's texts.
+/// Checks on a device give the CPU's errors, whichever thread sees the fault first; prints give the
+/// CPU's texts.
 
 using namespace tapegraph;
 using namespace tapegraph::testing;

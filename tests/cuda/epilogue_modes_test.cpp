@@ -11,8 +11,9 @@
 
 namespace epilogue_modes_test {
 
-/// Programs whose products and convolutions end with bias, relu and pooling, on the imitated device: one kernel each, captured,
-/// and the bits of eager mode there, which launches them one by one.
+/// Programs whose products and convolutions end with bias, relu and pooling, on the imitated
+/// device: one kernel each, captured, with the bits of eager mode there, which launches them one by
+/// one.
 
 namespace tg = tapegraph;
 using tg::cuda::driver::imitation;

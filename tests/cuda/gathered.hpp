@@ -4,11 +4,11 @@
 
 #include <tapegraph/ops/gather/gather.hpp>
 
-/// Indices and the shapes that go with them.
+/// Indices and the matching shapes.
 
 namespace tapegraph::testing {
 
-/// Indices below `limit`, many of them equal; `bad` stands at position `at`.
+/// Indices below `limit`, many of them equal, with `bad` at position `at`.
 template <class Index>
 argument indices(const extents& e, std::int64_t limit, std::int64_t at = -1, std::int64_t bad = 0) {
     return filled<Index>(e, [&](std::int64_t i) {

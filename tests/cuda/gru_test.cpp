@@ -14,8 +14,8 @@
 
 namespace gru_test {
 
-/// The kernels of GRUs and simple RNNs on the SIMT executor: tiles, ways of running them, and barriers. What they compute is
-/// compared with the CPU's kernels in recurrent_test.cpp.
+/// The kernels of GRUs and simple RNNs on the SIMT executor: tiles, ways of running them, and
+/// barriers. recurrent_test.cpp compares their results with the CPU's kernels.
 
 namespace cuda = tapegraph::cuda;
 namespace cpu = tapegraph::cpu;
@@ -26,7 +26,7 @@ using cuda::recurrent_pass;
 using cuda::recurrent_plan;
 using cuda::recurrent_stage;
 
-/// Everything that both passes leave, one behind the other.
+/// The results of both passes, concatenated.
 template <class Cell, class T>
 class layer {
 public:
@@ -52,7 +52,7 @@ public:
         all.insert(all.end(), gates_.begin(), gates_.end());
         return all;
     }
-    /// From what the last forward pass left.
+    /// Runs the backward pass on the results of the last forward pass.
     std::vector<T> backward(const recurrent_plan& plan) {
         const std::int64_t record = (g.time * Cell::columns + 1) * g.units;
         std::vector<T> all(size(record), static_cast<T>(NAN));
@@ -84,7 +84,7 @@ private:
     std::vector<unsigned char> mask_;
 };
 
-/// Relative L2 distance, and tolerances as lstm_reference.hpp's.
+/// Relative L2 distance, and tolerances as in lstm_reference.hpp.
 template <class T>
 double distance(const std::vector<T>& got, const std::vector<T>& want) {
     double apart = 0, size = 0;
@@ -123,7 +123,7 @@ recurrent_plan cluster(const layer<Cell, T>& l, recurrent_pass pass, int size) {
     return p;
 }
 
-/// f(cell) for each cell.
+/// Calls f(cell) for each cell.
 template <class F>
 void for_cells(const F& f) {
     f(cpu::gru_cell<true>{});
@@ -145,7 +145,7 @@ TEST_CASE("GRU and simple RNN, a launch a step: both tiles give the same bits") 
     });
 }
 
-// Bounds as in lstm_test.cpp. Backward gets the same states both times.
+// Bounds as in lstm_test.cpp. Backward receives the same states both times.
 TEST_CASE("GRU and simple RNN on tensor cores, a launch a step: awkward sizes, both tiles") {
     const auto check = []<class Cell>(layer<Cell, float> l) {
         CAPTURE(l.g.batch);
@@ -177,7 +177,7 @@ TEST_CASE("GRU and simple RNN on tensor cores, a launch a step: awkward sizes, b
     });
 }
 
-// 129 to 256 units take twice the registers for weights, above that shared memory has the rest.
+// 129 to 256 units take twice the registers for weights; above that, shared memory holds the rest.
 TEST_CASE("GRU and simple RNN, all steps in one launch: splits of units and batch, places of weights") {
     const auto check = []<class Cell, class T>(layer<Cell, T> l, int clusters, int block_units, int blocks) {
         CAPTURE(l.g.batch);
@@ -276,9 +276,9 @@ TEST_CASE("GRU and simple RNN kernels: no barrier is there for nothing, nor a lo
                   std::vector<std::string>{});
             CHECK(found == in_backward);
         };
-        const layer<decltype(cell), float> l(9, 3, 37); // so that two steps' numbers meet in a line of a cache
+        const layer<decltype(cell), float> l(9, 3, 37); // two steps' numbers share a cache line
         check_barriers(l, steps(), steps(), 2, 2);
-        // One tile of k: sums are put where the last tile lay.
+        // One tile of k: sums are stored where the last tile was.
         check_barriers(layer<decltype(cell), float>(9, 3, 8), tensor_steps(), tensor_steps(), 3, 3);
         if constexpr (cuda::kernels::runs_resident<decltype(cell)>) {
             constexpr bool meets = decltype(cell)::columns > 1; // the warps of a unit, backward
@@ -303,7 +303,7 @@ TEST_CASE("GRU and simple RNN on tensor cores: every register is where it belong
             CHECK(found == 1);
         };
         check_pass([&] { return l.forward(tensor_steps()); });
-        l.forward(steps()); // what backward takes, after all that was spoilt
+        l.forward(steps()); // after everything was overwritten, restores the input of backward
         check_pass([&] { return l.backward(tensor_steps()); });
     });
 }

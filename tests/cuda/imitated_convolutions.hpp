@@ -9,15 +9,15 @@
 
 #include <cstdint>
 
-/// The convolutions of library/convolution_sm90.cu, which a program has only where that is linked: what it computes, on the executor, in
-/// its smallest tile. On a GPU they are what is linked.
+/// Imitates library/convolution_sm90.cu, which a program has only where it is linked: computes the
+/// same on the executor, in the smallest tile. On a GPU the linked functions are used.
 
 namespace tapegraph::testing {
 
-/// While it lives, they are there.
+/// Registers the convolutions while it lives.
 class imitated_convolutions {
 public:
-    static inline int runs = 0; ///< of the executor
+    static inline int runs = 0; ///< on the executor
 
     imitated_convolutions() : before_(cuda::convolution_of_library) {
 #ifdef TG_SIMT

@@ -8,13 +8,13 @@
 
 #include <doctest/doctest.h>
 
-/// What is made of many operations, on the imitated device, whose memory the host cannot look into.
+/// Tests of composed operations on the imitated device, whose memory the host cannot access.
 
 namespace tapegraph::testing {
 
 inline const bool memory_is_guarded = cuda::driver::imitation::instance().guarded = true;
 
-/// f gives on the device what it gives on the CPU.
+/// Checks that f gives the same on the device as on the CPU.
 template <class F>
 void check_same(const F& f) {
     const auto here = f();

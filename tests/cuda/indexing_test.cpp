@@ -7,7 +7,8 @@
 
 namespace indexing_test {
 
-/// Elements chosen by indices, and the adjoints, on a device against the CPU's kernels: equal bits, the same errors.
+/// Gathers by index, and their adjoints, on a device against the CPU's kernels: equal bits, the
+/// same errors.
 
 using namespace tapegraph;
 using namespace tapegraph::testing;
@@ -52,7 +53,8 @@ TEST_CASE("scatter_add on a device: more indices than a tile, and an order that 
     const auto updates = uneven<float>(s.result());
     check_same<scatter_add_op, float>(s.attributes(), {updates, indices<std::int32_t>(s.index(), s.rows)},
                                       {shaped<float>(s.table())});
-    // Runs that begin and end everywhere around the places where blocks look for them; one index outside.
+    // Runs that begin and end everywhere around the positions where blocks look for them; one index
+    // is outside.
     for (const std::int64_t width : {1, 3, 40})
         for (const std::int64_t length : {63, 64, 65, 128, 200})
             for (const std::int64_t begin : {0, 1, 63, 64, 100}) {
@@ -68,11 +70,11 @@ TEST_CASE("scatter_add on a device: more indices than a tile, and an order that 
     const extents long_line{4500, 2};
     const auto pad = filled<std::int64_t>(long_line, [](std::int64_t i) { return i % 7 == 0 ? 1 : 0; });
     check_same<put_along_op, double>({0}, {uneven<double>(long_line), pad}, {shaped<double>({3, 2})});
-    const extents many{70, 1100}; // columns that leave nothing to blocks of their own
+    const extents many{70, 1100}; // columns that leave no work to extra blocks
     check_same<put_along_op, float>(
         {0}, {uneven<float>(many), filled<std::int32_t>(many, [](std::int64_t i) { return i % 5 == 0 ? 1 : 0; })},
         {shaped<float>({2, 1100})});
-    // The same numbers from the other end give other bits: the test above can fail.
+    // The same numbers in reverse order give other bits: the test above can fail.
     const auto one_row = filled<std::int32_t>({5000}, [](std::int64_t) { return 0; });
     auto turned = updates;
     for (std::size_t i = 0; i < 10000; ++i)
@@ -89,7 +91,7 @@ TEST_CASE("scatter_add on a device: many indices go to a library that is linked,
     using noted = noted_library<std::uint32_t>;
     REQUIRE(noted::linked());
     using calls = std::vector<library_call>;
-    // Two merges move pairs more often than one pass does, three more often than two passes.
+    // Two merges move pairs more often than one pass does, and three more often than two passes.
     for (const auto& [rows, count, bits] : {std::tuple{3, 5000, 2}, {255, 5000, 8}, {256, 9000, 9}}) {
         CAPTURE(rows);
         const gathered s{{2}, {}, rows, {3}, {count}};
@@ -99,7 +101,7 @@ TEST_CASE("scatter_add on a device: many indices go to a library that is linked,
         check_same<scatter_add_op, float>(s.attributes(), {updates, indices<std::int32_t>(s.index(), rows)}, {table});
         CHECK(noted::calls.size() >= 2);
         for (const library_call& c : noted::calls) CHECK(c == library_call{"scatter_add", count, bits});
-        // What is outside comes last and is left out, as after merges.
+        // Indices outside come last and are dropped, as after merges.
         for (const std::int64_t bad : {std::int64_t{-1}, std::int64_t{rows}}) {
             const auto index = indices<std::int64_t>(s.index(), rows, 77, bad);
             const auto run = [&] {
@@ -122,7 +124,8 @@ TEST_CASE("scatter_add on a device: many indices go to a library that is linked,
     CHECK(noted::calls.size() >= 2);
 }
 
-// One pass for all rows and one that leaves their numbers behind, against three merges; a pass for each row takes more launches.
+// One pass for all rows and one that removes their numbers, against three merges; a pass for each
+// row takes more launches.
 TEST_CASE("put_along on a device: several long rows of indices go to a library as one") {
     using noted = noted_library<std::uint32_t>;
     using calls = std::vector<library_call>;
@@ -244,12 +247,12 @@ TEST_CASE("indices outside their axis on a device: the CPU's error, and nothing 
             check_same<gather_nd_op, float>({}, {distinct<float>({6, 6, 2}), tuples}, {shaped<float>({20, 2})});
             check_same<scatter_nd_op, float>({}, {uneven<float>({20, 2}), tuples}, {shaped<float>({6, 6, 2})});
         }
-    // Slices of nothing, too.
+    // Slices without elements, too.
     const auto outside = indices<std::int32_t>({5}, 6, 3, 6);
     check_same<gather_op, float>({0, 0}, {distinct<float>({6, 0}), outside}, {shaped<float>({5, 0})});
     check_same<gather_op, float>({1, 0}, {distinct<float>({0, 6}), outside}, {shaped<float>({0, 5})});
     check_same<scatter_add_op, float>({0, 0}, {uneven<float>({5, 0}), outside}, {shaped<float>({6, 0})});
-    // Of several the first, in whatever order threads come to them.
+    // The first of several is reported, in whatever order threads reach them.
     const auto all_bad = filled<std::int64_t>({300}, [](std::int64_t i) { return 100 + i; });
     check_same<gather_op, float>({0, 0}, {distinct<float>({6}), all_bad}, {shaped<float>({300})});
     check_same<scatter_add_op, float>({0, 0}, {uneven<float>({300}), all_bad}, {shaped<float>({6})});
@@ -260,7 +263,7 @@ TEST_CASE("indices outside their axis on a device: the CPU's error, and nothing 
               "gather: index 100 at position 0 is outside [0, 6)");
     }
 #endif
-    // What is in order is done all the same: a bad index is left out.
+    // Valid indices are processed all the same: a bad index is skipped.
     const auto two = filled<std::int32_t>({3}, [](std::int64_t i) { return i == 1 ? 9 : 2; });
     const auto ones = filled<float>({3}, [](std::int64_t) { return 1; });
     CHECK(run_on_device<scatter_add_op, float>({0, 0}, {ones, two}, {shaped<float>({4})}).values<float>() ==
@@ -282,7 +285,7 @@ TEST_CASE("a fault stays the first call's until it has been looked at") {
         kernel_call c;
         c.in = in, c.inputs = 2, c.out = &result, c.outputs = 1, c.attributes = words.value, c.fault = fault.data();
         cuda::kernel<gather_op, float>::run(c);
-        c.fault = nullptr; // nobody to report to
+        c.fault = nullptr; // no fault to report to
         cuda::kernel<gather_op, float>::run(c);
     };
     CHECK_NOTHROW(cuda::throw_fault(fault.host()[0]));

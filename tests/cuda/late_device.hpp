@@ -6,7 +6,8 @@
 
 namespace on_device {
 
-/// While it lives, the imitated device does everything as late as CUDA allows. A GPU is as late as it is.
+/// While it lives, the imitated device does everything as late as CUDA allows. A real GPU's timing
+/// is not changed.
 #ifdef __CUDACC__
 struct late_device {
     late_device() {} // NOLINT: so that an object of it is used

@@ -8,13 +8,14 @@
 
 namespace library_calls_test {
 
-/// Which sorts and scans go to a library that is linked, with what, and that results are those of our kernels. On a GPU the
-/// library is CUB.
+/// Tests which sorts and scans go to a linked library, and with which arguments, and that results
+/// equal those of our kernels. On a GPU the library is CUB.
 
 using namespace tapegraph;
 using namespace tapegraph::testing;
 
-// Lines in chunks, of which a library reads one pass less, for two launches a line instead of three in all.
+// Lines in chunks: a library reads them one pass less, but takes two launches per line instead of
+// three in all.
 TEST_CASE_TEMPLATE("scans on a device: long lines of integers go to a library that is linked", T, std::int32_t,
                    std::int64_t) {
     using word = std::make_unsigned_t<T>;
@@ -53,12 +54,12 @@ TEST_CASE_TEMPLATE("scans on a device: long lines of integers go to a library th
     const noted library;
     stays({1201}, 0, 1);       // from the end
     stays({1200}, 0, 0);       // one chunk
-    stays({1, 2500, 2}, 1, 0); // elements that are no neighbours
-    stays({4, 1201}, 1, 0);    // enough lines for blocks of ours
+    stays({1, 2500, 2}, 1, 0); // elements that are not contiguous
+    stays({4, 1201}, 1, 0);    // enough lines to fill our blocks
     stays({0, 1201}, 1, 0);
-    // As many bytes, then one element more.
+    // Equally many bytes, then one element more.
     const std::int64_t size = sizeof(T);
-    const noted costly(1201 * 2 * size); // per launch, of which two lines take four instead of three
+    const noted costly(1201 * 2 * size); // per launch; two lines take four launches instead of three
     stays({2, 1201}, 1, 0);
     noted::calls.clear();
     check_same<cumulative_sum_op, T>({1, 0, 0}, {large({2, 1202})}, {shaped<T>({2, 1202})});
@@ -76,7 +77,8 @@ outcome first_of(const argument& x, std::int64_t wanted) {
 
 } // namespace
 
-// Bytes take one radix pass, so rows of more than four tiles of 2048 move less: 1 + 2 * 3 times a pair against 4 + 2 * 1.
+// Bytes take one radix pass, so rows of more than four tiles of 2048 move less: 1 + 2 * 3 times a
+// pair against 4 + 2 * 1.
 TEST_CASE("argsort on a device: long rows go to a library that is linked, and come to the same order") {
     using noted = noted_library<std::uint32_t>;
     REQUIRE(noted::linked());
@@ -93,7 +95,7 @@ TEST_CASE("argsort on a device: long rows go to a library that is linked, and co
     for (const library_call& c : noted::calls) CHECK(c == library_call{"argsort", 9000, 8});
     noted::calls.clear();
     CHECK(first_of(x, 9000).out == want);
-    CHECK(first_of(x, 4500).out == want_half); // the same passes, of which fewer positions are taken
+    CHECK(first_of(x, 4500).out == want_half); // the same passes, with fewer positions extracted
     CHECK(noted::calls == calls(4, {"argsort", 9000, 8}));
     noted::calls.clear();
     CHECK(first_of(x, 10).out == merged(10)); // merges drop what is not wanted
@@ -133,7 +135,7 @@ TEST_CASE("rows on a device: how long they are when a library that is linked sor
     CHECK(!goes(8, 2048, 0, true));
 }
 
-// Two launches and more a row against one more pass.
+// Two launches and more per row against one more pass.
 TEST_CASE("argsort on a device: several long rows go to a library as one, and come to the same order") {
     using noted = noted_library<std::uint32_t>;
     const auto sorted_as = [](const argument& x, std::int64_t wanted, std::int64_t descending,
@@ -158,7 +160,8 @@ TEST_CASE("argsort on a device: several long rows go to a library as one, and co
     CHECK(noted::calls == calls{{"argsort", 80044, 10}, {"argsort", 80044, 10}, {"argsort", 20011, 10}});
 }
 
-// Keys that have no bit to spare, so that numbers of rows are in the positions. Seven merges against five passes.
+// Keys that have no bit to spare, so that row numbers are in the positions. Seven merges against
+// five passes.
 TEST_CASE("argsort on a device: several long rows of floats go to a library as one") {
     using noted = noted_library<std::uint32_t>;
     const auto x = disorder<float>({4, 131101});
@@ -214,14 +217,14 @@ TEST_CASE_TEMPLATE("rows as one on a device: the order of words is that of rows,
     using pair = cuda::kernels::sort_pair<Key>;
     constexpr int width = 8 * sizeof(Key);
     constexpr std::int64_t rows = 5, length = 700;
-    for (const int bits : {0, 5, width - 3, width - 2, width}) { // three bits of rows
+    for (const int bits : {0, 5, width - 3, width - 2, width}) { // three bits of row numbers
         CAPTURE(bits);
         const cuda::kernels::row_tag tag{3, bits + 3 <= width ? bits : -1};
         std::vector<pair> want, tagged;
         for (std::int64_t row = 0; row < rows; ++row)
             for (std::int64_t i = 0; i < length; ++i) {
                 const Key least = scattered(row * length + i, 90);
-                // Outside of what is indexed is every bit; a key of all bits has its highest ones, too.
+                // An index outside has every bit set; a key of all bits has the highest ones, too.
                 const Key key = least == 0 || bits == 0 ? static_cast<Key>(-1)
                                 : bits == 5             ? static_cast<Key>(least % 31)
                                 : least % 2 == 0        ? least
@@ -266,7 +269,8 @@ TEST_CASE_TEMPLATE("rows on a device: sorted by a library in a graph", Key, std:
             return x;
         };
         on_device::device_array<Key> x(numbers(1));
-        // Ascending by key, then by position, so that each position is there once; and the key is the one that stood there.
+        // Ascending by key, then by position, so that each position occurs once; and the key is the
+        // original one.
         const auto right = [&](const std::vector<Key>& of, const pair* at,
                                const on_device::device_array<pair>& memory) {
             const std::vector<pair> all = memory.host();

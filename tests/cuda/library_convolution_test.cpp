@@ -30,7 +30,7 @@ constexpr auto forward = convolution_pass::forward, input_gradient = convolution
 #ifdef TG_SIMT
 using kernels::warpgroup_tile;
 
-/// What the table's source does, in tiles of one's choice.
+/// As the registered source does, in a given tile.
 template <class T, class... Tile>
 std::vector<T> run(const tg::convolution_geometry& g, convolution_pass pass, const library_convolution_operands& o,
                    std::int64_t count) {
@@ -72,7 +72,8 @@ std::vector<T> narrowed(const std::vector<float>& from) {
     return to;
 }
 
-// Whole numbers, which all types hold; a result of 16 bits is rounded, then with its bias.
+// Integers, which all types represent exactly; a 16-bit result is rounded, then again with its
+// bias.
 template <class T, class... Tile>
 bool passes_are_right(const tg::convolution_geometry& g) {
     const sizes n(g);
@@ -97,14 +98,14 @@ bool passes_are_right(const tg::convolution_geometry& g) {
 
 using small_tile = warpgroup_tile<1, 64>;
 
-/// Whether a device, or its imitation, is there that takes anything at all.
+/// Whether a device, or its imitation, is present that supports any pass at all.
 bool is_here() {
     const bool here = takes(geometry(1, 1, 1, 1, 1, 1, 1), forward, tg::dtype::f32);
     if (!here) MESSAGE("convolution_sm90.cu is not linked, or the device is none of compute capability 9.0");
     return here;
 }
 
-// More than a tile of pixels and of channels; channels of whole rows of 16 bytes and others.
+// More than one tile of pixels and of channels; channels of whole rows of 16 bytes and others.
 const tg::convolution_geometry larger_geometries[]{
     geometry(3, 9, 7, 33, 3, 3, 70, 1, 1, 1, 1, 1, 1),
     geometry(2, 13, 12, 64, 3, 2, 8, 2, 1, 2, 1, 1, 1),
@@ -133,7 +134,7 @@ TEST_CASE("convolutions by warpgroups: all tiles, the cheapest of them") {
     CHECK(passes_are_right<tg::half, warpgroup_tile<2, 160>, small_tile, warpgroup_tile<1, 208>>(g));
 }
 
-// Two chains and more, whose sums wait in memory: of whole taps, and of parts of one.
+// More than two chains, whose sums go through memory: of whole taps, and of parts of one.
 TEST_CASE("convolutions by warpgroups: long sums are added in pieces") {
     if (!is_here()) return;
     for (const auto& g : {geometry(2, 1, 4, 1500, 1, 3, 5, 1, 1, 0, 1, 0, 1), geometry(3, 1, 1, 8200, 1, 1, 3)}) {
@@ -146,11 +147,12 @@ TEST_CASE("convolutions by warpgroups: what is not taken") {
     using tg::dtype;
     const auto plain = geometry(2, 9, 9, 8, 3, 3, 8, 2, 2, 1, 1, 1, 1);
     CHECK(takes(plain, forward, dtype::f32) == is_here());
-    CHECK_FALSE(takes(plain, input_gradient, dtype::f32)); // its stride
+    CHECK_FALSE(takes(plain, input_gradient, dtype::f32)); // because of its stride
     CHECK_FALSE(takes(plain, convolution_pass::filter_gradient, dtype::f32));
     CHECK_FALSE(takes(geometry(2, 9, 9, 8, 3, 3, 8, 1, 1, 1, 1, 1, 1, 1, 1, 2), forward, dtype::f32));
     CHECK_FALSE(takes(geometry(0, 9, 9, 8, 3, 3, 8), forward, dtype::f32));
-    // The hardware's limits: padding to 128 pixels, a tap's offset to 255, steps to 8, and what the box leaves out at the end.
+    // The hardware's limits: padding up to 128 pixels, a tap's offset up to 255, steps up to 8, and
+    // the end that the box leaves out.
     for (const auto& [g, taken] : {std::pair{geometry(1, 1, 300, 8, 1, 257, 8, 1, 1, 0, 128, 0, 128), false},
                                    std::pair{geometry(1, 1, 300, 8, 1, 256, 8, 1, 1, 0, 128, 0, 128), true},
                                    std::pair{geometry(1, 1, 300, 8, 1, 256, 8, 1, 1, 0, 129, 0, 128), false},
@@ -165,7 +167,7 @@ TEST_CASE("convolutions by warpgroups: what is not taken") {
 
 #ifdef TG_SIMT
 TEST_CASE("convolutions by warpgroups: barriers, and tiles that come at once or late") {
-    const auto g = geometry(2, 5, 30, 70, 3, 3, 9, 1, 1, 1, 1, 1, 1); // 27 steps: the ring goes round
+    const auto g = geometry(2, 5, 30, 70, 3, 3, 9, 1, 1, 1, 1, 1, 1); // 27 steps: the ring wraps around
     const auto right = [&] { return passes_are_right<float, small_tile>(g); };
     for (const std::uint64_t seed : {1, 2, 3}) {
         const simt::with_settings set(simt::order::random, seed);
@@ -173,7 +175,7 @@ TEST_CASE("convolutions by warpgroups: barriers, and tiles that come at once or 
     }
     std::size_t found = 0;
     CHECK(simt::unnoticed_barriers(right, found) == std::vector<std::string>{});
-    CHECK(found == 6); // of the copies of filters, of the kernel's beginning, of tiles, of stages, of products twice
+    CHECK(found == 6); // in the copies of filters, the kernel's beginning, tiles, stages, products twice
 }
 
 TEST_CASE("convolutions by warpgroups: wrong maps and coordinates are noticed") {

@@ -22,8 +22,8 @@
 
 namespace library_plans_test {
 
-/// Convolutions by warpgroups as candidates of measured plans, and predicted ones. Plans last for a process, so that every test has
-/// shapes of its own.
+/// Convolutions by warpgroups as candidates of measured plans, and as predicted ones. Plans last
+/// for the process, so every test has its own shapes.
 
 namespace tg = tapegraph;
 using namespace tapegraph::cuda;
@@ -113,7 +113,7 @@ TEST_CASE("library plans: a candidate where floats may be rounded to TF32 and th
     CHECK_FALSE(is_candidate(plain, forward, math_mode::tf32, 4, true, needed - 1));
 }
 
-// The scratch memory of these calls begins 64 bytes behind a multiple of 256.
+// The scratch memory of these calls begins 64 bytes after a multiple of 256.
 TEST_CASE("library plans: every operation's numbers, in scratch memory that begins anywhere") {
     const imitated_convolutions here;
     const without_memory at_the_end;
@@ -211,7 +211,7 @@ TEST_CASE("library plans: files name them, and where they are not, the predictio
           name_of(choose_convolution(elsewhere, forward, 4, math_mode::tf32, detail::this_convolution_device())));
 }
 
-#ifdef TG_SIMT // whose clock tests set, and whose kernels they break
+#ifdef TG_SIMT // tests set its clock, and break its kernels
 namespace {
 
 bool is_of_library(const driver::launch_rules::launched& l) {

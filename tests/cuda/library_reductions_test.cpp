@@ -11,8 +11,8 @@
 
 namespace library_reductions_test {
 
-/// Which reductions of whole tensors go to a library that is linked, and that results are those of our kernels, of the CPU's and of a
-/// plain loop. On a GPU the library is CUB.
+/// Tests which reductions of whole tensors go to a linked library, and that results equal those of
+/// our kernels, of the CPU's and of a plain loop. On a GPU the library is CUB.
 
 using namespace tapegraph;
 using namespace tapegraph::testing;
@@ -20,7 +20,7 @@ using calls = std::vector<reduction_call>;
 
 namespace {
 
-// From 16,384 elements on ours take two launches. A tile of CUB's is some thousands.
+// From 16,384 elements on our kernels take two launches. A tile of CUB's is some thousands.
 const std::vector<std::int64_t> long_lines{16384, 16387, 65537,
 #ifndef TG_SIMT
                                            3000017
@@ -34,7 +34,7 @@ std::vector<T> values_of(const argument& a) {
     return v;
 }
 
-/// A reduction of a tensor in memory, as it is where nothing is fused into it.
+/// A reduction of a tensor in memory, without a fused producer.
 template <class Kernel>
 struct of_operand {
     static kernel_call over(kernel_call c) {
@@ -70,7 +70,7 @@ argument scrambled(std::int64_t count) {
                               static_cast<std::make_unsigned_t<T>>(0x9E3779B97F4A7C15ull));
     });
 }
-/// All awkward sets of numbers of a length.
+/// All awkward sets of numbers of a given length.
 template <class T>
 std::vector<argument> awkward(std::int64_t count) {
     const auto all = [&](T value) { return filled<T>({count}, [=](std::int64_t) { return value; }); };
@@ -173,7 +173,7 @@ TEST_CASE_TEMPLATE("argmax and argmin on a device: whole tensors go to a library
             goes(disorder<T>({count}), maximum);
             for (const T value : {T(0), std::numeric_limits<T>::max(), std::numeric_limits<T>::lowest()})
                 goes(filled<T>({count}, [=](std::int64_t) { return value; }), maximum);
-            // One that is best, wherever it stands.
+            // One best element, at any position.
             for (const std::int64_t at : {std::int64_t{0}, count / 2, count - 1})
                 goes(filled<T>({count}, [=](std::int64_t i) { return i == at ? (maximum != 0 ? 9 : 1) : 5; }), maximum);
             if constexpr (std::is_floating_point_v<T>) {
@@ -236,7 +236,7 @@ TEST_CASE("reductions on a device: a library's are parts of a graph") {
             kernels[k].run(call[k]);
         }
     };
-    run(); // a library may load its kernels when they are first used
+    run(); // a library may load its kernels on first use
     cuda::driver::begin_capture(stream);
     run();
     const cuda::driver::graph graph = cuda::driver::end_capture(stream);

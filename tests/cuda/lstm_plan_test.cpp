@@ -13,7 +13,8 @@
 
 namespace lstm_plan_test {
 
-/// Which way an LSTM is run, what happens when the device cannot hold it, and calls with nothing or too much to do.
+/// Tests which way an LSTM is run, what happens when the device cannot hold it, and calls with
+/// nothing or too much to do.
 
 namespace tg = tapegraph;
 namespace cuda = tapegraph::cuda;
@@ -56,7 +57,7 @@ TEST_CASE("LSTM: how a pass is run follows from shape and device") {
         CHECK(chosen(100000, 128, 9, 132, 232448, pass).large_tile);
         CHECK(!chosen(4, 4096, 7, 40, 65536, pass).large_tile);
     }
-    // Whatever is chosen fits: threads, shared memory, and every sample and unit has its place.
+    // Every plan is valid: threads and shared memory fit, and every sample and unit is assigned.
     const auto fits = [](const cuda::recurrent_plan& p, int batch, int units, int major, std::size_t shared,
                          int most_warps) {
         if (p.stage == recurrent_stage::steps) return;
@@ -139,7 +140,7 @@ TEST_CASE("LSTM: what the device cannot hold at once is run another way") {
     const int asked = device.questions;
     for (int i = 0; i < 3; ++i) {
         cuda::driver::use(i);
-        CHECK(launches() == (i < 2 ? std::pair{1, 1} : std::pair{3, 4})); // what each said before
+        CHECK(launches() == (i < 2 ? std::pair{1, 1} : std::pair{3, 4})); // the cached answers
     }
     CHECK(device.questions == asked); // nothing is asked twice
     device.devices = 1;
@@ -168,7 +169,7 @@ TEST_CASE("what drivers are told about kernels: no allowance is made twice, or f
             0, kernels, 200, false, [](std::size_t) { throw tg::device_error("refused"); }, [] {});
     };
     CHECK_THROWS_AS(refused(), tg::device_error);
-    CHECK_THROWS_AS(refused(), tg::device_error); // it was not allowed
+    CHECK_THROWS_AS(refused(), tg::device_error); // it was not granted
 }
 
 TEST_CASE("LSTM: nothing to do, and too much") {

@@ -11,12 +11,13 @@
 #include <cstdint>
 #include <vector>
 
-/// LSTM layers with random contents, what both passes give for them by loops in double, and how to run the kernels on
-/// them. Include it after <simt/words.hpp>.
+/// LSTM layers with random contents, the results of both passes by loops in double, and functions
+/// that run the kernels on them. Include it after <simt/words.hpp>.
 ///
-/// Tolerances are relative L2 errors. A state is the sum of up to 300 products behind functions whose slopes are at most 1,
-/// and the gates forget errors of earlier steps: some units of the type's rounding (6e-8 and 1.1e-16) times the root of
-/// the sum's length, far below 1e-5 and 1e-12, whatever the number of steps.
+/// Tolerances are relative L2 errors. A state is the sum of up to 300 products passed through
+/// functions whose slopes are at most 1, and the gates forget errors of earlier steps: some units
+/// of the type's rounding (6e-8 and 1.1e-16) times the root of the sum's length, far below 1e-5 and
+/// 1e-12, whatever the number of steps.
 
 namespace lstm_reference {
 
@@ -37,7 +38,7 @@ inline const activation_functions hard{[](double x) { return x <= 0 ? 0 : x; },
                                                                       : (x + 3) / 6; },
                                        [](double y) { return y > 0 && y < 1 ? 1.0 / 6 : 0.0; }};
 
-/// What a case has besides its extents.
+/// The options of a case besides its extents.
 struct options {
     bool reverse = false, first_states = true, masked = false, every_dh = true, last_gradients = true;
     bool dropped = false, of_first = false; ///< recurrent dropout; a gradient of h0 from elsewhere
@@ -79,7 +80,7 @@ struct layer {
         for (std::size_t i = 0; i < mask.size(); ++i) {
             seed = seed * 1664525u + 1013904223u;
             mask[i] = static_cast<unsigned char>(seed >> 24 & 6); // 0 in one of four, otherwise any number
-            if (mask[i] == 0)                                     // what is masked is never looked at
+            if (mask[i] == 0)                                     // masked elements are never read
                 for (std::size_t j = 0; j < 4 * units; ++j) xz[i * 4 * units + j] = static_cast<T>(NAN);
         }
     }
@@ -155,7 +156,7 @@ results<double> reference(const layer<T>& l) {
     return r;
 }
 
-/// Relative L2 distance; NaN in what is wanted: any value.
+/// Relative L2 distance; NaN in `want` accepts any value.
 inline double distance(const auto& got, const std::vector<double>& want) {
     double apart = 0, size = 0;
     for (std::size_t i = 0; i < want.size(); ++i) {
@@ -181,7 +182,7 @@ double distance(const results<T>& got, const results<double>& want) {
 template <class T>
 constexpr double tolerance = sizeof(T) == 4 ? 1e-5 : 1e-12;
 
-/// Scratch memory as it comes: of exactly the promised size, and full of ones.
+/// Scratch memory as kernels may find it: of exactly the promised size, and filled with ones.
 struct scratch {
     std::vector<unsigned char> bytes;
     unsigned char* at;
@@ -230,7 +231,7 @@ tapegraph::cuda::recurrent_backward_operands<T> backward_operands(const layer<T>
     return p;
 }
 
-/// Both passes, each by its plan.
+/// Runs both passes, each by its plan.
 template <class T>
 results<T> run(const layer<T>& l, const tapegraph::cuda::recurrent_plan& forward,
                const tapegraph::cuda::recurrent_plan& backward) {

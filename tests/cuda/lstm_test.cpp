@@ -14,7 +14,8 @@
 
 namespace lstm_test {
 
-/// The LSTM kernels on the SIMT executor, each way of running them, against loops in double (lstm_reference.hpp).
+/// The LSTM kernels on the SIMT executor, each way of running them, against loops in double
+/// (lstm_reference.hpp).
 
 namespace cuda = tapegraph::cuda;
 namespace kernels = tapegraph::cuda::kernels;
@@ -56,7 +57,7 @@ recurrent_plan cluster(const recurrent_geometry& g, recurrent_pass pass, int siz
     return p;
 }
 
-/// A case in two orders of threads: near the reference, and the same bits in both.
+/// Runs a case in two orders of threads: close to the reference, and the same bits in both.
 template <class T>
 void check(const layer<T>& l, const results<double>& want, const recurrent_plan& forward,
            const recurrent_plan& backward) {
@@ -87,7 +88,7 @@ void check_cluster(const layer<T>& l, const results<double>& want, int size) {
 
 } // namespace
 
-// The reference's gradients against differences of its own values: L = sum of all that gradients are given for.
+// The reference's gradients against differences of L, the sum of what gradients are given for.
 TEST_CASE("LSTM: the reference's gradients are those of its values") {
     for (const bool hard : {false, true}) {
         layer<double> l(2, 3, 3, {.masked = true, .dropped = hard, .of_first = true, .relu_and_hard = hard});
@@ -122,7 +123,7 @@ TEST_CASE("LSTM: the reference's gradients are those of its values") {
     }
 }
 
-#ifndef SIMT_TSAN // which takes a hundred times as long; the cases below have every kind of meeting, too
+#ifndef SIMT_TSAN // it takes a hundred times as long; the cases below have every kind of exchange, too
 TEST_CASE("LSTM, a launch a step: awkward sizes, both tiles") {
     for (const auto& l : {layer<float>(1, 1, 1), layer<float>(2, 3, 7), layer<float>(7, 2, 33, {.masked = true}),
                           layer<float>(33, 2, 31), layer<float>(9, 3, 64, {.reverse = true, .masked = true}),
@@ -160,7 +161,8 @@ TEST_CASE("LSTM, clusters: awkward sizes, clusters of 2 to 16") {
     check_cluster(thinned, reference(thinned), 4);
 }
 
-// More units than registers hold weights for: 129 to 256 take twice the registers, above that shared memory has the rest.
+// More units than registers hold weights for: 129 to 256 take twice the registers; above that,
+// shared memory holds the rest.
 TEST_CASE("LSTM: weights in registers and in shared memory") {
     for (int units : {130, 290}) {
         const layer<float> l(3, 2, units);
@@ -195,7 +197,7 @@ TEST_CASE("LSTM: what may be absent, and each direction, is the same in every wa
                                .of_first = (bits & 64) != 0},
                               static_cast<unsigned>(bits));
         const auto want = reference(l);
-        // Without any gradient from above there is none.
+        // Without any gradient from above the gradients are zero.
         if ((bits & 24) == 0)
             for (double d : want.dz) REQUIRE(d == 0);
         CHECK(distance(run(l, steps(), steps()), want) < tolerance<double>);
@@ -233,7 +235,7 @@ TEST_CASE("LSTM: two rows of h and one of c are enough") {
             for (std::size_t b = 0; b < l.batch; ++b)
                 for (std::size_t u = 0; u < l.units; ++u) {
                     const std::size_t last = l.line(b, l.time - 1) * l.units + u;
-                    // Of five steps the last is even. Values are below 1: as `distance`, but of one.
+                    // Of five steps the last is even. Values are below 1: `distance`, for one value.
                     CHECK(std::abs(h[b * 2 * l.units + u] - want.h[last]) < tolerance<double>);
                     CHECK(std::abs(c[b * l.units + u] - want.c[last]) < tolerance<double> * 5);
                 }
@@ -280,7 +282,7 @@ recurrent_plan tensor_steps(bool large = false, bool exact = false) {
     p.tensor = true, p.large_tile = large, p.exact = exact;
     return p;
 }
-/// As `check`, with what tensor cores truncate: how far from the reference a plan's results are.
+/// As `check`, on tensor cores that truncate: the distance of a plan's results from the reference.
 template <class T>
 double distance_on_tensor_cores(const layer<T>& l, const results<double>& want, const recurrent_plan& plan) {
     results<T> first;
@@ -298,9 +300,10 @@ double distance_on_tensor_cores(const layer<T>& l, const results<double>& want, 
 
 } // namespace
 
-// TF32 rounds each factor by up to 2^-12 of it (2^-11 = 4.9e-4 where ties go away from zero), so a product by up to twice that, with
-// both signs; gates, whose slopes are at most 1, are then off by at most as much of a sum's terms, and gradients, products of them, by
-// some times as much. tf32x3 leaves out products of two small parts, 2^-22 of a term, and what is truncated.
+// TF32 rounds each factor by up to 2^-12 of it (2^-11 = 4.9e-4 where ties go away from zero), so a
+// product by up to twice that, with both signs. Gates, whose slopes are at most 1, are then off by
+// at most the same fraction of a sum's terms, and gradients, products of them, by a few times as
+// much. tf32x3 omits products of two small parts, 2^-22 of a term, and what is truncated.
 TEST_CASE("LSTM on tensor cores, a launch a step: awkward sizes, both tiles") {
     const options states{.last_gradients = true, .of_first = true};
     for (const auto& l : {layer<float>(1, 1, 1), layer<float>(2, 3, 7), layer<float>(17, 2, 33, {.masked = true}),
@@ -315,7 +318,7 @@ TEST_CASE("LSTM on tensor cores, a launch a step: awkward sizes, both tiles") {
         CHECK(distance_on_tensor_cores(l, want, tensor_steps(false, true)) < tolerance<float>);
     }
     const layer<float> l(7, 4, 65);
-    CHECK(distance_on_tensor_cores(l, reference(l), tensor_steps()) > tolerance<float>); // it is TF32 that was measured
+    CHECK(distance_on_tensor_cores(l, reference(l), tensor_steps()) > tolerance<float>); // the test did measure TF32
 }
 
 // Sums of more terms than a chain has: those of a gradient of 1,030 units.
@@ -343,7 +346,7 @@ TEST_CASE("LSTM on tensor cores: R that begins between copies, and long chains")
 
 #ifndef SIMT_TSAN
 TEST_CASE("LSTM kernels: no barrier is there for nothing, nor a load past the cache, nor a release") {
-    // Each pass by itself: backward gets what forward left.
+    // Each pass by itself: backward receives what forward left.
     const auto check_barriers = [](const layer<float>& l, const recurrent_plan& forward, const recurrent_plan& backward,
                                    std::size_t in_forward, std::size_t in_backward, double bound = 1e-5) {
         const auto want = reference(l);
@@ -368,9 +371,9 @@ TEST_CASE("LSTM kernels: no barrier is there for nothing, nor a load past the ca
                   found) == std::vector<std::string>{});
         CHECK(found == in_backward);
     };
-    const layer<float> l(9, 4, 37); // so that two steps' numbers meet in a line of a cache
+    const layer<float> l(9, 4, 37); // two steps' numbers share a cache line
     check_barriers(l, steps(), steps(), 2, 2);
-    // One tile of k: sums are put where the last tile lay.
+    // One tile of k: sums are stored where the last tile was.
     check_barriers(layer<float>(9, 4, 8), tensor_steps(), tensor_steps(), 3, 3, 1e-3);
     check_barriers(l, grid<float>(l.g, recurrent_pass::forward, 16, 9),
                    grid<float>(l.g, recurrent_pass::backward, 16, 9), 6, 7);

@@ -11,7 +11,8 @@
 #include <string>
 #include <vector>
 
-/// In which math_mode a model computes on a GPU: its own, the thread's scope's, the process's, in this order.
+/// The math_mode in which a model computes on a GPU: its own, then the thread's scope's, then the
+/// process's.
 
 namespace math_mode_test {
 
@@ -139,7 +140,7 @@ TEST_CASE("explain says what convolutions and products are computed in") {
     };
     CHECK(count(exact, " by tf32") == 0);
     CHECK(count(rounded, " by tf32") >= 5); // outputs of both layers, gradients of both weights and of the features
-    CHECK(count(split, " by tf32x3") >= 2); // convolutions alone: the library multiplies floats
+    CHECK(count(split, " by tf32x3") >= 2); // only convolutions: the library multiplies floats
     CHECK(count(split, " by tf32x3") < count(rounded, " by tf32"));
 }
 
@@ -169,7 +170,7 @@ TEST_CASE("plans that are remembered: explain names them, and both modes have th
     CHECK_FALSE(has(explained(in_float, 5), "warpgroups"));
     CHECK(tg::testing::imitated_convolutions::runs > 0);
 #endif
-    memory.forget(); // what is left follows from the shape
+    memory.forget(); // the rest follows from the shape
     CHECK(has(explained(graph, 6), " by tf32"));
     CHECK_FALSE(has(explained(graph, 6), " by tf32, "));
 }

@@ -8,7 +8,8 @@
 
 namespace matmul_bias_test {
 
-/// Matrix products with bias and relu on a device: the CPU's bits for whole numbers, which are exact before each step rounds.
+/// Matrix products with bias and relu on a device: the CPU's bits for integers, which are exact
+/// before each step rounds.
 
 namespace {
 
@@ -24,7 +25,7 @@ void check_bias(const extents& a, const extents& b, const extents& c, bool trans
             return static_cast<int>(scattered(i, static_cast<std::uint32_t>(2 * most + 1), seed)) - most;
         });
     };
-    // A half beside a sum of hundreds: what 16 bits round.
+    // One half added to a sum of hundreds, which 16 bits round.
     const auto bias =
         filled<T>({c.back()}, [](std::int64_t i) { return static_cast<int>(scattered(i, 41, 3)) * 0.5 - 10; });
     const std::vector<argument> in{whole(a, 1, 6), whole(b, 2, 6), bias}, out{shaped<T>(c)};
@@ -41,7 +42,7 @@ TEST_CASE_TEMPLATE("matmul with bias and relu on a device", T, float, double, tg
                                   {extents{129, 65}, {65, 130}, {129, 130}},
                                   {extents{4, 3, 5}, {5, 2}, {4, 3, 2}},             // one tall product
                                   {extents{3, 1, 2, 4}, {1, 5, 4, 2}, {3, 5, 2, 2}}, // several
-                                  {extents{3, 0}, {0, 4}, {3, 4}},                   // a bias alone
+                                  {extents{3, 0}, {0, 4}, {3, 4}},                   // only a bias
                                   {extents{0, 3}, {3, 4}, {0, 4}},
                                   {extents{2, 3}, {3, 0}, {2, 0}}})
         check_bias<T>(a, b, c);

@@ -13,8 +13,8 @@
 
 namespace matmul_test {
 
-/// matmul and gemm against the CPU's kernel and against sums written out. Inputs are small whole numbers, so that every
-/// sum is exact in all element types and the comparison is equality.
+/// matmul and gemm against the CPU's kernel and against sums written out. Inputs are small
+/// integers, so that every sum is exact in all element types and the comparison is equality.
 
 namespace tg = tapegraph;
 using namespace on_device;
@@ -30,7 +30,7 @@ std::int64_t elements(const shape& s) {
     return product;
 }
 
-/// Both kernels on one call.
+/// Runs both kernels on one call.
 template <class T>
 void compare(const shape& a, const shape& b, const shape& c, bool transpose_a, bool transpose_b) {
     CAPTURE(tg::name_of(tg::dtype_of<T>));
@@ -56,7 +56,7 @@ void compare(const shape& a, const shape& b, const shape& c, bool transpose_a, b
     CHECK(got.host() == want);
 }
 
-/// [leading..., m, k] by [leading..., k, n] with each transposition.
+/// Checks [leading..., m, k] by [leading..., k, n] with each transposition.
 void check(const shape& leading_a, const shape& leading_b, const shape& leading_c, std::int64_t m, std::int64_t k,
            std::int64_t n) {
     const auto with = [](shape s, std::int64_t rows, std::int64_t columns, bool transposed) {
@@ -77,7 +77,7 @@ void check(const shape& leading_a, const shape& leading_b, const shape& leading_
     }
 }
 
-/// A product in a larger landscape: rows longer than the matrix, matrices apart.
+/// A product inside larger memory: rows longer than the matrix, gaps between matrices.
 template <class T>
 struct landscape {
     std::int64_t m, n, k, batch, lda, ldb, ldc, stride_a, stride_b, stride_c;
@@ -102,7 +102,7 @@ struct landscape {
           c(whole_numbers<T>(stride_c * batch, 5)),
           bias(whole_numbers<T>(n, 6, 9)) {}
 
-    /// What C should be; everything outside the matrices stays as it was.
+    /// The expected C; everything outside the matrices stays unchanged.
     std::vector<T> expected(bool accumulate, bool with_bias, bool relu) const {
         std::vector<T> want = c;
         const auto at = [](const std::vector<T>& v, std::int64_t i) {
@@ -171,7 +171,7 @@ TEST_CASE("matmul on a device: leading axes are batches and broadcast") {
 TEST_CASE("matmul on a device: empty extents") {
     check({}, {}, {}, 0, 3, 4);
     check({}, {}, {}, 3, 4, 0);
-    check({}, {}, {}, 3, 0, 4); // a sum of nothing is zero
+    check({}, {}, {}, 3, 0, 4); // an empty sum is zero
     check({2}, {2}, {2}, 3, 0, 40);
     check({0}, {0}, {0}, 2, 3, 4);
     check({0, 1}, {1, 3}, {0, 3}, 2, 3, 4);
@@ -230,7 +230,7 @@ TEST_CASE("gemm: relu keeps NaN") {
     CHECK(got[2] == 2);
 }
 
-// Factors of one that TF32 cannot hold: rounding them to 10 bits loses 2^-12 of each.
+// The factors of one matrix are not exact in TF32: rounding them to 10 bits loses 2^-12 of each.
 TEST_CASE("gemm: float is float unless TF32 is asked for") {
     const device_array<float> a(std::vector<float>(64 * 64, 1 + 0x1p-12f)), b(std::vector<float>(64 * 64, 1)),
         c(64 * 64);
@@ -252,7 +252,7 @@ TEST_CASE("gemm: float is float unless TF32 is asked for") {
     CHECK(products[0].tf32);
     products.clear();
     const landscape<double> l(2, 2, 2, 1, false, false);
-    l.computed(false, false, false); // there is no such choice for double
+    l.computed(false, false, false); // double has no such mode
     REQUIRE(products.size() == 1);
     CHECK(!products[0].tf32);
     tg::set_math_mode(tg::math_mode::fp32);
@@ -305,7 +305,7 @@ TEST_CASE("matmul on a device: as few products as the shapes allow, one algorith
     made = products({7, 2, 3, 4}, {7, 2, 4, 5}, {7, 2, 3, 5});
     REQUIRE(made.size() == 1);
     CHECK(made[0].batch == 14);
-    CHECK(products({3, 1, 2, 4}, {1, 5, 4, 2}, {3, 5, 2, 2}).size() == 3); // a batch of 5, thrice
+    CHECK(products({3, 1, 2, 4}, {1, 5, 4, 2}, {3, 5, 2, 2}).size() == 3); // a batch of 5, three times
 
     compare<float>({17, 19}, {19, 23}, {17, 23}, false, false);
     const int found = blas.found;

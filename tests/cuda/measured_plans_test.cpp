@@ -18,7 +18,8 @@
 
 namespace measured_plans_test {
 
-/// The choice among kernels by trials. Plans last for a process, so that every test has shapes of its own.
+/// The choice among kernels by trials. Plans last for the process, so every test has its own
+/// shapes.
 
 using namespace convolution_testing;
 using namespace tapegraph::cuda;
@@ -30,7 +31,7 @@ constexpr convolution_pass passes[]{convolution_pass::forward, convolution_pass:
                                     convolution_pass::filter_gradient};
 constexpr math_mode modes[]{math_mode::fp32, math_mode::tf32, math_mode::tf32x3};
 
-/// While it lives plans are measured, and others know nothing of what was.
+/// Measures plans while it lives, without leaving measurements for other tests.
 struct measuring {
     measuring() { set_plan_policy(plan_policy::measured); }
     measuring(const measuring&) = delete;
@@ -57,7 +58,7 @@ std::string device_name() { return context::of(0).properties().name; }
 
 TEST_CASE("measured plans: every candidate of awkward shapes agrees with the multiply-adds") {
     const measuring on;
-#ifdef TG_SIMT // which takes its time
+#ifdef TG_SIMT // it takes long
     constexpr std::size_t each = 6;
 #else
     constexpr std::size_t each = 1;
@@ -69,7 +70,7 @@ TEST_CASE("measured plans: every candidate of awkward shapes agrees with the mul
                 for (const convolution_plan& p : all.by_mode) CHECK(p.workspace <= all.workspace);
             }
             plans<double>(geometries[5], pass);
-            // Channels that every tile takes, and several splits.
+            // Channels that every tile supports, and several splits.
             plans<float>(geometry(1, 4, 5, 32, 3, 3, 24), pass);
         }
     });
@@ -93,12 +94,12 @@ TEST_CASE("measured plans: candidates are distinct, the predicted one first") {
                     CHECK(p.workspace <= convolution_workspace_limit);
                     CHECK((mode != math_mode::fp32 || p.algorithm != convolution_algorithm::tensor_cores));
                 }
-                CHECK(in_float); // what the others are compared with
+                CHECK(in_float); // the reference of the others
                 CHECK(all.size() > 1);
                 std::sort(names.begin(), names.end());
                 CHECK(std::adjacent_find(names.begin(), names.end()) == names.end());
             }
-    // Only the library computes batches that are not countable, and of nothing there is nothing to try.
+    // Only the library computes batches that are not countable, and an empty result needs no trial.
     for (const auto& g : {geometry(2148, 1000, 1000, 8, 3, 3, 8), geometry(0, 9, 9, 8, 3, 3, 8)})
         CHECK(convolution_candidates(g, convolution_pass::forward, 4, math_mode::fp32, {}).size() == 1);
 }
@@ -126,11 +127,11 @@ TEST_CASE("measured plans: remembered ones hold without trials, others are passe
         choose_convolution(unknown, convolution_pass::forward, 4, math_mode::fp32, detail::this_convolution_device());
     CHECK(name_of(plans<float>(unknown, convolution_pass::forward)[math_mode::fp32]) == name_of(predicted));
     plan_memory::instance().forget();
-    // Scratch memory was planned by it.
+    // Scratch memory was sized by it.
     CHECK(name_of(plans<float>(known, convolution_pass::forward)[math_mode::fp32]) == "multiply_adds 128x128x8");
 }
 
-#ifdef TG_SIMT // whose clock tests set, and whose kernels they break
+#ifdef TG_SIMT // tests set its clock, and break its kernels
 
 using tapegraph::testing::with_rules;
 
@@ -159,7 +160,7 @@ TEST_CASE("measured plans: the clock decides, once") {
     REQUIRE(kept);
     CHECK(kept->plan == "multiply_adds 128x128x8");
     CHECK(kept->microseconds == 2);
-    // Other modes have been measured, too, for scratch memory is planned for all.
+    // Other modes have been measured, too, because scratch memory is sized for all.
     for (auto mode : modes)
         CHECK(plan_memory::instance().find(
             device_name(), detail::convolution_work(g, convolution_pass::forward, tg::dtype::f32, mode)));
@@ -252,7 +253,7 @@ TEST_CASE("measured plans: of any work, by its largest difference") {
         CHECK(told.find("off by little") == std::string::npos);
         CHECK(choose() == best);
         CHECK(made == 1);
-        work.name += " again"; // and with nothing to choose from
+        work.name += " again"; // and with a single candidate
         work.candidates.resize(1);
         CHECK(choose() == 0);
         CHECK(made == 1);

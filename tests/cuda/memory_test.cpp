@@ -26,7 +26,7 @@ struct variable {
 
 bool has(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
-// Every test gives back what it took.
+// Checks that a test releases what it allocated.
 struct balanced {
     std::size_t before = tg::cuda::driver::imitation::instance().taken;
     ~balanced() { CHECK(tg::cuda::driver::imitation::instance().taken == before); }
@@ -49,7 +49,7 @@ TEST_CASE_FIXTURE(balanced, "device memory: buffers are counted, released and re
     s = pool.statistics();
     CHECK(s.in_use == 256);
     CHECK(s.peak == 1280);
-    CHECK(s.reserved == 1280); // kept for the next
+    CHECK(s.reserved == 1280); // kept for the next buffer
     pool.trim();
     CHECK(pool.statistics().reserved == 256);
     pool.reset_peak();
@@ -62,7 +62,7 @@ TEST_CASE_FIXTURE(balanced, "device memory: a freed buffer waits for the next of
     auto& device = tg::cuda::driver::imitation::instance();
     memory_pool pool(0);
     pool.configure({.limit = 10 * mib, .reuse = 6 * mib});
-    const auto asked = [&](const auto& f) { // how often the driver is asked for memory, and given some
+    const auto asked = [&](const auto& f) { // how often the driver is asked for memory, and given some back
         const int allocations = device.allocations, frees = device.frees;
         f();
         return std::pair{device.allocations - allocations, device.frees - frees};
@@ -82,19 +82,19 @@ TEST_CASE_FIXTURE(balanced, "device memory: a freed buffer waits for the next of
     CHECK(pool.statistics().allocations == 4);
     CHECK(has(message_of<tg::device_error>([&] { pool.release(a); }), "not live"));
     CHECK(asked([&] { pool.release(pool.allocate(2000)); }) == std::pair{1, 0});        // another size
-    CHECK(asked([&] { pool.release(pool.allocate(4 * mib + 1)); }) == std::pair{1, 1}); // too large to wait
+    CHECK(asked([&] { pool.release(pool.allocate(4 * mib + 1)); }) == std::pair{1, 1}); // too large to keep
     CHECK(asked([&] {
-              void *const b = pool.allocate(1000), *const c = pool.allocate(1000); // one waits
+              void *const b = pool.allocate(1000), *const c = pool.allocate(1000); // one is kept
               CHECK(b != c);
               pool.release(b), pool.release(c);
           }) == std::pair{1, 0});
-    // More than may wait: all go back.
+    // More than may be kept: all go back.
     CHECK(asked([&] {
               void *const b = pool.allocate(3 * mib), *const c = pool.allocate(3 * mib);
               pool.release(b);
               pool.release(c);
           }) == std::pair{2, 4});
-    // The limit is of all that the driver has given.
+    // The limit applies to all memory that the driver has given.
     CHECK(asked([&] { pool.release(pool.allocate(8 * mib)); }) == std::pair{1, 2});
     pool.release(pool.allocate(1000));
     CHECK(asked([&] {
@@ -195,7 +195,7 @@ TEST_CASE_FIXTURE(balanced, "device memory: the environment has the last word, a
         const variable plain("TAPEGRAPH_GPU_ALLOCATOR", "plain");
         keeps_nothing();
     }
-    tg::cuda::driver::imitation::instance().pools = false; // as some virtual GPUs
+    tg::cuda::driver::imitation::instance().pools = false; // like some virtual GPUs
     keeps_nothing();
     tg::cuda::driver::imitation::instance().pools = true;
 }

@@ -13,8 +13,8 @@
 
 namespace models_test {
 
-/// Models on a GPU, or on the imitated device: convolutions, pooling, normalization and dropout in a captured step, and recurrent
-/// layers in both modes.
+/// Models on a GPU, or on the imitated device: convolutions, pooling, normalization and dropout in
+/// a captured step, and recurrent layers in both modes.
 
 namespace tg = tapegraph;
 
@@ -31,7 +31,7 @@ struct network {
     }
 };
 
-// Sums of a formula down columns, as normalization has, the CPU adds up where it makes their terms.
+// Column sums of a formula, as in normalization: the CPU adds them where it computes their terms.
 bool has_sums_in_one_pass(const tg::ir::program_view& view) {
     for (const tg::ir::kernel_entry& kernel : view.kernels)
         if (kernel.kind == static_cast<int>(tg::ir::kernel_kind::sums)) return true;
@@ -82,7 +82,7 @@ std::vector<double> recurrent_losses(tg::device where, std::int64_t batch = 4,
         const int before = on_device::launches();
 #endif
         all.push_back(model.train_on_batch(x, y).loss);
-#ifdef TG_SIMT // none by itself: the step is a captured graph
+#ifdef TG_SIMT // no launches of its own: the step is a captured graph
         if (std::is_same_v<Mode, tg::graph> && s == 5 && tg::runtime::capture_steps())
             CHECK(on_device::launches() == before);
 #endif
@@ -100,8 +100,8 @@ void check_recurrent() {
     CHECK(here.back() < here.front()); // it learns
 }
 
-// So many samples that a device of four multiprocessors would take them in turns in one launch for all steps: a step is a launch of
-// its own, and in TF32 on tensor cores.
+// So many samples that a device of four multiprocessors would process them in several rounds in one
+// launch for all steps. Each step is therefore its own launch, in TF32 on tensor cores.
 constexpr std::int64_t many = 132;
 
 #ifdef TG_SIMT
@@ -135,7 +135,8 @@ TEST_CASE("an LSTM, GRUs and a simple RNN in TF32: the same bits in both modes, 
     CHECK(captured == recurrent_losses<tg::eager>(there, many, tg::math_mode::tf32));
     const auto exact = recurrent_losses<tg::graph>(there, many);
     CHECK(captured != exact);
-    // Factors are off by 2^-11 at most, so are sums by as much of their terms, and so are the slopes that steps follow.
+    // Factors are off by at most 2^-11; so are sums, relative to their terms, and so are the
+    // gradients that steps follow.
     for (std::size_t i = 0; i < exact.size(); ++i) CHECK(std::abs(captured[i] - exact[i]) < 0x1p-11);
 }
 

@@ -7,8 +7,9 @@
 
 namespace modes_test {
 
-/// Whole programs on a GPU, or on the imitated device, whose memory the host cannot look into and which does everything as late
-/// as it may: both modes give there what they give on the CPU, and a step that was captured gives what it gave before.
+/// Whole programs on a GPU, or on the imitated device, whose memory the host cannot access and
+/// which does everything as late as allowed: both modes give the same there as on the CPU, and a
+/// captured step repeats its results.
 
 namespace tg = tapegraph;
 using on_device::late_device;
@@ -69,14 +70,14 @@ TEST_CASE("who only reads leaves a tensor where it is") {
         CHECK(outer.gradient(slope, x).to_vector() == std::vector<float>{6, 12, 18});
     }
     int copies = machine.copies;
-    const tg::tensor<float> y = x * x; // x is there
-    CHECK(x(2) == 3);                  // and at home
+    const tg::tensor<float> y = x * x; // x is on the device
+    CHECK(x(2) == 3);                  // and on the host
     CHECK(machine.copies == copies);
     CHECK(y(2) == 9);
-    x.set(4, 2); // from here on the CPU's copy is the good one
+    x.set(4, 2); // from here on only the CPU's copy is valid
     CHECK(tg::tensor<float>(x * x).to_vector() == std::vector<float>{1, 4, 16});
 
-    // Predictions read the variables: what is at home stays good.
+    // Predictions only read the variables: the host's copies stay valid.
     auto model = tg::compile<tg::graph>(perceptron{}, tg::spec<float, tg::dyn, 4>{});
     (void)model.predict(tg::tensor<float>{{1, 2, 3, 4}});
     copies = machine.copies;
@@ -112,7 +113,7 @@ TEST_CASE("threads share a device: each gets the bits that it gets alone") {
     const late_device late;
     const auto there = tg::device::cuda(0);
     const auto graph = losses<tg::graph>(there, 12), eager = losses<tg::eager>(there, 12);
-    // They launch, capture, replay and wait in between each other.
+    // They launch, capture, replay and wait concurrently.
     auto first = std::async(std::launch::async, losses<tg::graph>, there, 12);
     auto second = std::async(std::launch::async, losses<tg::graph>, there, 12);
     auto third = std::async(std::launch::async, losses<tg::eager>, there, 12);
@@ -143,7 +144,7 @@ TEST_CASE("fit on a device does not wait for its losses, and reports those of th
 }
 
 namespace {
-/// Wants to save behind every tenth step.
+/// Saves after every tenth step.
 struct tenth {
     std::vector<std::int64_t> saved{};
     std::int64_t last = 0;
@@ -212,7 +213,7 @@ TEST_CASE_TEMPLATE("a step's loss and accuracy come to the host with one wait", 
     auto model = tg::compile<Mode>(perceptron{}, tg::spec<float, tg::dyn, 4>{}, tg::sparse_softmax_cross_entropy{},
                                    tg::adam{.learning_rate = 0.05}, {.seed = 3, .device = tg::device::cuda(0)});
     int& waits = tg::cuda::driver::imitation::instance().waits;
-    // Inputs in the device's memory, since they may wait for the one before.
+    // Inputs in the device's memory, since inputs from the host may wait for the previous step.
     const tg::device_scope on(tg::device::cuda(0));
     const auto x = points(7, 1);
     const auto y = labels(7, 1);
@@ -221,7 +222,7 @@ TEST_CASE_TEMPLATE("a step's loss and accuracy come to the host with one wait", 
         const int before = waits;
         const tg::step_result r = model.train_on_batch(x, y);
         CHECK(r.loss > 0);
-        if (s > 0) CHECK(waits - before == 1); // the first makes what it needs
+        if (s > 0) CHECK(waits - before == 1); // the first creates what it needs
         const int between = waits;
         CHECK(model.evaluate(x, y).accuracy >= 0);
         if (s > 0) CHECK(waits - between == 1);

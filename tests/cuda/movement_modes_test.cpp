@@ -5,8 +5,8 @@
 
 namespace movement_modes_test {
 
-/// Movement, indexing, ordering, pooling and effects in programs: on the imitated device, whose memory the host cannot look into,
-/// they give what they give on the CPU, derivatives and errors among it.
+/// Movement, indexing, ordering, pooling and effects in programs: on the imitated device, whose
+/// memory the host cannot access, values, derivatives and errors are the same as on the CPU.
 
 namespace tg = tapegraph;
 using tapegraph::testing::check_same;
@@ -21,7 +21,7 @@ const tensor<float> plane = [] {
 }();
 const tensor<std::int32_t> picks{4, 0, 4, 2};
 
-/// The value of f(x) and the derivative of its squares, element after element.
+/// The value of f(x) and the derivative of the sum of its squares, concatenated.
 template <class F>
 void check_with_gradient(const tensor<float>& x, const F& f) {
     check_same([&] {
@@ -85,7 +85,7 @@ TEST_CASE("what kernels on the device cannot throw comes when the host waits") {
     const tensor<std::int32_t> bad{0, 6, 7};
     CHECK_THROWS_WITH_AS((void)gather(plane, bad).to_vector(), "gather: index 6 at position 1 is outside [0, 6)",
                          tg::range_error);
-    CHECK(gather(plane, tensor<std::int32_t>{0}).to_vector() == slice(plane, {{0, 1}}).to_vector()); // it is over
+    CHECK(gather(plane, tensor<std::int32_t>{0}).to_vector() == slice(plane, {{0, 1}}).to_vector()); // no fault remains
     tensor<float> x{1, 2, 4};
     const auto look = [](const tensor<float>& of) {
         tensor<float> y = tg::check_finite<"inverse">(tensor<float>(1 / of));

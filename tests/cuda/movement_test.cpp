@@ -9,7 +9,7 @@
 
 namespace movement_test {
 
-/// Elements moved on a device, against the CPU's kernels: equal bits.
+/// Kernels that move elements on a device, against the CPU's: equal bits.
 
 using namespace tapegraph;
 using namespace tapegraph::testing;
@@ -103,7 +103,7 @@ TEST_CASE_TEMPLATE("slice and embed on a device", T, bool, half, float, std::int
     check({3, 300, 4}, {0, 11, 0}, {1, 1, 1}, {3, 271, 4});
     check({6, 5}, {at_the_end + 1, 0}, {1, 1}, {2, 5});
     check({1, 2, 1, 3, 2, 1, 2, 5}, {0, 1, 0, 2, 0, 0, 1, 4}, {1, 1, 1, -1, 1, 1, -1, -2}, {1, 1, 1, 2, 2, 1, 2, 2});
-    // What is outside is refused on the host.
+    // Positions outside are refused on the host.
     check_same<slice_op, T>(box_of({5}, {1}), {distinct<T>({7})}, {shaped<T>({3})});
 }
 
@@ -192,7 +192,7 @@ TEST_CASE("rows of bytes on a device: many copies in a launch, in words as wide 
                     const std::size_t to_pitch = bytes + gap, from_pitch = bytes + 2 * gap,
                                       count = static_cast<std::size_t>(rows);
                     begin = (begin + 16) % 304;
-                    const std::size_t odd = copies.size() % 14 >= 7 ? 1 : 0; // these are not aligned to anything
+                    const std::size_t odd = copies.size() % 14 >= 7 ? 1 : 0; // these are not aligned
                     copies.push_back({result.data() + end + odd, zeros ? nullptr : source.data() + begin + odd, rows,
                                       bytes, to_pitch, from_pitch});
                     for (std::size_t i = 0; i < count * bytes; ++i) {

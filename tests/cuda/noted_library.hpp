@@ -12,7 +12,8 @@
 #include <utility>
 #include <vector>
 
-/// What is given to the library that sorts long rows and scans long lines: CUB on a GPU, an imitated one on the executor.
+/// Records the calls of the library that sorts long rows and scans long lines: CUB on a GPU, an
+/// imitated one on the executor.
 
 namespace tapegraph::testing {
 
@@ -28,7 +29,8 @@ struct library_call {
 };
 
 #ifdef TG_SIMT
-/// Keeps what library_sort promises and no more: no other bits are looked at, and the rest of what it is given is spoilt.
+/// Does exactly what library_sort promises: reads no other bits, and overwrites everything else
+/// that it is given.
 template <class Key>
 struct imitated_library {
     using pair = cuda::kernels::sort_pair<Key>;
@@ -58,7 +60,8 @@ struct imitated_library {
 };
 #endif
 
-/// While it lives, its library sorts the rows of which radix passes move fewer bytes, a launch counting for so many.
+/// While it lives, its library sorts the rows for which radix passes move fewer bytes, with a
+/// launch counted as a given number of bytes.
 template <class Key>
 class noted_library {
 public:
@@ -126,7 +129,8 @@ struct imitated_rows {
 };
 #endif
 
-/// While it lives, its library sorts `least` rows and more side by side where that moves fewer bytes, and all others as it did.
+/// While it lives, its library sorts `least` or more rows side by side where that moves fewer
+/// bytes, and all others as before.
 template <class Key>
 class noted_rows {
 public:
@@ -196,7 +200,8 @@ struct imitated_scan {
 };
 #endif
 
-/// While it lives, its library scans the lines of which it moves fewer bytes, a launch counting for so many.
+/// While it lives, its library scans the lines for which it moves fewer bytes, with a launch
+/// counted as a given number of bytes.
 template <class Word>
 class noted_scan {
 public:

@@ -10,11 +10,12 @@
 #include <string>
 #include <vector>
 
-/// What is given to the libraries that find places: CUB and Thrust on a GPU, imitated ones on the executor.
+/// Records the calls of the libraries that find positions: CUB and Thrust on a GPU, imitated ones
+/// on the executor.
 
 namespace tapegraph::testing {
 
-/// Which algorithms were called, with how many elements.
+/// The algorithms that were called, with the number of elements.
 inline std::vector<std::string> places_calls;
 
 #ifdef TG_SIMT
@@ -79,7 +80,8 @@ void sequence(const char*, void* stream, Word* out, std::int64_t count, Word beg
 } // namespace imitated_places
 #endif
 
-/// What stands in a slot on a GPU, where the library is linked; on the executor the imitated one.
+/// The functions registered in a slot on a GPU, where the library is linked; on the executor the
+/// imitated ones.
 template <class Slot>
 const Slot& library_under([[maybe_unused]] const Slot& slot, [[maybe_unused]] const Slot& imitated) {
 #ifdef TG_SIMT
@@ -97,7 +99,8 @@ const Slot& library_under([[maybe_unused]] const Slot& slot, [[maybe_unused]] co
     {}
 #endif
 
-/// While it lives, what goes to the libraries is noted. T: the elements that are searched.
+/// Records the calls of the libraries while it lives. T: the type of the elements that are
+/// searched.
 template <class T>
 class noted_places {
 public:
@@ -184,7 +187,7 @@ private:
 };
 #undef TG_IMITATED
 
-/// While it lives, no library finds places.
+/// Removes the libraries while it lives.
 template <class T>
 class own_places {
     with_value<cuda::library_selection> selection_{cuda::selection_of_library, {}};

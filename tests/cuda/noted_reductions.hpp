@@ -8,7 +8,8 @@
 #include <string>
 #include <vector>
 
-/// What is given to the library that reduces whole tensors: CUB on a GPU, an imitated one on the executor.
+/// Records the calls of the library that reduces whole tensors: CUB on a GPU, an imitated one on
+/// the executor.
 
 namespace tapegraph::testing {
 
@@ -22,7 +23,8 @@ struct reduction_call {
     }
 };
 
-/// Reads from the last element on, and spoils its scratch memory: no result may depend on either.
+/// Reads from the last element on, and overwrites its scratch memory: no result may depend on
+/// either.
 template <class T>
 struct imitated_reduction {
     static std::size_t scratch_bytes(reduction kind, std::int64_t count) {
@@ -78,7 +80,7 @@ struct imitated_search {
 #endif
 };
 
-/// While it lives, what goes to the library is noted.
+/// Records the calls of the library while it lives.
 template <class T>
 class noted_reduction {
 public:

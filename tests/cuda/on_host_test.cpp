@@ -11,7 +11,8 @@
 #include <string>
 #include <vector>
 
-/// An operation without a device kernel runs on the CPU, between kernels that run on the device, and the log says so.
+/// An operation without a device kernel runs on the CPU, between kernels that run on the device,
+/// and the log reports it.
 
 namespace tg = tapegraph;
 using tg::cuda::driver::imitation;
@@ -20,7 +21,7 @@ namespace {
 
 const bool guarded = imitation::instance().guarded = true;
 
-// The elements from last to first.
+// Reverses the elements.
 struct reversed_op : tg::custom_op<1> {
     static constexpr std::string_view name = "reversed";
     static constexpr void infer(const attributes&, tg::inference& io) {
@@ -53,7 +54,7 @@ struct tapegraph::runtime::kernel<reversed_op, T> {
 
 TEST_CASE("an operation without a device kernel runs on the CPU, in both modes") {
     const auto differentiated = tg::value_and_gradient(model);
-    // y = 2 * reversed(x) + x: small whole numbers, so every order of summation gives the same.
+    // y = 2 * reversed(x) + x: small integers, so every order of summation gives the same.
     const std::vector<float> x{1, -2, 3, 0, 5};
     float value = 0;
     std::vector<float> gradient(5);

@@ -9,8 +9,8 @@
 
 namespace places_modes_test {
 
-/// What searches and counts, and extremes and sums of whole tensors, long enough for CUB and Thrust where they are linked: eager and as
-/// a graph that is captured, a device gives what the CPU gives.
+/// Searches, counts, extremes and sums of whole tensors, long enough for CUB and Thrust where they
+/// are linked: in eager mode and as a captured graph, a device gives the same as the CPU.
 
 namespace tg = tapegraph;
 using on_device::late_device;
@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::int64_t length = 20011;
 
-// Ties, and more different numbers than a table in shared memory has room for.
+// Ties, and more distinct numbers than a table in shared memory can hold.
 tensor<float> ties(int seed) {
     auto x = tensor<float>::uninitialized({length});
     for (int i = 0; i < length; ++i) x.mutable_data()[i] = static_cast<float>((i * 37 + seed) % 10007) - 5000;

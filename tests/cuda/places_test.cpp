@@ -12,8 +12,8 @@
 
 namespace places_test {
 
-/// searchsorted, and what nonzero, unique and bincount are made of: our kernels and the libraries, against the CPU's kernels and plain
-/// loops. On a GPU the libraries are CUB and Thrust.
+/// searchsorted, and the parts that nonzero, unique and bincount are made of: our kernels and the
+/// libraries, against the CPU's kernels and plain loops. On a GPU the libraries are CUB and Thrust.
 
 using namespace tapegraph;
 using namespace tapegraph::testing;
@@ -32,7 +32,8 @@ template <class Op, class T>
 places found(const typename Op::attributes& a, const std::vector<argument>& in, const extents& result) {
     return run_on_device<Op, T>(a, in, {shaped<std::int32_t>(result)}).template values<std::int32_t>();
 }
-/// The library's result is that of our kernels and of `want`, and it is asked if anyone is.
+/// The library's result equals that of our kernels and `want`, and the library is called if it is
+/// present.
 template <class Op, class T, class E>
 void library_same(const typename Op::attributes& a, const std::vector<argument>& in, const extents& result,
                   const places& want, const names& calls) {
@@ -85,13 +86,13 @@ TEST_CASE_TEMPLATE("searchsorted on a device: one row goes to a library that is 
                 const names calls(n > 0 && m > 0 ? 1 : 0, call(right != 0 ? "upper_bound" : "lower_bound", m));
                 library_same<searchsorted_op, T, T>({right}, {sorted, asked}, {m}, want, calls);
             }
-    // Equal elements alone.
+    // Only equal elements.
     for (const T value : {std::numeric_limits<T>::lowest(), std::numeric_limits<T>::max()}) {
         const auto all = filled<T>({1000}, [=](std::int64_t) { return value; });
         library_same<searchsorted_op, T, T>({0}, {all, all}, {1000}, places(1000, 0), {call("lower_bound", 1000)});
         library_same<searchsorted_op, T, T>({1}, {all, all}, {1000}, places(1000, 1000), {call("upper_bound", 1000)});
     }
-    const noted_places<T> library; // several rows are ours
+    const noted_places<T> library; // our kernels handle several rows
     for (const std::int64_t right : {0, 1})
         check_same<searchsorted_op, T>({right}, {sorted_rows<T>({3, 401}), disorder<T>({3, 300})},
                                        {shaped<std::int32_t>({3, 300})});
@@ -200,7 +201,7 @@ TEST_CASE_TEMPLATE("arange on a device: integers go to a library that is linked"
             CHECK(run_on_device<op, float>(a, {like}, {result}).template values<T>() == want);
             CHECK(places_calls == names(count > 0 ? 1 : 0, call("sequence", count)));
         }
-    const noted library; // all equal, and with an end of its own
+    const noted library; // all equal, and with a separate end
     check_same<op, float>({4, 0, 0, 0}, {like}, {shaped<T>({100})});
     check_same<op, float>({0, 3, 299, 1}, {like}, {shaped<T>({100})});
     CHECK(places_calls == names{});
@@ -267,7 +268,7 @@ TEST_CASE("places on a device: a library's are parts of a graph") {
             kernels[k].run(call[k]);
         }
     };
-    run(); // a library may load its kernels when they are first used
+    run(); // a library may load its kernels on first use
     places_calls.clear();
     cuda::driver::begin_capture(stream);
     run();

@@ -2,7 +2,8 @@
 #include <tapegraph/cuda/kernels/few_channels.cuh>
 #include <tapegraph/cuda/kernels/implicit_gemm.cuh>
 
-/// Kernels that multiply matrices, one of each: compiled to PTX, in which their multiplications must be fused.
+/// Kernels that multiply matrices, one of each, compiled to PTX, in which their multiplications
+/// must be fused.
 
 namespace tapegraph::cuda::kernels {
 

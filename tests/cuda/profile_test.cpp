@@ -33,14 +33,14 @@ void check_steps() {
     const auto x = tg::ones<float>({4, 3}), y = tg::ones<float>({4, 1});
     model.train_on_batch(x, y);
     const auto before = model.variables()["score/kernel"].template value<float>().to_vector();
-    // More steps than it takes until a program is captured: calls are seen all the same.
+    // More steps than it takes until a program is captured: calls are still profiled.
     const tg::profile_result r = tg::profile(model, x, y, {.steps = 3, .warm_up = 3, .clock = ticking});
     CHECK(r.device == "cuda:0");
     CHECK(r.calls.size() >= 6);
     for (const auto& c : r.calls) {
         CHECK(c.count == 3);
         CHECK(c.seconds.median == 1);
-        CHECK(c.bound == 0); // peaks of a GPU are not known
+        CHECK(c.bound == 0); // the peaks of a GPU are unknown
     }
     CHECK(r.seconds_of(phase::forward) + r.seconds_of(phase::backward) + r.seconds_of(phase::update) ==
           static_cast<double>(r.calls.size()));

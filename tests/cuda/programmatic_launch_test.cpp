@@ -6,8 +6,8 @@
 
 namespace programmatic_launch_test {
 
-/// Training steps whose kernels begin before the ones in front of them are done, on a GPU or on the imitated device, where they then see
-/// memory as it was before.
+/// Training steps whose kernels begin before their predecessors are done, on a GPU or on the
+/// imitated device, where they then see memory as it was before.
 
 namespace tg = tapegraph;
 

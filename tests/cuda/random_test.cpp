@@ -4,14 +4,14 @@
 
 namespace random_test {
 
-/// Random numbers of a device against the CPU's: the same bits, from a state in the device's memory.
+/// Random numbers of a device against the CPU's: the same bits, from a state in device memory.
 
 namespace {
 
 namespace tg = tapegraph;
 using namespace tapegraph::testing;
 
-/// The numbers of a call whose state is `state`.
+/// The numbers of a call with the given state.
 template <class Op, class T>
 std::vector<unsigned char> drawn(bool on_device, const typename Op::attributes& attributes, const extents& e,
                                  tg::random_state state, std::size_t shift) {
@@ -31,7 +31,8 @@ std::vector<unsigned char> drawn(bool on_device, const typename Op::attributes& 
 
 template <class Op, class T>
 void same_numbers(const typename Op::attributes& attributes) {
-    // None, fewer than a block of Philox has, beyond a block of threads; every alignment; large words in every place.
+    // None, fewer than a block of Philox has, beyond a block of threads; every alignment; large
+    // words everywhere.
     const struct {
         extents e;
         std::size_t shift;

@@ -11,7 +11,7 @@
 
 namespace ranks_on_devices_test {
 
-/// Threads as ranks, each with a device of its own: as many as there are, the bits are those of one.
+/// Threads as ranks, each with its own device, as many as there are: the bits are those of one.
 
 using namespace shards_on_devices;
 
@@ -56,7 +56,7 @@ TEST_CASE_TEMPLATE("several devices in one process: the bits of one device, in b
     const std::string in_graph = compare(tg::graph{}), in_eager = compare(tg::eager{});
     CHECK(in_graph == in_eager);
 #ifdef TG_SIMT
-    CHECK(machine.launches > before + 1000); // it was the devices that computed
+    CHECK(machine.launches > before + 1000); // the devices did the computation
 #endif
 }
 

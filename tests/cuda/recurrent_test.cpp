@@ -13,12 +13,12 @@
 
 namespace recurrent_test {
 
-/// The operations behind recurrent layers on a device against the CPU's kernels, the numbers of which tests/cpu compares with
-/// loops.
+/// The operations of recurrent layers on a device against the CPU's kernels, which tests/cpu
+/// compares with loops.
 ///
-/// Tolerances are relative L2 errors. Both sum up to 40 products in different orders and the CPU's float functions are
-/// within 2e-7, behind slopes of at most 1 and gates that forget: 1e-5 and, for double, 1e-12 are far above that, and far
-/// below what a wrong element makes.
+/// Tolerances are relative L2 errors. Both sum up to 40 products in different orders and the CPU's
+/// float functions are within 2e-7, followed by slopes of at most 1 and gates that forget: 1e-5
+/// and, for double, 1e-12 are far above that, and far below the effect of a wrong element.
 
 using namespace tapegraph;
 using namespace tapegraph::testing;
@@ -43,7 +43,7 @@ double distance(const outcome& a, const outcome& b) {
     }
     return apart == 0 ? 0 : std::sqrt(apart / size);
 }
-/// `exact`: where nothing is rounded the numbers are equal, though zeros may differ in sign.
+/// With `exact`, where nothing is rounded, the numbers are equal, though zeros may differ in sign.
 template <class Op, class T>
 void check_near(const recurrent_attributes& a, const std::vector<argument>& in, const argument& out,
                 bool exact = false) {
@@ -63,8 +63,8 @@ struct layer {
     std::int64_t batch, time, units;
 };
 
-/// Everything by which a layer of `Cell` is called, with numbers in it. `whole`: small whole numbers, and gates that are 0 or
-/// 1 if they are hard, so that no sum is rounded.
+/// All arguments of a call of a layer of `Cell`, filled with numbers. `whole`: small integers, and
+/// gates that are 0 or 1 if they are hard, so that no sum is rounded.
 template <class Cell, int Extras, class T>
 std::vector<argument> operands_of(const layer& l, bool whole) {
     const extents of_state{l.batch, l.units};
@@ -81,7 +81,7 @@ std::vector<argument> operands_of(const layer& l, bool whole) {
             return candidate ? small : (2 * small + 1) * 100000;
         });
     argument recurrent = some({l.units, columns}, 2, 1.5 / std::sqrt(double(l.units)));
-    if (whole) // few of a unit's weights are not 0, or states would grow with every step
+    if (whole) // few weights of a unit are nonzero, or states would grow with every step
         recurrent = filled<T>({l.units, columns}, [&](std::int64_t i) {
             return scattered(i, 3 * static_cast<std::uint32_t>(l.units), 2) < 3 ? 1 - 2 * (i % 2) : 0;
         });
@@ -133,7 +133,8 @@ template <int Extras, class T>
 void check_layer(const layer& l, const recurrent_attributes& a) {
     check_layer_of<detail::lstm_layer_cell, Extras, T>(l, a);
 }
-/// Both forms of a gru, whose candidate has a bias with bit 3 of `Extras`, and a simple RNN, which has none.
+/// Both forms of a gru, whose candidate has a bias with bit 3 of `Extras`, and a simple RNN, which
+/// has none.
 template <int Extras, class T>
 void check_others(const layer& l, recurrent_attributes a, bool whole = false) {
     for (a.reset_after = 0; a.reset_after < 2; ++a.reset_after)
@@ -144,7 +145,7 @@ void check_others(const layer& l, recurrent_attributes a, bool whole = false) {
 constexpr std::int64_t last = recurrent_attributes::last, sequence = recurrent_attributes::sequence,
                        previous = recurrent_attributes::previous;
 
-/// Calls f for each way of running all steps that a device can be said to have, each on one of its own.
+/// Calls f for each way of running all steps, each on a device whose properties select it.
 template <class F>
 void in_every_way(const F& f) {
 #ifdef TG_SIMT
@@ -223,7 +224,7 @@ TEST_CASE("gru and simple_rnn on a device: other functions, and whole numbers ex
 
 TEST_CASE("gru and simple_rnn on a device: awkward shapes") {
     in_every_way([] {
-        check_others<0, double>({1, 2, 130}, {0, 0, last, 0}); // places of weights as in gru_test.cpp
+        check_others<0, double>({1, 2, 130}, {0, 0, last, 0}); // positions of weights as in gru_test.cpp
         for (const layer& l : {layer{1, 1, 1}, layer{1, 2, 129}, layer{33, 1, 31}, layer{3, 2, 64}, layer{40, 2, 17},
                                layer{2, 40, 7}, layer{0, 3, 5}, layer{2, 0, 5}}) {
             check_others<0, float>(l, {0, 0, last, 0});

@@ -9,7 +9,7 @@
 
 #include <string>
 
-/// Shapes and values that reductions of a device are tried with.
+/// Shapes and values for tests of reductions on a device.
 
 namespace cuda_test {
 
@@ -41,7 +41,8 @@ inline const reduction_case reduction_cases[]{
     {{1031}, 1},
     {{5003}, 1},
     {{16387}, 1},
-    // Rows of lengths that vectors divide or do not; rows in parts; more rows than a block has.
+    // Rows whose lengths are multiples of vectors or not; rows in parts; more rows than a block
+    // has.
     {{301, 3}, 2},
     {{67, 4}, 2},
     {{37, 10}, 2},
@@ -50,7 +51,8 @@ inline const reduction_case reduction_cases[]{
     {{3, 1200}, 2},
     {{2, 1201}, 2},
     {{2, 16385}, 2},
-    // Columns: fewer and more than a warp, divided by vectors or not; few rows, many rows, in parts; a narrow column.
+    // Columns: fewer and more than a warp, multiples of vectors or not; few rows, many rows, in
+    // parts; a narrow column.
     {{5, 3}, 1},
     {{2, 257}, 1},
     {{3, 152}, 1},
@@ -62,7 +64,8 @@ inline const reduction_case reduction_cases[]{
     {{1000, 2}, 1},
     {{3, 5, 150}, 3},
     {{4, 4, 3}, 3},
-    // Rows that end within a vector, so that several are a line: 2 of 150, 4 of 9; not of 75, which 4 do not divide.
+    // Rows that end within a vector, so that several form a line: 2 of 150, 4 of 9; but not of 75,
+    // since their number is no multiple of 4.
     {{20, 15, 150}, 3},
     {{4096, 9}, 1},
     {{301, 75}, 1},
@@ -81,7 +84,7 @@ inline const reduction_case reduction_cases[]{
     {{1, 5, 1, 4, 1}, 26},
 };
 
-/// Fills a call's operands and results; `run` gets it with its workspace.
+/// Fills a call's operands and results; `run` receives it with its workspace.
 template <class Device, class Prepare>
 void run_device(device_call& c, const Prepare& prepare, std::int64_t blocks) {
     prepare(c);

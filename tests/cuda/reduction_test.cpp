@@ -9,8 +9,8 @@
 
 namespace reduction_test {
 
-/// Reductions of a device against the CPU's. Floats are small whole numbers where sums must be equal: every order
-/// of adding them is exact. Maxima, minima and integers are equal anyway.
+/// Reductions of a device against the CPU's. Floats are small integers where sums must be equal:
+/// every order of adding them is exact. Maxima, minima and integers are equal anyway.
 
 namespace {
 
@@ -33,7 +33,7 @@ void same_bits(const Prepare& prepare, std::int64_t blocks = cuda::detail::most_
     });
 }
 
-/// All shapes, with the values that `value(i)` gives.
+/// Runs all shapes, with the values that `value(i)` gives.
 template <class Op, class T, class F>
 void all_cases(const F& value) {
     for (const reduction_case& r : reduction_cases) {
@@ -53,7 +53,7 @@ TEST_CASE("reductions: sums over any axes") {
     all_cases<sum_op, float>(whole);
     all_cases<sum_op, bfloat16>(whole);
     all_cases<sum_op, std::int32_t>([](unsigned i) { return scrambled(i); }); // they wrap around
-#ifdef TG_SIMT                                                                // every type is seconds of nvcc
+#ifdef TG_SIMT                                                                // every type takes nvcc seconds
     all_cases<sum_op, double>(whole);
     all_cases<sum_op, std::int64_t>([](unsigned i) { return scrambled(i) * 0x9E3779B97F4A7C15ull; });
     all_cases<sum_op, std::uint8_t>([](unsigned i) { return scrambled(i); });
@@ -115,7 +115,7 @@ TEST_CASE("reductions: a producer of several operands, broadcast and of several 
                 .in<float>(outer, numbers(outer, 3));
             c.out<float>(r.kept()), shaped(c);
         });
-        // Nothing but what repeats along the rows beside what is read in order.
+        // Operands that repeat along the rows, and operands that are read in order; no others.
         same_bits<sum_op, product, float>([&](device_call& c) {
             c.in<float>(r.domain, numbers(r.domain, 1))
                 .in<float>(inner, numbers(inner, 2))
@@ -179,7 +179,8 @@ TEST_CASE("reductions: blocks that take several turns") {
             2);
 }
 
-// The promise of kernels/reduction.cuh: runs of 8 vectors of 4 lanes, so (8 + 2) / 2^24, and half a unit for the result.
+// The bound given in kernels/reduction.cuh: runs of 8 vectors of 4 lanes, so (8 + 2) / 2^24, and
+// half a unit for the result.
 TEST_CASE("reductions: sums of floats are off by few units, however long they are") {
     for (const reduction_case& r :
          {reduction_case{{400009}, 1}, {{150001, 2}, 1}, {{150000, 2}, 1}, {{3, 100000}, 2}}) {

@@ -17,8 +17,9 @@ using namespace tapegraph;
 using cuda_test::device_call;
 using cuda_test::extents;
 
-// Shapes of three operands of one domain: none, one element, primes, beyond a block; repeated along outer axes, inner axes,
-// axes between, all of them; rows shorter than the lanes of a thread and rows that they do not divide.
+// Shapes of three operands of one domain: none, one element, primes, beyond a block; repeated along
+// outer axes, inner axes, axes between, all of them; rows shorter than the lanes of a thread and
+// rows that are no multiple of them.
 struct broadcast_case {
     extents domain, a, b, c;
 };
@@ -89,7 +90,7 @@ TEST_CASE("regions: every pattern of broadcasting, every element type") {
     all_patterns<float, three_floats>();
     all_patterns<double, three_of<f64>>();
     all_patterns<bfloat16, three_of<bf16>>();
-#ifdef TG_SIMT // every type is a second of nvcc
+#ifdef TG_SIMT // every type takes nvcc a second
     all_patterns<half, three_of<f16>>();
     all_patterns<std::int32_t, three_of<i32>>();
     all_patterns<std::int64_t, three_of<i64>>();
@@ -175,7 +176,8 @@ TEST_CASE("regions: results in place of operands, and results nobody wants") {
         c.in<float>({2050}, 1).in<float>({2050}, 2).in<float>({}, 3).out<float>({2050});
         c.in_place(0, 1).domain({2050});
     });
-    // As many elements as several turns of threads that keep their places, and each a vector ahead.
+    // As many elements as several iterations of threads that keep their positions, each with a
+    // vector ahead.
     same_bits<three_floats>([](device_call& c) {
         c.in<float>({2000, 6}, 1).in<float>({6}, 2).in<float>({2000, 6}, 3).out<float>({2000, 6});
         c.in_place(0, 2).domain({2000, 6});
@@ -186,7 +188,8 @@ TEST_CASE("regions: results in place of operands, and results nobody wants") {
             for (int k = 0; k < 2; ++k) k == wanted ? c.out<float>({2000, 6}) : c.not_wanted(f32, {2000, 6});
             c.domain({2000, 6});
         });
-    // Both read all operands before they write any result, so that several may be updated at once.
+    // Both kernels read all operands before they write any result, so that several may be updated
+    // at once.
     const auto prepare = [](device_call& c) {
         c.in<float>({2050}, 1).in<float>({2050}, 2).in<float>({}, 3).out<float>({2050}).out<float>({2050}).domain(
             {2050});
@@ -251,7 +254,7 @@ TEST_CASE("strided indices: merged axes, and offsets beyond 2^31") {
     CHECK(made({2, 1, 5}, {5, 9, 1}, {1, 9, 0}).rank == 2);
     CHECK(made({1, 1}, {0, 0}, {0, 0}).rank == 0);
 
-    // Digit by digit, in 64 bits. The last have many elements; one has few that lie far apart.
+    // Digit by digit, in 64 bits. The last axes have many elements; one has few that are far apart.
     const std::int64_t far = std::int64_t{1} << 33;
     struct {
         extents e, first, second;

@@ -6,7 +6,7 @@
 
 namespace result_sum_test {
 
-/// Sums of one of several results, and the kernel for rows and columns that computes them.
+/// Sums of one of several results, and the kernel that computes them for rows and columns.
 
 namespace {
 
@@ -18,7 +18,8 @@ constexpr dtype f32 = dtype::f32, f64 = dtype::f64, bf16 = dtype::bf16;
 } // namespace
 
 TEST_CASE("reductions: the sum of one of several results, which is chosen when the kernel runs") {
-    // By x, mean, factor, shift and mean again of dy and (x - mean) * factor + shift.
+    // The gradients with respect to x, mean, factor, shift and mean again for dy and (x - mean) *
+    // factor + shift.
     using normalized = region<slots<f32, f32, f32, f32>, results<5, 6, 7, 0, 6>, instruction<subtract_op, f32, 1, 2>,
                               instruction<multiply_op, f32, 0, 3>, instruction<negate_op, f32, 5>,
                               instruction<multiply_op, f32, 0, 4>>;
@@ -29,7 +30,7 @@ TEST_CASE("reductions: the sum of one of several results, which is chosen when t
         for (std::size_t i = 0; i < v.size(); ++i) v[i] = whole(static_cast<unsigned>(i) + seed);
         return v;
     };
-    // value(i): the wanted result at element i of the domain.
+    // value(i) is the wanted result at element i of the domain.
     const auto checked = [&](const reduction_case& r, int wanted, auto example, const auto& operands, const auto& value,
                              auto sums) {
         using T = decltype(example);

@@ -8,8 +8,8 @@
 
 namespace rows_test {
 
-/// Sums over rows of equal index, and rows written into a table, on a device against the CPU's kernels: equal bits, the same
-/// errors.
+/// Sums over rows of equal index, and rows written into a table, on a device against the CPU's
+/// kernels: equal bits, the same errors.
 
 using namespace tapegraph;
 using namespace tapegraph::testing;
@@ -21,7 +21,7 @@ argument indices(const extents& e, std::uint32_t limit) {
     return filled<Index>(e, [&](std::int64_t i) { return scattered(i, limit); });
 }
 
-/// Rows for `index` that are equal where indices are, [index..., width].
+/// Rows for `index` that are equal where indices are equal, [index..., width].
 template <class T, class Index>
 argument rows_for(const argument& index, std::int64_t width) {
     extents e(index.view.extents, index.view.extents + index.view.rank);
@@ -49,10 +49,10 @@ TEST_CASE_TEMPLATE("sum_of_equal_rows on a device adds in the order of the posit
     check(indices<Index>({2, 9}, 4), {2, 9, 3});
     check(indices<Index>({301}, 1000), {301, 8});
     check(indices<Index>({5000}, 300), {5000, 2}); // more than a tile of the sort
-    // They are compared, not used.
+    // Indices are compared, not used.
     check(filled<Index>({4}, [](std::int64_t i) { return i % 2 == 0 ? std::numeric_limits<Index>::min() : Index(-1); }),
           {4, 3});
-    // Runs that begin and end everywhere around the places where blocks look for them.
+    // Runs that begin and end everywhere around the positions where blocks look for them.
     for (const std::int64_t width : {1, 3, 40})
         for (const std::int64_t length : {63, 64, 65, 200})
             for (const std::int64_t begin : {0, 1, 64}) {
@@ -65,7 +65,7 @@ TEST_CASE_TEMPLATE("sum_of_equal_rows on a device adds in the order of the posit
             }
 }
 
-// Equal rows for equal indices are written by several threads, which ThreadSanitizer must not see.
+// Several threads write equal rows for equal indices, which ThreadSanitizer would report.
 #if defined(SIMT_TSAN)
 constexpr std::int64_t most_picks = 23;
 #else

@@ -12,7 +12,8 @@
 
 namespace runtime_test {
 
-/// What is given to a device may change as soon as the call returns, however late the device comes to it.
+/// Memory passed to a device may change as soon as the call returns, however late the device reads
+/// it.
 
 using namespace tapegraph;
 
@@ -52,7 +53,7 @@ std::vector<std::int32_t> counted(std::int64_t count, std::int32_t each = 1) {
 TEST_CASE("a device's runtime: many small uploads") {
     const on_device::late_device late;
     runtime::device_runtime& d = opened();
-    constexpr std::int64_t each = 101, times = 1500; // 600 KB: more than is on its way at once
+    constexpr std::int64_t each = 101, times = 1500; // 600 KB: more than is in flight at once
     const memory there(d, each * times);
     std::vector<std::int32_t> numbers(each);
     for (std::int32_t i = 0; i < times; ++i) {
@@ -91,7 +92,8 @@ TEST_CASE("a device's runtime: equal numbers of calls are where they were, or ar
         d.copy(there.at + expected.size(), d.constant(numbers.data(), bytes), bytes);
         expected.insert(expected.end(), numbers.begin(), numbers.end());
     };
-    // In turn what never changes, what comes now and then, and what is new each time, which alone is 300 * 256 bytes.
+    // Alternates values that never change, values that occur now and then, and values that are
+    // always new, which alone are 300 * 256 bytes.
     for (std::int32_t i = 0; i < times; ++i) {
         std::vector<std::int32_t> numbers(size, i % 3);
         numbers[5] = i % 3 == 0 ? -3 : i % 3 == 1 ? i % 70 : i;
@@ -109,7 +111,7 @@ TEST_CASE("a device's runtime: equal numbers of calls are where they were, or ar
     CHECK(copies({0.125f}) == 1);
     CHECK(copies({0.125f, 3}) == 0);
     for (int i = 0; i < 256; ++i) copies(std::vector<float>(64, float(i) + 0.25f)); // 64 KiB
-    CHECK(copies({0.125f, 3}) == 1);                                                // others stand there
+    CHECK(copies({0.125f, 3}) == 1);                                                // others are there
 #endif
 }
 

@@ -12,8 +12,9 @@
 #include <string>
 #include <vector>
 
-/// tg::scan in a program on a device: all steps are launched into the stream of the program, which is captured, against the CPU
-/// and against eager mode there, where a cell's kernels are launched one by one.
+/// tg::scan in a program on a device: all steps are launched into the program's stream, which is
+/// captured. The results are compared with the CPU and with eager mode on the device, where a
+/// cell's kernels are launched one by one.
 
 namespace tg = tapegraph;
 using on_device::late_device;
@@ -23,8 +24,8 @@ using tapegraph::testing::flattened;
 
 namespace {
 
-// Small whole numbers, so every order of summation gives the same. (a, b) becomes (b, a + x w - 1); the output, of higher rank
-// than xs has without time, is made of both.
+// Small integers, so every order of summation gives the same. (a, b) becomes (b, a + x w - 1); the
+// output, whose rank is higher than that of xs without time, is made of both.
 constexpr auto exchange = [](auto state, auto x, auto w) {
     const auto& [a, b] = state;
     const auto next = tg::eval(a + matmul(x, w) - 1);
@@ -38,7 +39,8 @@ constexpr auto masked = [](auto xs, auto a, auto b, auto w, auto mask) {
     })(xs, a, b, w);
 };
 
-// Tokens, time first: the cell looks rows of a table up, and its output is what a scan in it makes of them.
+// Tokens, time first: the cell looks up rows of a table, and its output is the result of an inner
+// scan over them.
 constexpr auto tokens = [](auto ids, auto v, auto table) {
     const auto cell = [](auto h, auto id, auto rows) {
         const auto row = tg::gather(rows, id, 0);
@@ -53,7 +55,8 @@ constexpr auto tokens = [](auto ids, auto v, auto table) {
     return std::tuple{last, sequence};
 };
 
-// What programs have launched on the imitated device; replaying a captured graph launches nothing by itself.
+// The number of launches on the imitated device so far; replaying a captured graph launches nothing
+// by itself.
 int launches() {
 #ifdef TG_SIMT
     return on_device::launches();
@@ -69,7 +72,7 @@ void check_same(const auto& got, const auto& want) {
 
 tg::tensor<float> numbers(const tg::shape& dims, std::int64_t first) {
     const tg::tensor<float> line = tg::arange<float>(dims.size().value, static_cast<double>(first));
-    return reshape(line - 3 * tg::floor(line / 3) - 1, dims); // -1, 0, 1 in turn
+    return reshape(line - 3 * tg::floor(line / 3) - 1, dims); // alternating -1, 0, 1
 }
 
 } // namespace
@@ -119,10 +122,11 @@ TEST_CASE("a scan in a cell, and an index outside its axis in a step") {
         for (std::int64_t i = 0; i < made.size(); ++i) made.mutable_data()[i] = static_cast<std::int32_t>(i * 5 % 6);
         return made;
     };
-    for (const std::int64_t time : {1, 4}) // ids are read in place: they are as aligned as buffers of programs are
+    for (const std::int64_t time : {1, 4}) // ids are read in place, as aligned as buffers of programs are
         for (int run = 0; run < 3; ++run) check_same(program(ids(time), v, table), tokens(ids(time), v, table));
 
-    // Plans of steps are thrown away when a thread has had eight others: before a capture, and while a captured graph lives.
+    // Plans of steps are discarded when a thread has had eight others: before a capture, and while
+    // a captured graph lives.
     check_same(program(ids(3), v, table), tokens(ids(3), v, table));
     for (const std::int64_t time : {5, 6, 7, 8, 9, 10, 11, 12, 13}) (void)other(ids(time), v, table);
     for (int run = 0; run < 2; ++run) check_same(program(ids(3), v, table), tokens(ids(3), v, table));
@@ -164,7 +168,7 @@ struct gated_model {
 
 struct trained {
     std::vector<double> losses;
-    std::vector<int> launched; // with each step
+    std::vector<int> launched; // per step
 };
 template <class Mode>
 auto make_model(const tg::compile_options& options) {
@@ -207,7 +211,7 @@ TEST_CASE("a model with a cell of its own trains on a device as on the CPU; its 
         // Both lengths are launched, then captured, then replayed.
         CHECK((captured.launched[step] > 0) == (step < 4));
     }
-    // A time step less is so many launches less.
+    // One time step less means correspondingly fewer launches.
     CHECK(captured.launched[1] < captured.launched[0]);
     CHECK(captured.launched[2] == captured.launched[0]);
 #endif
@@ -234,7 +238,7 @@ TEST_CASE("what is not finite in a scan on a device is found behind it") {
 
 namespace {
 
-// The elements from last to first, on the CPU alone.
+// Reverses the elements, on the CPU only.
 struct mirrored_op : tg::custom_op<1> {
     static constexpr std::string_view name = "mirrored";
     static constexpr void infer(const attributes&, tg::inference& io) {

@@ -23,7 +23,7 @@ template <class E>
 argument whole(const extents& e) {
     return filled<E>(e, [](std::int64_t i) { return scattered(i, 100) - (std::is_signed_v<E> ? 50.0 : 0.0); });
 }
-/// Numbers whose products are: powers of two that cancel, of either sign.
+/// Numbers whose products are exact in every order: powers of two that cancel, of either sign.
 template <class E>
 argument powers(const extents& e) {
     return filled<E>(e, [](std::int64_t i) {
@@ -32,7 +32,7 @@ argument powers(const extents& e) {
     });
 }
 
-// All ways along lines within small_limits.
+// All ways to handle lines, within small_limits.
 const struct {
     extents shape;
     std::int64_t axis;
@@ -64,8 +64,8 @@ TEST_CASE_TEMPLATE("scans on a device: exact where sums and products are", T, fl
     }
 }
 
-// Kept in double; a sum of n numbers in another order may differ by n units of the sum of magnitudes, and by the last
-// rounding, which is the only one that is seen where the result is a float.
+// Accumulated in double; a sum of n numbers in another order may differ by n units of the sum of
+// magnitudes, and by the last rounding, which is the only visible one where the result is a float.
 TEST_CASE_TEMPLATE("scans on a device: accuracy", T, float, double) {
     for (const extents& e : {extents{3000}, extents{2, 20011}}) {
         const auto x = uneven<T>(e);

@@ -6,13 +6,15 @@
 
 namespace scatter_integers_test {
 
-/// Integers added where indices point, on a device against the CPU's kernels: equal bits, the same errors.
+/// Integers added at indexed positions, on a device against the CPU's kernels: equal bits, the same
+/// errors.
 
 using namespace tapegraph;
 using namespace tapegraph::testing;
 namespace kernels = tapegraph::cuda::kernels;
 
-// Tables that a block keeps and larger ones, updates of less and more than a block, places that most updates go to.
+// Tables that fit into a block and larger ones, fewer and more updates than a block takes,
+// positions that most updates go to.
 TEST_CASE_TEMPLATE("scatters of integers on a device: added as they come, without scratch memory", T, std::int32_t,
                    std::int64_t) {
     constexpr int cells = kernels::integer_cells<std::make_unsigned_t<T>>;
@@ -27,7 +29,7 @@ TEST_CASE_TEMPLATE("scatters of integers on a device: added as they come, withou
         {{}, {}, 6, {0}, {40}},          {{}, {0}, 6, {2}, {40}},   {{}, {}, 0, {2}, {0}}};
     for (const gathered& s : shapes) {
         CAPTURE(s.table());
-        for (const std::uint32_t most : {1u, 2u, 8u}) { // one in so many goes elsewhere than to the last row
+        for (const std::uint32_t most : {1u, 2u, 8u}) { // one in this many goes elsewhere than to the last row
             const auto index = filled<std::int32_t>(s.index(), [&](std::int64_t i) {
                 return scattered(i, most, 5) != 0
                            ? s.rows - 1

@@ -6,8 +6,8 @@
 
 namespace searching_modes_test {
 
-/// What searches and counts is made of sorts, running sums and gathers: on the imitated device, whose memory the host cannot look
-/// into, it gives what it gives on the CPU.
+/// Searches and counts, which are made of sorts, running sums and gathers, give the same on the
+/// imitated device, whose memory the host cannot access, as on the CPU.
 
 namespace tg = tapegraph;
 using tapegraph::testing::check_same;

@@ -10,7 +10,8 @@
 #include <string>
 #include <vector>
 
-/// A model whose shards are computed on devices, trained. Behind what says where kernels run: cuda/whole_programs.hpp, or TG_SIMT.
+/// Trains a model whose shards are computed on devices. Include it after the header that selects
+/// where kernels run: cuda/whole_programs.hpp, or TG_SIMT.
 
 namespace shards_on_devices {
 
@@ -41,7 +42,7 @@ inline tg::data::dataset texts() {
     set.add("words", words, {5}).add("label", labels);
     return set;
 }
-/// The bits of all that training a model in shards gives.
+/// The bits of everything that training a model in shards gives.
 template <class Mode, bool Together>
 std::string trained(tg::sharded how, int device = 0) {
     how.options = {.seed = 4, .device = tg::device::cuda(device)};
@@ -58,7 +59,7 @@ std::string trained(tg::sharded how, int device = 0) {
     const auto x = tg::from_range<std::int32_t>(
         std::vector<std::int32_t>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, {4, 5});
     const auto y = tg::from_range<std::int32_t>(std::vector<std::int32_t>{0, 1, 2, 0}, {4});
-    const auto gradients = model.gradients(x, y); // of a batch whose tensors lie on the device
+    const auto gradients = model.gradients(x, y); // of a batch whose tensors are on the device
     put(&gradients.loss, sizeof gradients.loss);
     for (const tg::named_gradient& g : gradients) put(g.value.read(), g.value.outline_view().bytes());
     for (const tg::variable& v : model.variables()) put(v.data().read(), v.data().outline_view().bytes());

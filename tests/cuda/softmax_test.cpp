@@ -17,7 +17,8 @@ using namespace tapegraph::testing;
 
 namespace {
 
-// Lines that a thread takes, a warp, a block, a block of 1,024; all ways along them. 40 lines are enough threads here.
+// Lines for one thread, a warp, a block, a block of 1,024; all ways to handle them. 40 lines are
+// enough threads here.
 constexpr cuda::detail::line_limits small_limits{64, 40, 3, 1200};
 const struct {
     extents shape;
@@ -37,14 +38,15 @@ void check_near(std::int64_t axis, const std::vector<argument>& in, const extent
         const double bound =
             scale * std::numeric_limits<T>::epsilon() * (std::abs(static_cast<double>(want[i])) + scale);
         const double off = std::abs(static_cast<double>(got[i]) - static_cast<double>(want[i])) / bound;
-        worst = off <= worst ? worst : off; // a NaN stays
+        worst = off <= worst ? worst : off; // NaN stays NaN
     }
     CHECK(worst <= 1);
 }
 
 } // namespace
 
-// Both add at most 9,001 numbers in runs of T and then in double, in other orders: some units of what is added.
+// Both add at most 9,001 numbers in runs of T and then in double, in different orders: some units
+// of the sum.
 TEST_CASE_TEMPLATE("softmax and its gradients on a device", T, float, double) {
     const with_value set(cuda::detail::limits_of_lines, small_limits);
     for (const auto& [shape, axis] : lines) {

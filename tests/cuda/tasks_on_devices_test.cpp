@@ -12,7 +12,8 @@
 
 namespace tasks_on_devices_test {
 
-/// Parts of a model on GPUs of several tasks, threads here: the bits of one process with the same GPUs.
+/// Parts of a model on GPUs of several tasks, which are threads here: the bits are those of one
+/// process with the same GPUs.
 
 namespace tg = tapegraph;
 namespace td = tapegraph::distributed;
@@ -79,7 +80,7 @@ TEST_CASE("parts of a model on GPUs of several tasks") {
     });
     for (const std::string& each : found) CHECK(each == expected);
 #ifdef TG_SIMT
-    CHECK(machine.launches > before + 100); // it was the devices that computed
+    CHECK(machine.launches > before + 100); // the devices did the computation
 #endif
 }
 

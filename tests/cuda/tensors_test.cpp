@@ -14,7 +14,7 @@ using on_device::late_device;
 
 namespace {
 
-/// Largest difference, in units of the larger of 1 and the numbers.
+/// The largest difference, relative to the larger of 1 and the numbers.
 template <class T>
 double difference(const tg::tensor<T>& a, const tg::tensor<T>& b) {
     REQUIRE(a.shape() == b.shape());
@@ -68,7 +68,7 @@ TEST_CASE("eager: gradients of broadcast leaves are sums of what nobody writes o
         const int rows = extents.first, columns = extents.second;
         CAPTURE(rows);
         CAPTURE(columns);
-        // Sums of whole numbers below 2^24: every order of adding them is exact.
+        // Sums of integers below 2^24: every order of adding them is exact.
         const auto run = [&](tg::device where) {
             const tg::device_scope on(where);
             const auto x = whole({rows, columns}, 1), z = whole({rows, columns}, 2);
@@ -160,7 +160,7 @@ TEST_CASE("a tensor of one device comes to the host to a thread that uses anothe
     }
     std::async(std::launch::async, [&] {
         const tg::device_scope on(tg::device::cuda(1));
-        const tg::tensor<float> b = a + 1; // by way of the CPU
+        const tg::tensor<float> b = a + 1; // through the CPU
         CHECK(a.to_vector() == std::vector<float>{2, 4, 6});
         const tg::tensor<float> c = b * a;
         CHECK(c.to_vector() == std::vector<float>{6, 20, 42});

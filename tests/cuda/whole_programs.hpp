@@ -1,7 +1,7 @@
 #pragma once
 
-/// For tests of programs as users write them, which run on a GPU when nvcc compiles them and on the imitated device when a plain
-/// C++ compiler does. Include it first.
+/// For tests of programs as users write them, which run on a GPU when nvcc compiles them and on the
+/// imitated device when a plain C++ compiler does. Include it first.
 
 #ifndef TG_CUDA
 #define TG_CUDA
@@ -17,10 +17,10 @@
 #ifdef TG_SIMT
 namespace on_device {
 
-/// Kernels that the device has been given so far.
+/// The number of kernels launched on the device so far.
 inline int launches() { return tapegraph::cuda::driver::imitation::instance().launches; }
-/// From now on the host cannot look into the device's memory. Buffers of the first device are not used again, so that what is
-/// freed cannot be looked into by anybody.
+/// From now on the host cannot access the device's memory. Buffers of the first device are not
+/// reused, so that freed memory stays inaccessible to everyone.
 inline const bool guarded = [] {
     tapegraph::cuda::driver::imitation::instance().guarded = true;
     tapegraph::cuda::memory_pool::of(0).configure({.reuse = 0});

@@ -17,7 +17,8 @@ using namespace tapegraph::testing;
 
 template <class T>
 void check_type() {
-    // An operation whose results are floating, one whose results are integers, one with scratch memory of its own, none.
+    // An operation with floating results, one with integer results, one with its own scratch
+    // memory, none.
     for (const extents& e : {extents{3, 5, 4}, {2, 1031}, {1, 0}, {1, 20001}}) {
         const auto axis = static_cast<std::int64_t>(e.size()) - 1;
         const auto x = filled<T>(e, [](std::int64_t i) { return static_cast<int>(scattered(i, 13)) - 6; });
@@ -28,7 +29,7 @@ void check_type() {
             check_same<tg::max_op, T>({.axes = std::int64_t{1} << axis}, {x}, {shaped<T>(kept)});
         }
     }
-    // Sums that the type cannot hold exactly are rounded once, at the end.
+    // Sums that are not exact in the type are rounded once, at the end.
     const auto ones = filled<T>({5000}, [](std::int64_t i) { return i % 3 == 0 ? 1.0f : 0.5f; });
     check_same<tg::cumulative_sum_op, T>({.axis = 0}, {ones}, {shaped<T>({5000})});
 }

@@ -5,8 +5,8 @@
 
 namespace tapegraph::testing {
 
-/// While it lives, a test may decide what launches take and which kernels get it wrong (driver::rules()), and what products of the
-/// imitated library take.
+/// While it lives, a test may set the time of launches, which kernels compute wrongly
+/// (driver::rules()), and the time of products of the imitated library.
 struct with_rules {
     with_rules() = default;
     with_rules(const with_rules&) = delete;

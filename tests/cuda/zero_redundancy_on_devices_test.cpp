@@ -10,7 +10,8 @@
 
 namespace zero_redundancy_on_devices_test {
 
-/// Ranks that share out an optimizer's state, each with a device of its own: the bits of one device that has it whole.
+/// Ranks that share an optimizer's state among them, each with its own device: the bits are those
+/// of one device that has all of it.
 
 namespace tg = tapegraph;
 namespace td = tapegraph::distributed;

@@ -10,20 +10,21 @@
 #include <string>
 #include <vector>
 
-/// A cuBLASLt for tests without a device: the functions of cuda/ops/product/blas.cuh, multiplying column-major matrices in three
-/// loops. It refuses what the real one refuses (leading dimensions that are too short, empty matrices, addresses less
-/// aligned than was said) and overwrites the workspace it is given.
+/// Imitates cuBLASLt for tests without a device: the functions of cuda/ops/product/blas.cuh, which
+/// multiply column-major matrices in three loops. It refuses what the real one refuses (leading
+/// dimensions that are too short, empty matrices, addresses with less alignment than stated) and
+/// overwrites its workspace.
 
 namespace tapegraph::cuda::blas {
 
 struct imitation {
     bool bias_for_double = true; ///< whether there is an algorithm for a product of doubles with bias
-    int found = 0, run = 0;      ///< algorithms looked for and found; products
-    double cost = 1;             ///< microseconds of a product
+    int found = 0, run = 0;      ///< searches for algorithms, and those found; products
+    double cost = 1;             ///< microseconds per product
     std::vector<product> products;
 
     static imitation& instance() {
-        static imitation& i = *new imitation; // as the device it belongs to
+        static imitation& i = *new imitation; // like the device that it belongs to
         return i;
     }
 };

@@ -7,8 +7,9 @@
 #include <tapegraph/cuda/kernels/dependent.cuh>
 #include <tapegraph/cuda/programmatic_launch.hpp>
 
-/// A device for tests without one: the functions of cuda/driver.cuh over host memory (simt/imitation.hpp). They refuse what CUDA
-/// refuses: launches beyond a device's limits and, while a stream is captured, what must not or cannot be in a graph.
+/// Imitates a device for tests without one: the functions of cuda/driver.cuh over host memory
+/// (simt/imitation.hpp). They refuse what CUDA refuses: launches beyond a device's limits and,
+/// while a stream is captured, work that must not or cannot be in a graph.
 
 namespace tapegraph::cuda::driver {
 
@@ -51,7 +52,7 @@ inline void wait(stream s) {
     ++i.waits;
     i.finish(s);
 }
-/// Each question lets a late device do one thing more.
+/// Each query lets a late device make one step of progress.
 inline bool is_finished(stream s) {
     imitation& i = imitation::instance();
     const std::lock_guard lock(i.guard);
@@ -125,7 +126,7 @@ struct launch_shape {
     unsigned cluster = 1;
     bool cooperative = false;
 };
-/// Throws device_error for what cudaLaunchKernelEx refuses on every device so far.
+/// Throws device_error for launches that cudaLaunchKernelEx refuses on every device so far.
 inline void check_launch(const char* operation, const launch_shape& shape) {
     const auto refuse = [&](const char* what, const simt::extent3& e) {
         throw device_error(std::string("launch of ") + operation + ": " + what + " of " + std::to_string(e.x) + " by " +
@@ -140,7 +141,7 @@ inline void check_launch(const char* operation, const launch_shape& shape) {
     if (shape.cluster < 1 || shape.cluster > 16 || shape.grid.x % shape.cluster != 0)
         refuse("clusters that the grid is not made of, or of more than 16 blocks: a grid", shape.grid);
 }
-/// What tests decide of launches.
+/// Settings of launches for tests.
 struct launch_rules {
     struct launched {
         const char* operation;
@@ -148,10 +149,10 @@ struct launch_rules {
         const void* kernel;
     };
     std::function<double(const launched&)> cost; ///< microseconds; one where it is not set
-    std::function<bool(const launched&)> wrong;  ///< of which nothing comes, as on a device that gets a kernel wrong
+    std::function<bool(const launched&)> wrong;  ///< launches without effect, as if the device got a kernel wrong
 };
 inline launch_rules& rules() {
-    static launch_rules& r = *new launch_rules; // as imitation::instance()
+    static launch_rules& r = *new launch_rules; // like imitation::instance()
     return r;
 }
 /// Runs a kernel.
@@ -198,7 +199,7 @@ int resident_clusters(void (*)(P...), const launch_shape&) {
     return residents().clusters;
 }
 
-/// Keeps what is freed, as the real one does: `reserved` falls only by trimming.
+/// Keeps freed memory, as the real pool does: `reserved` falls only by trimming.
 struct pool_state {
     std::size_t used = 0, reserved = 0;
 };
@@ -207,7 +208,7 @@ inline bool has_pools(int) { return imitation::instance().pools; }
 inline pool make_pool(int) { return new pool_state; }
 inline void destroy(pool p) { delete p; }
 inline std::map<void*, pool>& owners() {
-    static std::map<void*, pool>& o = *new std::map<void*, pool>; // as imitation::instance()
+    static std::map<void*, pool>& o = *new std::map<void*, pool>; // like imitation::instance()
     return o;
 }
 inline void* allocate(pool p, std::size_t bytes, stream) {
@@ -245,7 +246,8 @@ inline std::size_t free_memory() {
     return imitation::instance().memory - imitation::instance().taken;
 }
 
-/// From memory that the device cannot reach it has taken all when it returns, and to such memory it has written all.
+/// A copy from memory that the device cannot reach has read everything when it returns, and a copy
+/// to such memory has written everything.
 inline void copy(void* to, const void* from, std::size_t bytes, stream s) {
     imitation& i = imitation::instance();
     const std::lock_guard lock(i.guard);

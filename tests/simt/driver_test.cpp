@@ -13,13 +13,13 @@ namespace driver = tapegraph::cuda::driver;
 
 namespace {
 
-/// Whether `f` ends its process; it runs in one of its own.
+/// Whether `f` ends its process; it runs in a child process.
 template <class F>
 bool crashes(const F& f) {
     const pid_t child = ::fork();
     REQUIRE(child >= 0);
     if (child == 0) {
-        std::signal(SIGSEGV, SIG_DFL); // not doctest's
+        std::signal(SIGSEGV, SIG_DFL); // instead of doctest's
         std::signal(SIGBUS, SIG_DFL);
         f();
         ::_exit(0);
@@ -117,7 +117,7 @@ TEST_CASE("a late device does nothing before somebody waits, and no more than is
     auto* const there = static_cast<char*>(driver::allocate_plain(2));
     const auto seen = [&](const driver::stream on, int at) {
         char value = 0;
-        driver::copy(&value, there + at, 1, on); // which waits
+        driver::copy(&value, there + at, 1, on); // waits for it
         return value;
     };
     {
@@ -128,8 +128,8 @@ TEST_CASE("a late device does nothing before somebody waits, and no more than is
         driver::copy(there + 1, &own, 1, first);
         driver::record(event, first);
         driver::fill(there + 1, 9, 1, first);
-        pinned[0] = 2; // is what travels
-        own = 6;       // was read when the copy was asked for
+        pinned[0] = 2; // this is the value that is copied
+        own = 6;       // was read when the copy was enqueued
         driver::wait_for(second, event);
         CHECK(seen(second, 0) == 2);
         CHECK(seen(second, 1) == 5);
@@ -201,7 +201,7 @@ TEST_CASE("kernels that are launched early see what was before them when they ha
     launch(add_one, 0, 0);
     launch(add_one_too_early, 0, 3);
     CHECK(number(0) == 2);
-    CHECK(number(3) == 2); // of 1, which is no longer there
+    CHECK(number(3) == 2); // of 1, which number 0 was before
     CHECK_THROWS_WITH_AS(launch(wait_for_nothing, 0, 3), "test: a kernel that is launched early has not waited",
                          std::logic_error);
 

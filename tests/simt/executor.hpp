@@ -8,11 +8,12 @@
 #include <tuple>
 #include <utility>
 
-/// Runs CUDA kernels on the CPU, one fibre per CUDA thread, blocks in sequence (those of a cluster, or of a cooperative
-/// grid, together). Tests only: it looks for mistakes, not for speed. A launch throws simt::error for a deadlock, for
-/// threads of a block that wait at different barriers, for lanes whose collectives do not agree, and for writes behind
-/// the dynamic shared memory. Kernels of clusters and cooperative grids keep what they share in dynamic shared memory:
-/// the static kind exists once.
+/// Runs CUDA kernels on the CPU, with one fibre per CUDA thread and blocks in sequence (those of a
+/// cluster, or of a cooperative grid, together). For tests only: it finds mistakes and is not fast.
+/// A launch throws simt::error for a deadlock, for threads of a block that wait at different
+/// barriers, for lanes whose collectives do not agree, and for writes beyond the end of dynamic
+/// shared memory. Kernels of clusters and cooperative grids keep what they share in dynamic shared
+/// memory, since the static kind exists only once.
 
 namespace simt {
 
@@ -32,7 +33,7 @@ public:
         std::tuple<P...> values(static_cast<P>(std::forward<A>(arguments))...);
         const auto body = [](void* opaque) {
             auto& [function, all] = *static_cast<std::pair<void (*)(P...), std::tuple<P...>*>*>(opaque);
-            // Arguments are by value: every thread has its own copies.
+            // Arguments are passed by value: every thread has its own copies.
             std::apply([f = function](P... each) { f(each...); }, *all);
         };
         std::pair call(kernel, &values);
@@ -42,7 +43,7 @@ public:
 
     const launch_config& config() const { return config_; }
 
-    /// The running thread waits until others have come along; returns when they have.
+    /// Suspends the running thread until the others have arrived.
     SIMT_UNWATCHED void wait(waiting what, const site& where) {
         thread& t = *running();
         t.waiting = what;
@@ -59,8 +60,9 @@ public:
 #endif
     }
 
-    /// The halves of a cluster's barrier: the running thread says that it has come, and later waits until all have. Those
-    /// that wait may go on as soon as the last one has arrived, whatever it does before it waits itself.
+    /// The halves of a cluster's barrier: the running thread arrives, and later waits until all
+    /// have arrived. Waiting threads may continue as soon as the last one has arrived, whatever it
+    /// does before it waits itself.
     void arrive_at_cluster() {
         const unwatched scope;
         thread& t = *running();
@@ -83,7 +85,7 @@ public:
 #endif
     }
 
-    /// Threads in loops that look whether another has written something may look again.
+    /// Lets threads in polling loops check again.
     bool give_turns() {
         const unwatched scope;
         bool any = false;
@@ -98,7 +100,7 @@ public:
         running()->owes_cluster_wait = false;
     }
 
-    /// A block of the running cluster.
+    /// Another block of the running cluster.
     block& peer(unsigned rank) const {
         if (rank >= config_.cluster)
             throw error("a cluster of " + std::to_string(config_.cluster) + " has no block " + std::to_string(rank));
@@ -117,7 +119,8 @@ private:
         if (active() != nullptr) throw error("a kernel launched a kernel");
     }
 
-    // Settles what the running thread owes; whether others are still to come.
+    // Completes the arrivals that the running thread owes; returns whether others have yet to
+    // arrive.
     bool waits_for_cluster() {
         const unwatched scope;
         thread& t = *running();
@@ -126,13 +129,13 @@ private:
         return arrivals_[t.cluster_arrivals - 1] < team_.size();
     }
 
-    // Blocks, threads and their stacks are kept between launches.
+    // Blocks, threads and their stacks are reused between launches.
     static std::vector<std::unique_ptr<block>>& pool() {
         static thread_local std::vector<std::unique_ptr<block>> p;
         return p;
     }
 
-    std::uint32_t random(std::uint32_t below) { // xorshift: the order needs no better
+    std::uint32_t random(std::uint32_t below) { // xorshift is good enough for an order
         random_ ^= random_ << 13, random_ ^= random_ >> 7, random_ ^= random_ << 17;
         return static_cast<std::uint32_t>((random_ >> 32) * below >> 32);
     }
@@ -141,7 +144,7 @@ private:
         struct scope {
             explicit scope(executor* e) {
                 active() = e;
-                race_detector_looks(false); // at kernels only: what the scheduler does is ordered by the switches
+                race_detector_looks(false); // only at kernels: the switches order what the scheduler does
             }
             ~scope() {
                 active() = nullptr, running() = nullptr;
@@ -160,7 +163,7 @@ private:
         arrivals_.clear();
         for (unsigned i = 0; i < count; ++i) prepare(*pool()[i], first + i);
         schedule();
-        for (unsigned i = 0; i < count; ++i) pool()[i]->publish(); // the end of a kernel does
+        for (unsigned i = 0; i < count; ++i) pool()[i]->publish(); // the end of a kernel publishes
         for (const thread* t : team_)
             if (t->linear == 0 && !t->owner->canary_intact(config_.shared))
                 throw error("a write behind the dynamic shared memory of " + std::to_string(config_.shared) + " bytes");
@@ -194,7 +197,7 @@ private:
         thread& t = *running();
         t.run.arrived();
 #ifdef SIMT_TSAN
-        __tsan_acquire(&e); // what the host did before the launch
+        __tsan_acquire(&e); // the host's writes before the launch
 #endif
         try {
             e.body_(e.argument_);
@@ -240,7 +243,7 @@ private:
                 ready_.clear();
                 for (thread* t : team_)
                     if (t->waiting == waiting::nothing) ready_.push_back(t);
-                while (!ready_.empty()) { // those that wake up meanwhile take part in the next round
+                while (!ready_.empty()) { // threads that wake up meanwhile take part in the next round
                     const std::uint32_t k = random(static_cast<std::uint32_t>(ready_.size()));
                     thread* t = ready_[k];
                     ready_[k] = ready_.back(), ready_.pop_back();
@@ -249,7 +252,7 @@ private:
                 break;
             }
             case order::greedy:
-                release_barriers(); // blocks get apart, too
+                release_barriers(); // blocks drift apart, too
                 any = run_one_warp();
                 break;
             }
@@ -261,7 +264,7 @@ private:
         }
     }
 
-    // A random warp that can go on, until none of its lanes can.
+    // Runs a random warp that can continue, until none of its lanes can.
     bool run_one_warp() {
         ready_.clear();
         for (thread* t : team_) {
@@ -283,7 +286,8 @@ private:
         return true;
     }
 
-    // Lanes meet: when all of the mask that still run are there, each gets its result.
+    // Completes a collective: when all lanes of the mask that still run have arrived, each gets its
+    // result.
     void settle_collective(thread& t) {
         block& b = *t.owner;
         const int first = t.warp() * 32;
@@ -308,7 +312,7 @@ private:
         exchange(t, lane);
     }
 
-    // A lane that has ended is no longer waited for.
+    // Stops waiting for a lane that has ended.
     void settle_without(const thread& ended) {
         block& b = *ended.owner;
         const int first = ended.warp() * 32;
@@ -349,14 +353,15 @@ private:
         return any || release_all(waiting::grid);
     }
 
-    // Threads that look for what others write look again, unless nothing has happened since they last did.
+    // Lets polling threads check again, unless nothing has happened since they last did.
     bool release_turns() {
         const bool any = progress_ && give_turns();
         progress_ = false;
         return any;
     }
 
-    // A barrier across the team's blocks. Unlike a block's, it waits for threads that have ended: they never come.
+    // A barrier across the team's blocks. Unlike a block's, it waits for threads that have ended,
+    // which never arrive.
     bool release_all(waiting what) {
         for (const thread* t : team_)
             if (t->waiting != what) return false;
@@ -372,13 +377,13 @@ private:
     std::vector<thread*> team_, ready_;
     std::exception_ptr failure_;
     std::vector<std::size_t> arrivals_; ///< at each of the cluster's barriers
-    bool progress_ = true;              ///< some thread has done more than to look whether others have
+    bool progress_ = true;              ///< some thread has done more than poll
 #ifdef SIMT_TSAN
     char finished_ = 0; // an address for the race detector
 #endif
 };
 
-/// Blocks and threads: what a kernel is launched with.
+/// Launches a kernel with the given blocks and threads.
 template <class... P, class... A>
 void launch(const launch_config& config, void (*kernel)(P...), A&&... arguments) {
     executor::launch(config, kernel, std::forward<A>(arguments)...);

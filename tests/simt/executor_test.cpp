@@ -5,7 +5,8 @@
 
 #include <numeric>
 
-/// The executor itself: the words mean what CUDA's mean, and a missing barrier is found. Mistakes that it names: mistakes_test.cpp.
+/// Tests the executor itself: the words mean what CUDA's mean, and a missing barrier is found. For
+/// mistakes that it reports see mistakes_test.cpp.
 
 namespace kernels {
 
@@ -29,7 +30,7 @@ __global__ void matmul(const float* a, const float* b, float* c, int n) {
     if (row < n && column < n) c[row * n + column] = sum;
 }
 
-/// Adds up n numbers: lanes by shuffles, warps through shared memory, blocks by an atomic.
+/// Sums n numbers: lanes by shuffles, warps through shared memory, blocks by an atomic.
 __global__ void sum(const int* x, int n, int* result) {
     __shared__ int warps[32];
     const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
@@ -45,7 +46,8 @@ __global__ void sum(const int* x, int n, int* result) {
     }
 }
 
-/// Rows of softmax, one block each: uses one shared array twice, which needs a barrier between.
+/// Rows of softmax, one block each: uses one shared array twice, which needs a barrier between the
+/// uses.
 __global__ void softmax(const float* x, float* y, int width) {
     auto* row = static_cast<float*>(simt::dynamic_shared());
     __shared__ float folded[64];
@@ -56,7 +58,7 @@ __global__ void softmax(const float* x, float* y, int width) {
     folded[t] = largest;
     __syncthreads();
     for (int i = 0; i < threads; ++i) largest = std::fmax(largest, folded[i]);
-    __syncthreads(); // everyone has read the maxima before sums take their place
+    __syncthreads(); // all have read the maxima before sums replace them
     float total = 0;
     for (int i = t; i < width; i += threads) row[i] = std::exp(row[i] - largest), total += row[i];
     folded[t] = total;
@@ -85,7 +87,7 @@ __global__ void neighbours(int* out) {
     simt::sync_cluster(SIMT_SITE);
     const unsigned next = (simt::cluster_rank() + 1) % simt::cluster_size();
     out[blockIdx.x * blockDim.x + threadIdx.x] = 2 * static_cast<int*>(simt::cluster_shared(next))[threadIdx.x];
-    simt::sync_cluster(SIMT_SITE); // nobody leaves while others read its memory
+    simt::sync_cluster(SIMT_SITE); // no block ends while others read its memory
 }
 
 __global__ void grid_phases(int* cells, int* out) {
@@ -95,7 +97,8 @@ __global__ void grid_phases(int* cells, int* out) {
     out[i] = cells[n - 1 - i];
 }
 
-/// The same with the barrier in halves: what each block writes in between is its own, and the neighbour may read on.
+/// As above with the barrier in halves: each block writes only its own memory in between, and the
+/// neighbour may still read.
 __global__ void neighbours_in_halves(int* out) {
     auto* own = static_cast<int*>(simt::dynamic_shared());
     own[threadIdx.x] = static_cast<int>(blockIdx.x * 100 + threadIdx.x);
@@ -108,8 +111,9 @@ __global__ void neighbours_in_halves(int* out) {
     wait_for_cluster();
     out[blockIdx.x * blockDim.x + threadIdx.x] = own[blockDim.x + threadIdx.x];
 }
-/// Round after round every block sends its numbers to the next of its cluster, into one of two places in turn, and adds what it was
-/// sent. Dynamic shared memory: two barriers, two places.
+/// In each round every block sends its numbers to the next of its cluster, into one of two
+/// alternating slots, and adds the numbers that it received. Dynamic shared memory: two barriers,
+/// two slots.
 __global__ void rounds_of_a_ring(int rounds, float* out) {
     auto* const arrived = static_cast<arrivals*>(simt::dynamic_shared());
     auto* const places = reinterpret_cast<float*>(arrived + 2) + threadIdx.x;
@@ -124,13 +128,14 @@ __global__ void rounds_of_a_ring(int rounds, float* out) {
         if (threadIdx.x == 0) expect_bytes(arrived + turn, blockDim.x * 4);
         wait_for_arrivals(arrived + turn, static_cast<unsigned>(round) / 2 % 2);
         value += places[turn * blockDim.x];
-        __syncthreads(); // of one warp's numbers nobody may be two rounds ahead
+        __syncthreads(); // no warp may be two rounds ahead of another
         arrive_at_cluster();
         wait_for_cluster();
     }
     out[blockIdx.x * blockDim.x + threadIdx.x] = value;
 }
-/// Blocks of a grid that hand a number on, each waiting for the one before it, the first one for the last.
+/// Blocks of a grid pass a number on, each waiting for the one before it, the first one for the
+/// last.
 __global__ void relay(int* cell, unsigned* count) {
     for (unsigned round = 0; round < 3; ++round) {
         if (threadIdx.x == 0) {
@@ -147,7 +152,7 @@ __global__ void reads_first(float* out) {
     out[1] = static_cast<float*>(simt::dynamic_shared())[1];
 }
 
-/// Lanes end while others wait for the whole warp: those that are left go on.
+/// Some lanes end while others wait for the whole warp: the remaining ones continue.
 __global__ void some_leave(int* out) {
     if (threadIdx.x % 2 == 1) return;
     out[threadIdx.x] = __shfl_sync(0xFFFFFFFFu, static_cast<int>(threadIdx.x), 4);
@@ -170,7 +175,7 @@ bool matmul_is_right() {
         for (int j = 0; j < n; ++j) {
             float want = 0;
             for (int k = 0; k < n; ++k) want += a[i * n + k] * b[k * n + j];
-            if (c[i * n + j] != want) return false; // whole numbers: exact
+            if (c[i * n + j] != want) return false; // integers: exact
         }
     return true;
 }
@@ -282,7 +287,7 @@ TEST_CASE("simt: shared memory starts as NaN") {
     CHECK(std::isnan(out[1]));
 }
 
-// A missing barrier is a race: for the other builds.
+// A missing barrier is a race, which only the other builds can run.
 #ifndef SIMT_TSAN
 TEST_CASE("simt: without any one of its barriers a kernel is wrong, and that is seen") {
     struct {

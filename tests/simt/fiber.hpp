@@ -32,7 +32,7 @@
 
 #ifdef SIMT_TSAN
 #include <sanitizer/tsan_interface.h>
-extern "C" { // of its run time; no header declares them
+extern "C" { // of its runtime; no header declares them
 void AnnotateIgnoreReadsBegin(const char* file, int line);
 void AnnotateIgnoreReadsEnd(const char* file, int line);
 void AnnotateIgnoreWritesBegin(const char* file, int line);
@@ -49,12 +49,12 @@ void AnnotateIgnoreWritesEnd(const char* file, int line);
 #define SIMT_UNWATCHED
 #endif
 
-/// Fibres: stacks to switch between, one per CUDA thread. On x86-64 a switch is a dozen instructions, elsewhere
-/// ucontext.
+/// Fibres: stacks to switch between, one per CUDA thread. On x86-64 a switch takes a dozen
+/// instructions; elsewhere ucontext is used.
 
 namespace simt {
 
-/// Whether ThreadSanitizer, where it is there, watches what the running fibre reads and writes.
+/// Sets whether ThreadSanitizer, if present, watches the reads and writes of the running fibre.
 inline void race_detector_looks([[maybe_unused]] bool looks) {
 #ifdef SIMT_TSAN
     if (looks)
@@ -64,7 +64,7 @@ inline void race_detector_looks([[maybe_unused]] bool looks) {
 #endif
 }
 
-/// A scope in which it does not watch: what the executor keeps, written by the running fibre.
+/// A scope in which it does not watch: for the executor's own data, written by the running fibre.
 class unwatched {
 public:
     unwatched() { race_detector_looks(false); }
@@ -74,7 +74,8 @@ public:
 };
 
 #if !SIMT_UCONTEXT
-/// Saves the callee-saved registers on the running stack, leaves its pointer in *save and goes on where `load` stopped.
+/// Saves the callee-saved registers on the running stack, stores its pointer in *save and continues
+/// where `load` stopped.
 __attribute__((naked, noinline)) inline void switch_stack(void** /*save*/, void* /*load*/) {
     asm volatile("pushq %rbp\n pushq %rbx\n pushq %r12\n pushq %r13\n pushq %r14\n pushq %r15\n"
                  "movq %rsp, (%rdi)\n movq %rsi, %rsp\n"
@@ -82,7 +83,7 @@ __attribute__((naked, noinline)) inline void switch_stack(void** /*save*/, void*
 }
 #endif
 
-/// A stack with a page below it that may not be touched.
+/// A stack with an inaccessible page below it.
 class stack_memory {
 public:
     static constexpr std::size_t bytes = 128 * 1024;
@@ -106,7 +107,7 @@ private:
     std::size_t whole_ = 0;
 };
 
-/// One fibre, or (default constructed) the place of the thread that runs them.
+/// One fibre or, if default constructed, the thread that runs them.
 class fiber {
 public:
     using entry = void (*)();
@@ -121,7 +122,8 @@ public:
         race_detector_looks(true);
     }
 
-    /// Ready to run `function`, which must never return: it switches away for the last time.
+    /// Prepares the fibre to run `function`, which must never return: it switches away for the last
+    /// time.
     void start(entry function) {
         stop();
         if (stack_ == nullptr) stack_ = new stack_memory;
@@ -132,7 +134,8 @@ public:
         context_.uc_link = nullptr;
         makecontext(&context_, function, 0);
 #else
-        // As a call would leave it: sixteen-byte alignment before the return address of `function`.
+        // The state that a call would leave: sixteen-byte alignment before the return address of
+        // `function`.
         auto* top = reinterpret_cast<void**>(stack_->high());
         top[-1] = nullptr;
         top[-2] = reinterpret_cast<void*>(function);
@@ -145,7 +148,7 @@ public:
 #endif
     }
 
-    /// From the running fibre (*this) to another.
+    /// Switches from the running fibre (*this) to another.
     SIMT_UNWATCHED void go(fiber& to, bool last = false) {
         (void)last;
 #ifdef SIMT_TSAN
@@ -168,7 +171,7 @@ public:
 #endif
     }
 
-    /// What a fibre does first.
+    /// Must be called first in a new fibre.
     SIMT_UNWATCHED void arrived() {
 #ifdef SIMT_ASAN
         const void* bottom = nullptr;

@@ -13,18 +13,20 @@
 
 #include <sys/mman.h>
 
-/// Memory that only the device may touch: its pages have no access rights but while the device works.
+/// Memory that only the device may access: its pages have no access rights except while the device
+/// works.
 
 namespace tapegraph::cuda::driver {
 
-/// Blocks of memory. A block ends, up to the 256 bytes that it is aligned to, where its last page does; the page behind is never
-/// open. While the memory is open to a thread, a block gets its rights when that thread first touches it, for a step of a model
-/// touches few of the hundreds that are there, and each change of rights is a system call of some 30 microseconds; closing takes
-/// them back.
+/// Blocks of memory. A block ends, up to the 256 bytes that it is aligned to, at the end of its
+/// last page; the page after it is never open. While the memory is open to a thread, a block gets
+/// its rights when that thread first accesses it: a step of a model accesses few of the hundreds of
+/// blocks, and each change of rights is a system call of some 30 microseconds. Closing revokes the
+/// rights.
 class guarded_pages {
 public:
     static guarded_pages& instance() {
-        static guarded_pages& all = *new guarded_pages; // what is freed behind main() still finds it
+        static guarded_pages& all = *new guarded_pages; // memory may be freed after main()
         return all;
     }
 
@@ -34,7 +36,7 @@ public:
         auto* const at = static_cast<std::byte*>(pages) + (rounded(bytes, page) - rounded(bytes, 256));
         blocks_[at] = bytes;
         allow(at, bytes, PROT_READ | PROT_WRITE);
-        std::memset(at, 0xFF, bytes); // fresh memory is no zeros
+        std::memset(at, 0xFF, bytes); // fresh memory is not zero
         if (open_)
             touched_.push_back(at);
         else
@@ -48,13 +50,13 @@ public:
         blocks_.erase(found);
     }
 
-    /// To the calling thread.
+    /// Opens the memory to the calling thread.
     void open() {
         touched_.reserve(blocks_.size() + 1); // a signal handler does not allocate
         thread_ = pthread_self();
         struct sigaction now {};
         sigaction(SIGSEGV, nullptr, &now);
-        if (now.sa_sigaction != touched) { // doctest has one of its own for each test, which gets what is not ours
+        if (now.sa_sigaction != touched) { // doctest installs its own handler for each test, which handles other faults
             previous_ = now;
             struct sigaction ours {};
             ours.sa_sigaction = touched;
@@ -82,13 +84,13 @@ private:
 
     static void touched(int /*signal*/, siginfo_t* what, void* /*context*/) {
         guarded_pages& all = instance();
-        // To the previous one, when the instruction is tried once more.
+        // Not our memory: the previous handler gets it when the instruction is retried.
         if (!all.open_block_of(static_cast<std::byte*>(what->si_addr))) sigaction(SIGSEGV, &all.previous_, nullptr);
     }
     bool open_block_of(std::byte* at) {
         if (!open_ || pthread_equal(thread_, pthread_self()) == 0) return false;
         auto next = blocks_.upper_bound(at);
-        // In front of a block's first byte, there may be more of its first page.
+        // A page before a block's first byte may be its first page.
         if (next != blocks_.end() && at >= first_page(next->first, next->second)) ++next;
         if (next == blocks_.begin()) return false;
         const auto& [first, bytes] = *std::prev(next);
@@ -101,7 +103,7 @@ private:
     }
 
     std::map<std::byte*, std::size_t> blocks_;
-    std::vector<std::byte*> touched_; ///< what has its rights
+    std::vector<std::byte*> touched_; ///< blocks that have rights
     bool open_ = false;
     pthread_t thread_{};
     struct sigaction previous_ {};

@@ -23,11 +23,12 @@
 #include <utility>
 #include <vector>
 
-/// The device behind simt/driver.hpp: its memory, what has been given to it, and what it must not be asked for.
+/// The device that simt/driver.hpp imitates: its memory, its pending work, and what CUDA would
+/// forbid.
 
 namespace tapegraph::cuda::driver {
 
-/// Work that happens in the order in which it was given.
+/// Work that runs in the order in which it was enqueued.
 struct stream_state {
     int device = 0;
     std::deque<std::function<void()>> to_do; ///< empty unless imitation::late
@@ -40,10 +41,10 @@ struct event_state {
     std::shared_ptr<double> at{};  ///< when, on the device's clock
 };
 
-/// What it has is settable, and so is that it is not there. With `guarded` its memory can be touched by kernels and copies
-/// alone: a host that looks into it crashes, as it would with a real one, and so does a kernel that goes beyond the end of a
-/// buffer. With `late` all that is given to a stream happens as late as CUDA allows: when the host waits for it, or another
-/// stream that the host waits for.
+/// The device's properties can be set, including its absence. With `guarded` only kernels and
+/// copies can access its memory: a host that reads it crashes, as it would with a real one, and so
+/// does a kernel that reads beyond the end of a buffer. With `late` all work of a stream happens as
+/// late as CUDA allows: when the host waits for it, or for another stream that waits for it.
 struct imitation {
     int devices = 1;
     std::size_t memory = std::size_t{1} << 30;
@@ -51,22 +52,23 @@ struct imitation {
     int allocations = 0, frees = 0;
     bool guarded = false; ///< set before the first allocation
     bool late = false;    ///< see late_device
-    /// Kernels that are launched early see memory as it was before the work in front of them, until they wait.
+    /// Kernels that are launched early see memory as it was before the preceding work, until they
+    /// wait.
     bool overlapping = false;
     bool pools = true; ///< whether it has stream-ordered memory
     struct residency {
         int blocks = 1, clusters = 1;
     };
-    std::array<residency, 4> residents{};      ///< what kernels are told they fit, by device
-    int launches = 0, early = 0;               ///< early: those that need not wait for what is in front of them
-    double clock = 0;                          ///< microseconds of work that has been done
-    int questions = 0;                         ///< of what kernels fit
+    std::array<residency, 4> residents{};      ///< the residency that kernels are told, by device
+    int launches = 0, early = 0;               ///< early: those that need not wait for their predecessors
+    double clock = 0;                          ///< microseconds of completed work
+    int questions = 0;                         ///< about residency
     int copies = 0;                            ///< in any direction
     int waits = 0;                             ///< of the host
     std::atomic<int> switches{0};              ///< of a thread's device
-    std::map<void*, std::size_t> live, pinned; ///< memory of the device; of the host, where copies need not wait
+    std::map<void*, std::size_t> live, pinned; ///< device memory; host memory that copies need not wait for
     std::vector<stream_state*> streams;
-    /// A graph that a thread captures on a stream; each thread at most one.
+    /// A graph that a thread captures on a stream; at most one per thread.
     struct capture {
         std::thread::id by;
         stream_state* on;
@@ -77,18 +79,19 @@ struct imitation {
     std::recursive_mutex guard; ///< of all this
 
     static imitation& instance() {
-        static imitation& i = *new imitation; // what is freed behind main() still finds it
+        static imitation& i = *new imitation; // memory may be freed after main()
         return i;
     }
 
-    /// Each thread's own.
+    /// The current device of each thread.
     static int& current() {
         static thread_local int device = 0;
         return device;
     }
 
-    /// What CUDA forbids the thread that captures a stream, or what would not be in the graph. No device_error, which a caller may
-    /// be prepared for; where it is caught nevertheless, the end of the capture throws once more.
+    /// Reports what CUDA forbids to the thread that captures a stream, or what would not be in the
+    /// graph. The error is no device_error, which a caller may be prepared for; where it is caught
+    /// nevertheless, the end of the capture throws again.
     void not_in_capture(const char* what) {
         const std::lock_guard lock(guard);
         if (capture* const own = own_capture()) spoil(*own, what);
@@ -114,7 +117,7 @@ struct imitation {
         if (taken + bytes > memory) return nullptr;
         void* const at =
             guarded ? guarded_pages::instance().take(bytes) : std::aligned_alloc(256, (bytes + 255) / 256 * 256);
-        if (!guarded) std::memset(at, 0xFF, bytes); // fresh memory is no zeros
+        if (!guarded) std::memset(at, 0xFF, bytes); // fresh memory is not zero
         live[at] = bytes;
         taken += bytes;
         ++allocations;
@@ -132,12 +135,12 @@ struct imitation {
         live.erase(found);
         ++frees;
     }
-    /// Whether the device can reach all of it by itself.
+    /// Whether the device can access all of it directly.
     bool reaches(const void* at, std::size_t bytes) const {
         return within(live, at, bytes) || within(pinned, at, bytes);
     }
 
-    /// Does what the device does, which alone may touch its memory.
+    /// Runs work of the device, which alone may access its memory.
     void run(const std::function<void()>& work) {
         struct opening {
             imitation& i;
@@ -167,7 +170,7 @@ struct imitation {
         if (!in_front.waited)
             throw std::logic_error(std::string(operation) + ": a kernel that is launched early has not waited");
     }
-    /// The first thing that a stream has still to do.
+    /// Runs the first pending work of a stream.
     void step(stream_state* s) {
         const std::lock_guard lock(guard);
         const std::function<void()> work = std::move(s->to_do.front());
@@ -205,11 +208,11 @@ private:
     }
 
     int opened_ = 0;
-    memory_image before_last_, before_; ///< of the work that was done last but one, and last
+    memory_image before_last_, before_; ///< of the last work but one, and of the last
 };
 
-/// What the device does: at once, or later where a graph is being captured or the device is late. The default stream is never
-/// late.
+/// Runs work of the device: at once, or later where a graph is being captured or the device is
+/// late. The default stream is never late.
 inline void enqueue(stream_state* s, std::function<void()> work) {
     imitation& i = imitation::instance();
     const std::lock_guard lock(i.guard);
@@ -225,7 +228,7 @@ inline void enqueue(stream_state* s, std::function<void()> work) {
     }
 }
 
-/// While it lives the device is late.
+/// Makes the device late while it lives.
 class late_device {
 public:
     late_device() { imitation::instance().late = true; }

@@ -10,10 +10,11 @@
 #include <cstdint>
 #include <cstring>
 
-/// Twins of the instructions in cuda/kernels/instructions.cuh. An asynchronous copy happens as late as it may: when its
-/// group is waited for, so that a kernel that does not wait computes with what lay there before.
+/// Twins of the instructions in cuda/kernels/instructions.cuh. An asynchronous copy happens as late
+/// as it may: when its group is waited for, so that a kernel that does not wait computes with the
+/// old contents.
 
-/// As a default argument: who calls.
+/// The caller's location, as a default argument.
 #define SIMT_CALLER (::simt::site{__builtin_FILE(), static_cast<int>(__builtin_LINE())})
 
 namespace tapegraph::cuda::kernels {
@@ -52,7 +53,8 @@ inline void wait_copies() {
     copies.erase(copies.begin(), copies.begin() + static_cast<std::ptrdiff_t>(done));
 }
 
-// The 13 bits behind those of a TF32 may hold anything; here they never are zero unless the number is.
+// The 13 bits below those of a TF32 may hold anything; here they are never zero unless the number
+// is.
 inline constexpr std::uint32_t tf32_bits = ~0x1FFFu;
 inline std::uint32_t to_tf32(float x) {
     const auto bits = std::bit_cast<std::uint32_t>(x);
@@ -62,7 +64,7 @@ inline std::uint32_t to_tf32(float x) {
 
 namespace simt_detail {
 
-/// Lanes show each other something of theirs; use(all), and nobody goes on before all have.
+/// Lanes exchange values and call use(all); no lane continues before all have done so.
 template <class Own, class Use>
 void show_warp(const char* what, const Own& own, const Use& use) {
     constexpr unsigned whole_warp = 0xFFFFFFFFu;
@@ -80,8 +82,9 @@ void show_warp(const char* what, const Own& own, const Use& use) {
 struct fragments {
     const std::uint32_t *a, *b;
 };
-/// first + the products as tensor cores are known to add (Fasi, Higham, Mikaitis and Pranesh, "Numerical behavior of NVIDIA tensor
-/// cores", 2021): all are aligned to the largest, and what then lies below its 24 bits is dropped, as it is from the sum.
+/// Adds `first` and the products as tensor cores are known to add (Fasi, Higham, Mikaitis and
+/// Pranesh, "Numerical behavior of NVIDIA tensor cores", 2021): all are aligned to the largest, and
+/// whatever is then below its 24 bits is dropped, as it is from the sum.
 inline float truncated_sum(float first, const double* products, int count) {
     double largest = std::abs(static_cast<double>(first));
     for (int i = 0; i < count; ++i) largest = std::max(largest, std::abs(products[i]));
@@ -97,7 +100,7 @@ inline float truncated_sum(float first, const double* products, int count) {
     const auto nearest = static_cast<float>(sum);
     return std::abs(static_cast<double>(nearest)) > std::abs(sum) ? std::nextafter(nearest, 0.0f) : nearest;
 }
-/// The registers of a fragment as the call at `where` takes them: in their order, unless a test has them swapped.
+/// The registers of a fragment for the call at `where`: in their order, unless a test swaps them.
 template <int Count>
 struct taken {
     std::uint32_t registers[Count];
@@ -111,8 +114,8 @@ inline void note_call(const simt::site& where) {
     if (auto* const all = simt::current_settings().multiplied; all != nullptr) all->insert(where);
 }
 
-/// d += a b, 16 by `depth` by 8: row_a(fragments, row >= 8, k) and column_b(fragments, k) take an element from those of the lane
-/// that holds it: lane_of(row or column, k).
+/// d += a b, 16 by `depth` by 8: row_a(fragments, row >= 8, k) and column_b(fragments, k) take an
+/// element from those of the lane that holds it: lane_of(row or column, k).
 template <class LaneOf, class RowA, class ColumnB>
 void multiply(const char* what, int depth, float (&d)[4], const std::uint32_t* a, const std::uint32_t* b,
               const LaneOf& lane_of, const RowA& row_a, const ColumnB& column_b) {

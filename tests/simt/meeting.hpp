@@ -8,12 +8,12 @@
 #include <utility>
 #include <vector>
 
-/// What comes of threads that meet: the results of a warp's collective, and the report when they never do.
+/// Handles waiting threads: computes the results of a warp's collective, and reports deadlocks.
 
 namespace simt {
 
-/// Gives the lanes that have come to the collective of `t` their results, and lets them go on. lane(i) is the thread of
-/// lane i of the warp, or null.
+/// Gives the lanes that have arrived at the collective of `t` their results, and resumes them.
+/// lane(i) is the thread of lane i of the warp, or null.
 template <class F>
 void exchange(const thread& t, const F& lane) {
     std::uint64_t ballot = 0, combined = 0;
@@ -33,7 +33,8 @@ void exchange(const thread& t, const F& lane) {
         case collective::ballot: o->result = ballot; break;
         case collective::reduce: o->result = combined; break;
         case collective::shuffle: {
-            // What comes from a lane that is not there is undefined: a pattern that spoils every result.
+            // The value from a lane that does not take part is undefined: use a pattern that spoils
+            // every result.
             const thread* from = lane(o->source);
             const bool there =
                 from != nullptr && (t.mask >> o->source & 1) != 0 && from->waiting == waiting::collective;
@@ -48,7 +49,7 @@ void exchange(const thread& t, const F& lane) {
     }
 }
 
-/// Who waits where, when nobody can go on.
+/// Describes which threads wait where, when none can continue.
 inline std::string deadlock(const std::vector<thread*>& team) {
     std::string text = "deadlock:";
     const char* const names[]{

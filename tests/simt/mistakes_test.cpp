@@ -5,9 +5,10 @@
 
 #include <string>
 
-/// Kernels that do what CUDA does not define: the executor ends them, and says what was wrong.
+/// Kernels whose behaviour CUDA does not define: the executor stops them, and reports what was
+/// wrong.
 
-// A launch that fails leaves its fibres where they stand, which ThreadSanitizer does not take.
+// A failed launch abandons its fibres, which ThreadSanitizer does not support.
 #ifndef SIMT_TSAN
 
 namespace simt_mistakes_test {
@@ -102,7 +103,7 @@ TEST_CASE("simt: mistakes are named") {
           }).find("twice") != std::string::npos);
     CHECK(thrown([&] { simt::launch({1, 1025}, kernels::disagree, &unused); }).find("1,024") != std::string::npos);
     int counted = 0;
-    simt::launch({3, 40}, kernels::counts, &counted); // and the next launch finds everything in order
+    simt::launch({3, 40}, kernels::counts, &counted); // the next launch works normally
     CHECK(counted == 120);
 }
 

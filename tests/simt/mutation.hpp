@@ -9,12 +9,13 @@
 #include <string>
 #include <vector>
 
-/// Shows that a kernel's checks bite: every barrier it comes to is left out in turn, every fragment's registers are exchanged, zeros
-/// behind an operand's end are not written, and the result must go wrong.
+/// Shows that tests of kernels can fail: every barrier that a kernel reaches is left out in turn,
+/// every fragment's registers are swapped, zeros after an operand's end are not written, and the
+/// result must go wrong.
 
 namespace simt {
 
-/// What settings a scope runs under.
+/// Changes the settings for a scope.
 class with_settings {
 public:
     explicit with_settings(order o, std::uint64_t seed = 1) : before_(current_settings()) {
@@ -30,7 +31,8 @@ private:
     settings before_;
 };
 
-/// How many greedy orders unnoticed_barriers looks at: TAPEGRAPH_MUTATION_SEEDS in the environment, or 4.
+/// The number of greedy orders that unnoticed_barriers tries: TAPEGRAPH_MUTATION_SEEDS in the
+/// environment, or 4.
 inline std::uint64_t mutation_seeds() {
     const char* const wish = std::getenv("TAPEGRAPH_MUTATION_SEEDS");
     if (wish == nullptr) return 4;
@@ -41,8 +43,9 @@ inline std::uint64_t mutation_seeds() {
     return seeds;
 }
 
-/// `right()` launches kernels and says whether their results are right, which they must be under `seeds` greedy orders.
-/// Returns the barriers whose absence was not noticed under any of these (none should be), and in `found` how many there are.
+/// `right()` launches kernels and returns whether their results are right, which they must be under
+/// `seeds` greedy orders. Returns the barriers whose absence was not noticed under any of these
+/// (there should be none), and sets `found` to the number of barriers.
 template <class F>
 std::vector<std::string> unnoticed_barriers(const F& right, std::size_t& found,
                                             std::uint64_t seeds = mutation_seeds()) {
@@ -74,9 +77,10 @@ std::vector<std::string> unnoticed_barriers(const F& right, std::size_t& found,
     return unnoticed;
 }
 
-/// `right()` launches kernels that multiply on tensor cores and says whether their results are right, which they must be. Then, of one
-/// call after the other, each register of an operand's fragment changes places with its neighbour, and with the one behind that.
-/// Returns the exchanges that were not noticed, and in `found` how many calls there are.
+/// `right()` launches kernels that multiply on tensor cores and returns whether their results are
+/// right, which they must be. Then, for one call after the other, each register of an operand's
+/// fragment is swapped with its neighbour, and with the one after that. Returns the swaps that were
+/// not noticed, and sets `found` to the number of calls.
 template <class F>
 std::vector<std::string> unnoticed_swaps(const F& right, std::size_t& found) {
     std::set<site> calls;
@@ -97,7 +101,8 @@ std::vector<std::string> unnoticed_swaps(const F& right, std::size_t& found) {
     return unnoticed;
 }
 
-/// The same of asynchronous copies behind the end of an operand, which write zeros: each in turn leaves what lay there.
+/// The same for asynchronous copies beyond the end of an operand, which write zeros: each in turn
+/// leaves the old contents.
 template <class F>
 std::vector<std::string> unnoticed_ends(const F& right, std::size_t& found) {
     std::set<site> copies;

@@ -2,16 +2,16 @@
 
 #include <functional>
 
-/// The twin of what cuda/kernels/dependent.cuh waits for.
+/// The twin of the wait in cuda/kernels/dependent.cuh.
 
 namespace simt {
 
-/// What the running kernel, launched early, may not see before it waits.
+/// The work that the running kernel, launched early, may not see before it waits.
 struct predecessors {
     std::function<void()> finish;
     bool waited = false;
 
-    /// Of this thread's kernel; null where it was launched when all before was done.
+    /// That of this thread's kernel; null where all preceding work was done at its launch.
     static predecessors*& of_running() {
         static thread_local predecessors* p = nullptr;
         return p;

@@ -10,8 +10,9 @@
 #include <string>
 #include <vector>
 
-/// The `__shared__` variables of kernels: thread-local variables of functions in a namespace called `kernels`, found in
-/// the executable's own symbol table (so a test must not be stripped, nor kernels lie in a shared library).
+/// The `__shared__` variables of kernels: thread-local variables of functions in a namespace called
+/// `kernels`, found in the executable's own symbol table (so a test must not be stripped, and
+/// kernels must not be in a shared library).
 
 namespace simt {
 
@@ -51,7 +52,7 @@ inline std::vector<shared_variable> find_shared_variables() {
     return found;
 }
 
-/// The executable's thread-local block of the calling thread.
+/// The calling thread's copy of the executable's thread-local block.
 inline unsigned char* thread_local_block() {
     unsigned char* block = nullptr;
     dl_iterate_phdr(
@@ -63,7 +64,7 @@ inline unsigned char* thread_local_block() {
     return block;
 }
 
-/// Every static shared variable becomes NaN (all bits one).
+/// Sets every static shared variable to NaN (all bits one).
 inline void poison_shared_variables() {
     static const std::vector<shared_variable> variables = find_shared_variables();
     unsigned char* block = thread_local_block();

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-/// What a launch consists of: threads, their blocks, and how launches behave.
+/// The parts of a launch: threads, their blocks, and settings.
 
 namespace simt {
 
@@ -27,22 +27,23 @@ struct index3 {
 };
 struct extent3 {
     unsigned x, y, z;
-    constexpr extent3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {} // NOLINT: as dim3
+    constexpr extent3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {} // NOLINT: like dim3
     constexpr unsigned count() const { return x * y * z; }
 };
 
-/// Which thread runs next; a thread runs until it waits. `greedy` lets whole warps run in random order, each as far as
-/// it can go: warps get as far apart as they can, so a missing barrier breaks something.
+/// Which thread runs next; a thread runs until it waits. `greedy` runs whole warps in random order,
+/// each as far as it can: warps drift as far apart as possible, so a missing barrier breaks
+/// something.
 enum class order { forward, reverse, random, greedy };
 
 struct launch_config {
     extent3 grid, block;
     std::size_t shared = 0;   ///< bytes of dynamic shared memory
-    unsigned cluster = 1;     ///< blocks along x that run together and see each other's dynamic shared memory
-    bool cooperative = false; ///< the whole grid runs together
+    unsigned cluster = 1;     ///< blocks along x that form a cluster and see each other's dynamic shared memory
+    bool cooperative = false; ///< all blocks of the grid are resident at once
 };
 
-/// Where in the source a thread waits.
+/// The location in the source where a thread waits.
 struct site {
     const char* file = "";
     int line = 0;
@@ -55,20 +56,20 @@ struct site {
     std::string text() const { return std::string(file) + ":" + std::to_string(line); }
 };
 
-/// How the launches of this thread of the operating system behave.
+/// Settings of the launches of this operating-system thread.
 struct settings {
     simt::order order = order::forward;
     std::uint64_t seed = 1;
     bool poison = true;                ///< shared memory holds NaN when a block begins
     bool truncating = false;           ///< tensor cores drop what is below 24 bits of the largest number they add
     site skipped{};                    ///< a barrier that is left out, to show that its absence is noticed
-    std::set<site>* visited = nullptr; ///< collects the barriers that threads came to
-    /// The fragments of these calls are put into other registers: bit 0 of `swap` exchanges a register with its neighbour, bit 1 with
-    /// the one behind that; bit 2: of the second operand.
+    std::set<site>* visited = nullptr; ///< collects the barriers that threads reached
+    /// The fragments of these calls go to other registers: bit 0 of `swap` exchanges a register
+    /// with its neighbour, bit 1 with the one after that; bit 2 selects the second operand.
     site swapped{};
     int swap = 0;
     std::set<site>* multiplied = nullptr; ///< collects the calls that take fragments
-    site unfilled{};                  ///< an asynchronous copy that leaves what lay there where it should write zeros
+    site unfilled{};                  ///< an asynchronous copy that leaves the old contents where it should write zeros
     std::set<site>* filled = nullptr; ///< collects the copies that write zeros
 };
 inline settings& current_settings() {
@@ -76,12 +77,12 @@ inline settings& current_settings() {
     return s;
 }
 
-/// `turn`: a loop that looks again and again whether another thread has written something; it goes on when the others have
-/// had theirs.
+/// `turn`: a loop that polls for another thread's write; it continues when the others have had
+/// their turn.
 enum class waiting : std::uint8_t { nothing, barrier, collective, cluster, grid, turn, done };
 enum class collective : std::uint8_t { sync, shuffle, ballot, reduce };
 
-/// A copy that has been started; or the end of a group of them.
+/// A copy that has been started, or the end of a group of them.
 struct pending_copy {
     void* to;
     const void* from;
@@ -89,7 +90,7 @@ struct pending_copy {
     bool ends_group;
 };
 
-/// Part of a warpgroup's product that has been started; or the end of a group of them.
+/// Part of a warpgroup's product that has been started, or the end of a group of them.
 struct pending_product {
     std::function<void()> make;
     bool ends_group;
@@ -104,7 +105,7 @@ struct thread {
     simt::waiting waiting = waiting::nothing;
     site where;
     int predicate = 0, passed = 0; ///< a block barrier's vote, and how many voted yes
-    // A warp's collective: what this lane gives, whose value it wants, what it gets.
+    // A warp's collective: this lane's value, the lane it reads from, and the result.
     unsigned mask = 0;
     collective kind = collective::sync;
     int source = 0;
@@ -122,7 +123,7 @@ struct thread {
 struct block {
     index3 index;
     int size = 0;
-    std::vector<std::unique_ptr<thread>> threads; ///< may be more than `size`: kept for the next block
+    std::vector<std::unique_ptr<thread>> threads; ///< may be more than `size`: reused by the next block
     std::vector<unsigned char> memory;
     unsigned char* dynamic = nullptr;
     struct parcel {
@@ -131,13 +132,13 @@ struct block {
         unsigned char value[8];
         std::size_t bytes;
     };
-    std::vector<parcel> sent;   ///< by other blocks of the cluster, and not yet arrived
-    std::vector<parcel> stored; ///< for other blocks, and not yet published
+    std::vector<parcel> sent;   ///< by other blocks of the cluster, not yet arrived
+    std::vector<parcel> stored; ///< for other blocks, not yet published
     struct fetch {
         const void* counted_by;
         std::function<void()> arrive;
     };
-    std::vector<fetch> fetches; ///< tiles that have been asked for, and not yet arrived
+    std::vector<fetch> fetches; ///< tiles that have been requested, not yet arrived
     static constexpr std::size_t line_bytes = 32;
     std::map<std::uintptr_t, std::array<unsigned char, line_bytes>> lines; ///< of global memory, read once
 
@@ -156,7 +157,7 @@ struct block {
             if (threads[static_cast<std::size_t>(i)]->waiting != waiting::done) return false;
         return true;
     }
-    /// Keeps what was sent to `to` until what it is counted by is complete, and then delivers it.
+    /// Holds data sent to `to` until its barrier has counted all of it, and then delivers it.
     void keep(const void* counted_by, void* to, const void* value, std::size_t bytes) {
         sent.push_back({counted_by, to, {}, bytes});
         std::memcpy(sent.back().value, value, bytes);
@@ -167,13 +168,13 @@ struct block {
             return p.counted_by == counted_by;
         });
     }
-    /// What the block sees at an address: its own stores first.
+    /// The value that the block sees at an address: its own stores first.
     void read(const void* at, void* to, std::size_t bytes) const {
         for (auto s = stored.rbegin(); s != stored.rend(); ++s)
             if (s->to == at) return void(std::memcpy(to, s->value, bytes));
         std::memcpy(to, at, bytes);
     }
-    /// As it was when the block first read something of the line.
+    /// The value when the block first read something of the line.
     void read_cached(const void* at, void* to, std::size_t bytes) {
         const auto address = reinterpret_cast<std::uintptr_t>(at);
         for (std::size_t i = 0; i < bytes; ++i) {

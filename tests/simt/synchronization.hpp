@@ -7,8 +7,8 @@
 #include <cstring>
 #include <source_location>
 
-/// Twins of the functions in cuda/kernels/synchronization.cuh. Every place that waits is a barrier that
-/// simt::unnoticed_barriers leaves out.
+/// Twins of the functions in cuda/kernels/synchronization.cuh. Every function that waits is a
+/// barrier that simt::unnoticed_barriers leaves out.
 
 namespace tapegraph::cuda::kernels {
 
@@ -20,8 +20,9 @@ inline simt::site site_of(const std::source_location& where) {
 
 } // namespace simt_detail
 
-// What a block stores for others stays with it until it counts up, as late as the memory model allows. Left out as a barrier is, a
-// load goes by way of a cache that keeps the lines a block has once read, and counting up no longer publishes anything.
+// What a block stores for others stays with it until it increments the counter, as late as the
+// memory model allows. When left out like a barrier, a load goes through a cache that keeps the
+// lines that a block has once read, and incrementing no longer publishes anything.
 template <class T>
 T load_from_others(const T* at, const std::source_location& where = std::source_location::current()) {
     simt::block& own = *simt::executor::running()->owner;
@@ -50,12 +51,13 @@ inline void wait_for_count(const unsigned* count, unsigned target,
 }
 
 inline unsigned cluster_rank() { return simt::cluster_rank(); }
-// What is sent may arrive at once, or no sooner than all that the receiver waits for: every other seed the one or the other.
+// Sent data may arrive at once, or no sooner than everything that the receiver waits for: seeds
+// alternate between the two.
 using arrivals = std::uint64_t;
 namespace simt_detail {
-/// As in hardware, an arrivals is 64 bits of its own making.
+/// As in hardware, an arrivals object is 64 opaque bits.
 struct arrival_state {
-    std::int32_t missing;     ///< bytes that are expected and have not come; below 0 before they are expected
+    std::int32_t missing;     ///< bytes that are expected and have not arrived; negative before they are expected
     std::uint16_t unexpected; ///< 1 until the phase's expect_bytes
     std::uint16_t phase;
 };

@@ -11,29 +11,32 @@
 #include <cstring>
 #include <functional>
 
-/// Twins of the functions in cuda/kernels/warpgroup_instructions.cuh and cuda/ops/convolution/tensor_maps.cuh, written from the PTX manual
-/// and cuda.h. What is asked for happens as late as it may, or, with even seeds, at once: tiles arrive when their barrier is waited for,
-/// products are made when they are waited for, from what then lies in shared memory. So what is read too early, or overwritten, shows.
+/// Twins of the functions in cuda/kernels/warpgroup_instructions.cuh and
+/// cuda/ops/convolution/tensor_maps.cuh, written from the PTX manual and cuda.h. Operations
+/// complete as late as they may or, with even seeds, at once: tiles arrive when their barrier is
+/// waited for, products are computed when they are waited for, from the contents of shared memory
+/// at that time. So data that is read too early, or overwritten, shows.
 
 namespace tapegraph::cuda::kernels {
 
-/// Extents and strides from the channels on, which lie together.
+/// Extents and strides from the channels on, which are contiguous.
 struct tensor_map {
     bool im2col = false;
     const unsigned char* at = nullptr;
     std::int64_t element = 0;                         ///< bytes
-    std::array<std::int64_t, 4> extents{}, strides{}; ///< of filters the last is 1; bytes
+    std::array<std::int64_t, 4> extents{}, strides{}; ///< for filters the last is 1; bytes
     std::array<int, 2> lower{}, upper{};
     std::array<std::int64_t, 2> steps{1, 1};
     std::int64_t rows = 0;
-    unsigned swizzle = 7; ///< of an address's bits from 7 on, exclusive-or to those from 4 on
+    unsigned swizzle = 7; ///< address bits from 7 on that are exclusive-ored with those from 4 on
 };
 
 } // namespace tapegraph::cuda::kernels
 
 namespace simt {
 
-/// What a test does to each map that is encoded, and to each fetch of pixels, to show that the mistake is noticed.
+/// Changes that a test makes to each map that is encoded, and to each fetch of pixels, to show that
+/// the mistake is noticed.
 struct bends {
     std::function<void(tapegraph::cuda::kernels::tensor_map&)> map;
     std::function<void(int&, int&, int&, int&, int&, int&)> fetch; ///< channel, column, row, image, both offsets
@@ -51,9 +54,9 @@ using tile_barrier = std::uint64_t;
 
 namespace simt_detail {
 
-/// As in hardware, a barrier is 64 bits of its own making.
+/// As in hardware, a barrier is 64 opaque bits.
 struct barrier_state {
-    std::int32_t bytes; ///< that are expected and have not come
+    std::int32_t bytes; ///< expected and not yet arrived
     std::uint8_t arrivals, missing;
     std::uint16_t phase;
 };
@@ -70,7 +73,7 @@ inline void settle_barrier(tile_barrier* b) {
     simt::executor::active()->give_turns();
 }
 
-/// Shared memory is taken to begin at an address that no tile may begin at.
+/// The assumed begin of shared memory, an address at which no tile may begin.
 inline constexpr std::uint32_t first_address = 0x410;
 inline unsigned char* at_address(std::uint32_t address) {
     return static_cast<unsigned char*>(simt::dynamic_shared()) + (address - first_address);
@@ -80,7 +83,7 @@ inline std::uint32_t address_of(const void* at) {
     return first_address + static_cast<std::uint32_t>(static_cast<const unsigned char*>(at) - base);
 }
 
-/// Writes 128 bytes of a tile's row: `element(i, to)` the i-th element, or zeros.
+/// Writes 128 bytes of a tile's row: `element(i, to)` writes the i-th element, or zeros.
 template <class Element>
 void write_row(const tensor_map& map, std::uint32_t tile, std::int64_t row, const Element& element) {
     for (std::int64_t i = 0; i < tile_row_bytes / map.element; ++i) {
@@ -88,7 +91,7 @@ void write_row(const tensor_map& map, std::uint32_t tile, std::int64_t row, cons
         element(i, at_address(address ^ (address >> 7 & map.swizzle) << 4));
     }
 }
-/// Copies the element at these coordinates; zeros from outside of the tensor.
+/// Copies the element at these coordinates; zeros outside the tensor.
 inline void copy_element(const tensor_map& map, const std::array<std::int64_t, 4>& place, unsigned char* to) {
     const unsigned char* from = map.at;
     bool inside = true;
@@ -156,7 +159,8 @@ inline void wait_for_phase(tile_barrier* b, std::uint32_t parity,
 #endif
 }
 
-/// Base pixels walk through the box, line by line and image by image, in steps; what is copied lies `offset` further.
+/// Base pixels walk through the box, line by line and image by image, in steps; the copied pixels
+/// are `offset` further.
 inline void fetch_pixels(const tensor_map& map, tile_barrier* b, void* to, int channel, int column, int row, int image,
                          int offset_column, int offset_row) {
     if (!map.im2col) throw simt::error("pixels are fetched by a map that is not of images");
@@ -198,7 +202,7 @@ void leave_registers() {}
 template <int Registers>
 void take_registers() {}
 
-/// These are instructions of whole warps: no lane goes on before all have come.
+/// These are instructions of whole warps: no lane continues before all have arrived.
 inline void begin_products() { simt::detail::meet({"begin_products", 0}, 0xFFFFFFFFu, simt::collective::sync, 0); }
 inline void hold(float&) {}
 inline void commit_products() { simt::executor::running()->products.push_back({{}, true}); }
@@ -217,8 +221,9 @@ void wait_products(const std::source_location& where = std::source_location::cur
     products.erase(products.begin(), products.begin() + static_cast<std::ptrdiff_t>(done));
 }
 
-/// This thread's part of the product. A descriptor's row r of its tile lies at its address, r / 8 times the distance of eight rows, and
-/// 128 (r % 8) bytes further; then pieces of 16 bytes are exchanged by the address's bits.
+/// This thread's part of the product. Row r of a descriptor's tile is at its address plus r / 8
+/// times the distance of eight rows, plus 128 (r % 8) bytes; then pieces of 16 bytes are permuted
+/// by the address's bits.
 template <class T, int Columns>
 struct warpgroup_product {
     static void add(std::uint64_t a, std::uint64_t b, float (&sum)[Columns / 2]) {

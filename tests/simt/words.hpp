@@ -7,7 +7,8 @@
 #include <cstring>
 #include <type_traits>
 
-/// The words of CUDA C++ for a plain C++ compiler, as far as our kernels use them. Include it before a kernel's header.
+/// Defines the words of CUDA C++ for a plain C++ compiler, as far as our kernels use them. Include
+/// it before a kernel's header.
 
 #define __global__ inline
 #define __device__
@@ -124,10 +125,11 @@ T reduce(const site& where, unsigned mask, T value, std::uint64_t (*combine)(std
 
 } // namespace detail
 
-/// Dynamic shared memory of this block, and of another of its cluster.
+/// The dynamic shared memory of this block, and of another block of its cluster.
 inline void* dynamic_shared() { return executor::running()->owner->dynamic; }
 
-/// A memory fence. To the race detector one orders all before it with all behind the next: more than it promises.
+/// A memory fence. For the race detector a fence orders everything before it with everything after
+/// the next one: more than CUDA promises.
 inline void fence() {
 #ifdef SIMT_TSAN
     static char all = 0;
@@ -136,7 +138,7 @@ inline void fence() {
 #endif
 }
 
-/// Barriers beyond a block, and a block's place in its cluster.
+/// Barriers beyond a block, and the rank of a block in its cluster.
 inline void sync_cluster(const site& where) {
     if (detail::skips(where)) return;
     executor::active()->arrive_at_cluster();
@@ -151,7 +153,8 @@ inline void* cluster_shared(unsigned rank) { return executor::active()->peer(ran
 
 } // namespace simt
 
-// Fibres of one OS thread never run at once, so atomics are plain; the race detector hears that they are ordered.
+// Fibres of one OS thread never run concurrently, so atomics are plain; the race detector is told
+// that they are ordered.
 template <class T, class F>
 T simt_atomic(T* at, const F& f) {
     T old;

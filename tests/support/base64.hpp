@@ -3,11 +3,11 @@
 #include <string>
 #include <string_view>
 
-/// Small files of other programs, as text in the source of a test.
+/// Small files written by other programs, as text in the source of a test.
 
 namespace support {
 
-/// The bytes that base64 stands for.
+/// Decodes base64.
 inline std::string from_base64(std::string_view text) {
     constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     std::string bytes;

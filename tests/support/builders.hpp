@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-/// Small graphs for tests of graph mode: a builder is a type whose build(trace&) traces something.
+/// Small graphs for tests of graph mode: a builder is a type whose build(trace&) traces a graph.
 namespace builders {
 
 namespace tg = tapegraph;
@@ -44,7 +44,7 @@ constexpr node variable(trace& t, std::string_view name, std::initializer_list<s
     return {&t, id};
 }
 
-/// What follows is traced in this scope.
+/// Traces the following nodes in this scope.
 constexpr void enter(trace& t, std::string_view name) {
     tg::ir::scope_entry scope{};
     scope.index = scope.last_variable = scope.last_child = scope.previous_sibling = -1;
@@ -57,7 +57,7 @@ constexpr void assign(trace& t, const node& variable, const node& value) {
     t.assignments.push_back({static_cast<int>(t.words_of(variable.id())[0]), value.id()});
 }
 
-/// Nodes of an operation.
+/// The nodes of an operation.
 template <class Op>
 constexpr int count(const trace& t) {
     int n = 0;
@@ -65,7 +65,8 @@ constexpr int count(const trace& t) {
     return n;
 }
 
-/// The schedule of what build(trace) writes, behind the passes that leave no node twice or unused; without steps if it is wrong.
+/// The schedule of the graph that build(trace) traces, after the passes that remove duplicate and
+/// unused nodes; without steps if it is invalid.
 template <class Build>
 constexpr tg::ir::schedule scheduled_by(const Build& build, bool fuse) {
     trace t;
@@ -77,7 +78,7 @@ constexpr tg::ir::schedule scheduled_by(const Build& build, bool fuse) {
     return s;
 }
 
-/// Every pass with the verifier after each; null or what is wrong.
+/// Runs every pass with the verifier after each; returns null or the error.
 template <class Builder>
 constexpr const char* first_problem() {
     trace t;

@@ -8,7 +8,7 @@
 
 namespace test {
 
-/// What `f` writes to stderr.
+/// Returns what `f` writes to stderr.
 template <class F>
 std::string captured_stderr(const F& f) {
     std::FILE* const file = std::tmpfile();

@@ -7,11 +7,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/// A process of one's own beside the test's.
+/// A separate process for a test.
 
 namespace support {
 
-/// Runs f() in a child; when it throws, the child ends with 1. The child ends without destructors of what it has from its parent.
+/// Runs f() in a child; if it throws, the child exits with 1. The child ends without running
+/// destructors of objects inherited from its parent.
 class child_process {
 public:
     template <class F>
@@ -32,9 +33,9 @@ public:
     }
 
     ::pid_t number() const { return number_; }
-    /// By SIGKILL, at once; the system keeps its number until wait().
+    /// Sends SIGKILL; the system keeps the process's number until wait().
     void signal_kill() const { ::kill(number_, SIGKILL); }
-    /// The exit status of a child that ended by itself, -1 of one that a signal ended.
+    /// The exit status of a child that ended by itself, or -1 if a signal ended it.
     int wait() {
         int status = 0;
         while (::waitpid(number_, &status, 0) < 0 && errno == EINTR) {}
@@ -50,7 +51,7 @@ private:
     ::pid_t number_;
 };
 
-/// One of two processes tells the other one that it has come so far.
+/// Lets one of two processes signal the other that it has reached a point.
 class bell {
 public:
     bell() { static_cast<void>(!::pipe(ends_)); }

@@ -10,15 +10,17 @@
 
 /// Derivatives from the tape and from central finite differences.
 ///
-/// Step and tolerance: the error of (f(x + h) - f(x - h)) / 2h is h^2 f'''/6 from truncation and a few eps |f| / h from
-/// rounding. At h = 1e-5 that is some 2e-11 f''' and 1e-10 |f|, and tests draw f and its derivatives of order one, so
-/// 1e-8 of the sum of the magnitudes involved passes with room and still tells any wrong term.
+/// Step and tolerance: the error of (f(x + h) - f(x - h)) / 2h is h^2 f'''/6 from truncation and a
+/// few eps |f| / h from rounding. At h = 1e-5 that is some 2e-11 f''' and 1e-10 |f|. Tests draw f
+/// and its derivatives of order one, so 1e-8 of the sum of the magnitudes involved passes with a
+/// margin and still detects any wrong term.
 
 namespace tapegraph::testing {
 
 inline constexpr double step = 1e-5;
 inline constexpr double gradient_tolerance = 1e-8;
-/// The gradient that is differenced is itself exact to rounding, but its derivatives grow by an order.
+/// The gradient that is differenced is itself exact to rounding, but its derivatives are an order
+/// larger.
 inline constexpr double second_tolerance = 1e-7;
 
 template <class T>
@@ -26,10 +28,11 @@ using tensors = std::vector<tensor<T>>;
 template <class T>
 using tensor_function = std::function<tensor<T>(const tensors<T>&)>;
 
-/// Numbers in [0, 1) that depend on nothing but the counter (splitmix64).
+/// Numbers in [0, 1) that depend only on the counter (splitmix64).
 class sequence {
 public:
-    // The factor is not the step of the state: neighbouring seeds would give one sequence, shifted.
+    // The factor differs from the step of the state: otherwise neighbouring seeds would give one
+    // sequence, shifted.
     explicit sequence(std::uint64_t seed) : state_(seed * 0xD1342543DE82EF95ull + 1) {}
     double next() {
         std::uint64_t z = (state_ += 0x9E3779B97F4A7C15ull);
@@ -51,7 +54,7 @@ shape shape_from(const std::vector<T>& dims) {
 }
 inline extents extents_of(const shape& s) { return extents(s.data(), s.data() + s.rank()); }
 
-/// Weights that make a number of a tensor: none zero, all different.
+/// Weights that turn a tensor into a number: none zero, all different.
 inline tensor<double> weights_like(const tensor<double>& like, std::uint64_t seed) {
     sequence random(seed);
     auto w = tensor<double>::uninitialized(like.shape());
@@ -101,14 +104,14 @@ inline tensors<double> nested_gradient(const tensor_function<double>& f, tensors
     return result;
 }
 
-/// What two derivatives should agree in.
+/// Two derivatives that should agree.
 struct slope {
     double exact = 0, difference = 0;
     double scale = 0; ///< the magnitudes that cancel in `difference`
     bool agrees(double tolerance) const { return std::abs(exact - difference) <= tolerance * (1 + scale); }
 };
 
-/// Central differences of a number by every element of operand k, against `gradient`.
+/// Central differences of a number with respect to every element of operand k, against `gradient`.
 inline std::vector<slope> element_slopes(const std::function<double(const tensors<double>&)>& f, tensors<double> x,
                                          std::size_t k, const tensor<double>& gradient) {
     std::vector<slope> result;
@@ -125,7 +128,7 @@ inline std::vector<slope> element_slopes(const std::function<double(const tensor
     return result;
 }
 
-/// The same along one random direction, for tensors too large to go element by element.
+/// As above along one random direction, for tensors too large to go element by element.
 inline slope direction_slope(const std::function<double(const tensors<double>&)>& f, const tensors<double>& x,
                              std::size_t k, const tensor<double>& gradient) {
     const tensor<double> direction = weights_like(x[k], 77 + k);

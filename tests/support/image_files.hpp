@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-/// Tiny PNG files, written with zlib rather than with anything of the library's.
+/// Tiny PNG files, written with zlib and without the library's code.
 
 namespace support {
 
@@ -43,7 +43,7 @@ inline std::string png_file(unsigned height, unsigned width, unsigned channels,
     return "\x89PNG\r\n\x1A\n" + png_chunk("IHDR", header) + png_chunk("IDAT", packed) + png_chunk("IEND", "");
 }
 
-/// The same bytes as a .gz file.
+/// The bytes as a .gz file.
 inline std::string gzip(const std::string& bytes) {
     z_stream stream{};
     deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);

@@ -5,11 +5,11 @@
 #include <string>
 #include <string_view>
 
-/// What errors say.
+/// Returns the messages of errors.
 
 namespace support {
 
-/// What a call throws, as text; empty where it throws no `Error`.
+/// The message of the error that a call throws; empty where it throws no `Error`.
 template <class Error = tapegraph::error, class F>
 std::string message_of(const F& f) {
     try {

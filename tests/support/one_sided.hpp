@@ -7,8 +7,9 @@
 #include <functional>
 #include <vector>
 
-/// Derivatives at one point from values on one side of it. A function is smooth there, up to a certain derivative, if both sides give one
-/// number; that is the derivative then, however the function is written. Where they do not agree there is a kink.
+/// Derivatives at one point from values on one side of it. If both sides give the same number up to
+/// a certain derivative, the function is smooth there to that order and this is the derivative,
+/// however the function is written. Where they do not agree there is a kink.
 
 namespace tapegraph::testing {
 
@@ -50,15 +51,17 @@ inline std::vector<derivatives> one_sided(const lines& f, real h) {
     return result;
 }
 
-/// What the reference says of derivative k at a point: its value, or that there is none or none that differences resolve.
+/// The reference's verdict on derivative k at a point: its value, or that there is none, or none
+/// that differences can resolve.
 struct verdict {
     bool smooth = false;
     real value = 0;
 };
 
-/// Both sides, with two steps each; what the steps differ by is the error. Rounding grows by some 1e4 / h^3, truncation falls with h^9.
-/// Of values in long double both stay below 1e-7 at steps of 1/64 and 1/32, of values in double at 1/24 and 1/12, for functions of order
-/// one whose singularities are not nearer than 1 and 2.
+/// Both sides, with two steps each; the difference between the steps is the error. Rounding grows
+/// by some 1e4 / h^3, truncation falls with h^9. For values in long double both stay below 1e-7 at
+/// steps of 1/64 and 1/32, for values in double at 1/24 and 1/12, for functions of order one whose
+/// singularities are not nearer than 1 and 2.
 struct sides {
     std::vector<derivatives> right, left, right_again, left_again;
     explicit sides(const lines& f, real h = 1.0L / 64)
@@ -72,7 +75,7 @@ struct sides {
         const real error = std::abs(r - right_again[i][k]) + std::abs(l - left_again[i][k]);
         const real scale = 1 + std::abs(r);
         if (!(std::abs(r) < 1e300L) || !(std::abs(l) < 1e300L) || !(error <= 1e-6L * scale))
-            return {}; // double has no more
+            return {}; // double is not precise enough for more
         if (std::abs(r - l) > 1e-6L * scale) return {};
         return {true, (r + l) / 2};
     }

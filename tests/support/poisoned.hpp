@@ -7,7 +7,8 @@
 
 namespace support {
 
-/// Memory aligned to 64 bytes, filled with NaN: a kernel that reads what nobody wrote cannot pass.
+/// Memory aligned to 64 bytes, filled with NaN: a kernel that reads uninitialised memory cannot
+/// pass.
 class poisoned {
 public:
     explicit poisoned(std::size_t bytes)

@@ -7,9 +7,9 @@
 #include <numeric>
 #include <vector>
 
-/// Arrays as plain as they can be, with NumPy's meaning: what kernels are compared with. Nothing of the library is used,
-/// so a mistake would have to be made twice. Values are long double, which keeps the reference's own rounding out of the
-/// comparison with double.
+/// Plain arrays with NumPy's semantics, as the reference for kernels. They use no code of the
+/// library, so a mistake would have to be made twice. Values are long double, which keeps the
+/// reference's own rounding out of the comparison with double.
 
 namespace tapegraph::testing {
 
@@ -42,7 +42,7 @@ struct array {
     }
 };
 
-/// The index of flat element `flat`.
+/// The index of the element at flat position `flat`.
 inline extents unravel(std::int64_t flat, const extents& dims) {
     extents index(dims.size());
     for (std::size_t i = dims.size(); i-- > 0;) {
@@ -64,7 +64,7 @@ inline extents broadcast_dims(const std::vector<array>& operands) {
     return dims;
 }
 
-/// Which element of an array of `dims` meets `index` of the broadcast result.
+/// The element of an array of `dims` that corresponds to `index` of the broadcast result.
 inline std::int64_t broadcast_offset(const extents& index, const extents& dims) {
     std::int64_t flat = 0;
     const std::size_t lead = index.size() - dims.size();
@@ -92,7 +92,8 @@ inline array sum_to(const array& x, const extents& dims) {
     return result;
 }
 
-/// `f` over the elements that differ in `axes` only, in order; no axes: all of them.
+/// Folds with `f` over the elements that differ in `axes` only, in order; without axes over all of
+/// them.
 inline array fold(const array& x, std::vector<int> axes, bool keepdims,
                   const std::function<real(const std::vector<real>&)>& f) {
     const int rank = static_cast<int>(x.dims.size());

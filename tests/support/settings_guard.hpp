@@ -5,7 +5,7 @@
 
 namespace support {
 
-/// Sets back what a test has set for the whole process, when the test ends.
+/// Restores the process-wide settings that a test has changed, when the test ends.
 struct settings_guard {
     ~settings_guard() {
         tapegraph::cpu::set_instruction_set(tapegraph::cpu::supported_instruction_set());

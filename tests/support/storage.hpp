@@ -4,11 +4,12 @@
 
 #include <tapegraph/core/half.hpp>
 
-/// Comparing 16-bit results with what they should be.
+/// Compares 16-bit results with the expected values.
 
 namespace tapegraph::testing {
 
-/// Position among the numbers of a type, counted from zero: neighbours differ by one, infinity follows the largest.
+/// The position among the numbers of a type, counted from zero: neighbours differ by one, infinity
+/// follows the largest.
 template <storage_type T>
 int position(T x) {
     const int magnitude = x.bits & 0x7FFF;
@@ -34,15 +35,16 @@ array plain(const tensor<T>& t) {
 
 struct agreement {
     std::int64_t elements = 0;
-    std::int64_t beside = 0; ///< one neighbour away from the nearest
+    std::int64_t beside = 0; ///< the neighbour of the nearest number
     std::int64_t wrong = 0;  ///< further away
     std::string first;       ///< wrong
 };
 
-/// Counts how results compare with the values rounded to the type. Float arithmetic before the rounding may err by a few of
-/// its own units, which moves the result to the neighbour when the exact value is that close to a midpoint: seldom, since a
-/// unit of the type is 2^13 (half) or 2^16 (bfloat16) units of float. `scale` are magnitudes that cancelled on the way, of
-/// which `slack` may be off.
+/// Counts how results compare with the values rounded to the type. Float arithmetic before the
+/// rounding may be off by a few of its own units, which moves the result to the neighbour when the
+/// exact value is that close to a midpoint: seldom, since a unit of the type is 2^13 (half) or 2^16
+/// (bfloat16) units of float. `scale` holds magnitudes that cancelled on the way, of which a
+/// fraction `slack` may be off.
 template <storage_type T>
 agreement compared(const tensor<T>& got, const array& want, real slack = 0, const array* scale = nullptr) {
     agreement a;

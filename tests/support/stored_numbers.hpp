@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-/// Operands of tests whose results are stored, made alike in C++ and in Python:
+/// Operands of tests whose results are stored, generated alike in C++ and in Python:
 ///
 ///     def numbers(*shape, seed, scale=1.0):  # reshaped, in double
 ///         [scale * ((i * 37 + seed * 11) % 23 - 11) / 11 for i in range(prod(shape))]

@@ -13,7 +13,7 @@
 
 #include <cstdlib>
 
-/// A folder of its own for each test, gone when the test ends.
+/// A separate folder for each test, removed when the test ends.
 
 namespace support {
 
@@ -51,7 +51,7 @@ inline std::string read_text(const std::filesystem::path& path) {
     return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// The folder of real data sets, or an empty path where TAPEGRAPH_DATA names none that has `name`.
+/// The folder of real data sets, or an empty path where TAPEGRAPH_DATA is unset or has no `name`.
 inline std::filesystem::path real_data(const std::string& name) {
     const char* root = std::getenv("TAPEGRAPH_DATA");
     if (root == nullptr || !std::filesystem::is_directory(std::filesystem::path(root) / name)) return {};

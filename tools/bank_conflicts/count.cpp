@@ -30,7 +30,8 @@ bool counting = false;
 std::vector<access> all;
 std::unordered_map<std::uint64_t, std::uint64_t> counts;
 
-/// Whether an address is in static shared memory, or in the dynamic kind of the running block or its cluster.
+/// Whether an address is in static shared memory, or in the dynamic shared memory of the running
+/// block or its cluster.
 bool is_shared(const void* p) {
     const auto* const at = static_cast<const unsigned char*>(p);
     const auto within = [&](const unsigned char* from, std::size_t bytes) { return at >= from && at < from + bytes; };
@@ -50,7 +51,7 @@ struct turns {
     void operator+=(const turns& t) { accesses += t.accesses, taken += t.taken, least += t.least; }
 };
 
-/// Of accesses [first, last), those of one warp at once.
+/// The turns of accesses [first, last), which are those of one warp at once.
 turns turns_of(const access* first, const access* last) {
     turns t{1};
     const std::uint32_t parts = first->bytes <= 4 ? 1 : first->bytes / 4;
@@ -72,8 +73,8 @@ turns turns_of(const access* first, const access* last) {
     return t;
 }
 
-/// The innermost line of a kernel's header that a place in the code belongs to, or of the executor, which does there what an instruction
-/// does on a device.
+/// The innermost line of a kernel's header that an address in the code belongs to, or of the
+/// executor, which does there what an instruction does on a device.
 std::string line_of(std::uintptr_t place) {
     char command[256], text[1024];
     std::snprintf(command, sizeof command, "addr2line -i -e /proc/%d/exe %#zx", static_cast<int>(getpid()), place - 1);
@@ -137,7 +138,7 @@ std::uint64_t end(const char* name) {
 
 } // namespace bank_conflicts
 
-// What -fsanitize=thread makes of accesses.
+// The functions that -fsanitize=thread calls for accesses.
 extern "C" {
 #define TG_REPORTED(NAME, BYTES, WRITE)                                                                                \
     void NAME(void* at) { bank_conflicts::note(at, BYTES, WRITE, __builtin_return_address(0)); }

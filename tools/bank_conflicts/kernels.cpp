@@ -5,7 +5,7 @@
 //
 // in some minutes; needs addr2line.
 
-#undef __SANITIZE_THREAD__ // its run time is not there, and the executor need not support it
+#undef __SANITIZE_THREAD__ // its runtime is not linked, and the executor need not support it
 #define TG_SIMT
 #include "count.hpp"
 
@@ -14,7 +14,7 @@
 #undef copy_async
 
 namespace tapegraph::cuda::kernels {
-/// A copy that does not wait is one access, when it is given.
+/// An asynchronous copy counts as one access, when it is started.
 template <int Bytes>
 __attribute__((noinline)) void copy_async(void* shared, const void* global, bool there) {
     bank_conflicts::note(shared, Bytes, true, __builtin_return_address(0));
@@ -68,7 +68,7 @@ struct tensors {
           y(static_cast<std::size_t>(g.batch * g.out_height * g.out_width * g.out_channels)) {}
 };
 
-/// One block.
+/// Runs one block.
 template <class Kernel, class Problem>
 void one_block(const std::string& name, unsigned threads, std::size_t shared, Kernel* kernel, const Problem& p) {
     report(name, [&] {
@@ -131,7 +131,7 @@ void few_channels() {
                                                t.x.data(),
                                                forward ? t.w.data() : t.y.data(),
                                                forward ? t.y.data() : t.w.data()};
-        if (!forward) p.tiles.count = 2; // of all, which the one block would add up
+        if (!forward) p.tiles.count = 2; // the one block would add up all of them
         one_block(std::string("few_channels ") + (forward ? "forward " : "filter gradient ") + std::to_string(cut.sums),
                   256, cut.shared,
                   forward ? (cut.sums == 10 ? &kernels::few_channels_forward<float, 3, 10>

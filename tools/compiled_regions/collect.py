@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Writes include/tapegraph/ops/compiled_regions.hpp: the fused regions that tapegraph::kernels holds, which are those of
-vocabulary.cpp beside this file.
+"""Writes include/tapegraph/ops/compiled_regions.hpp: the fused regions that tapegraph::kernels
+holds, which are those of vocabulary.cpp in this folder.
 
     tools/compiled_regions/collect.py [--compiler g++] [--check]
 
-Regions are types, and what fusion makes of a formula is not to be guessed. So the vocabulary is compiled, without the component
-and for one instruction set, and the regions are read off its symbols. With --check nothing is written; it exits with 1 where the
-header is not what the vocabulary gives. A header that is out of date costs seconds of compiling, not correctness.
+Regions are types, and the result of fusing a formula cannot be guessed. So the vocabulary is
+compiled, without the component and for one instruction set, and the regions are read from its
+symbols. With --check nothing is written; it exits with 1 if the header does not match the
+vocabulary. A header that is out of date costs seconds of compiling, not correctness.
 """
 
 import argparse
@@ -55,7 +56,7 @@ TG_COMPILED_REGIONS(TG_REGION, TG_MERGED_REGION)
 
 
 def regions(compiler):
-    """The lines of the header."""
+    """Returns the lines of the header."""
     with tempfile.TemporaryDirectory() as folder:
         program = pathlib.Path(folder) / "vocabulary.o"
         subprocess.run([compiler, "-std=c++20", "-O1", "-fopenmp", "-DTG_INSTRUCTION_SETS=1", f"-I{ROOT / 'include'}", "-c",
@@ -66,7 +67,7 @@ def regions(compiler):
         text = match[2].replace("tapegraph::", "")
         text = re.sub(r"\(dtype\)(\d+)", lambda m: "dtype::" + TYPES[int(m[1])], text)
         text = text.removeprefix("region<")[:-1].rstrip()
-        text = re.sub(r"(, -1)+>", ">", text)  # what operands default to
+        text = re.sub(r"(, -1)+>", ">", text)  # the defaults of operands
         text = re.sub(r"instruction<([\w:]+(?:<\w+>)?), dtype::f32, ([\d, ]+)>", r"TG_F32(\1, \2)", text)
         text = re.sub(r"instruction<([\w:]+(?:<\w+>)?), dtype::boolean, ([\d, ]+)>", r"TG_BOOL(\1, \2)", text)
         text = text.replace("detail::", "tapegraph::detail::")

@@ -1,4 +1,5 @@
-// Formulas that many programs have. The regions they become are what tapegraph::kernels holds: see collect.py beside this file.
+// Formulas that many programs use. tapegraph::kernels holds the regions that they become: see
+// collect.py in this folder.
 #include <tapegraph/tapegraph.hpp>
 
 #include <tapegraph/nn/layers/sequence.hpp>
@@ -27,7 +28,7 @@ void two(const F& f) {
     (void)tape.gradient(value, a, b);
 }
 
-// An operation alone, behind a bias, and under the reductions that end a loss.
+// An operation alone, after a bias, and under the reductions that end a loss.
 template <class F>
 void activation(const F& f) {
     one(f);
@@ -81,7 +82,7 @@ void reductions() {
     one([](const auto& a) { return tg::log_softmax(a); });
 }
 
-// What a loss, an optimizer and common layers are in training, in one mode.
+// The formulas of a loss, an optimizer and common layers in training, in one mode.
 struct classifier {
     constexpr auto operator()(auto scope, auto in) const {
         auto rectified = tg::relu(tg::dense(scope / "first", in, {.units = 4}));

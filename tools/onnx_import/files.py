@@ -1,4 +1,4 @@
-"""Files, which appear whole or not at all."""
+"""Writes files, which appear complete or not at all."""
 
 import json
 import os
@@ -18,7 +18,7 @@ def write_safetensors(path, tensors):
 
 
 def replace(path, pieces):
-    """Writes beside a file, then in its place."""
+    """Writes a temporary file, then renames it."""
     handle, beside = tempfile.mkstemp(dir=path.parent, prefix=path.name)
     with os.fdopen(handle, "wb") as file:
         for piece in pieces:

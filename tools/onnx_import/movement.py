@@ -1,4 +1,4 @@
-"""Operators that put elements elsewhere: slices, padding, gathers, sorting."""
+"""Operators that move elements: slices, padding, gathers, sorting."""
 
 import numpy
 
@@ -123,7 +123,7 @@ class Movement:
         return Value(self.emit(f"tg::gather({self.plain(v)}, {self.plain(at)}, {axis})"), dims, v.dtype)
 
     def runs(self, v, axis, picks):
-        """Elements at known places: slices behind one another."""
+        """Elements at known positions: concatenated slices."""
         place, size = v.axes.index(axis), v.dims[axis]
         picks = [p + size if p < 0 and isinstance(size, int) else p for p in picks]
         if not picks or min(picks) < 0:
@@ -163,7 +163,7 @@ class Movement:
         return Value(self.emit(f"tg::take_along({self.plain(v)}, {self.plain(at)}, {settings.get('axis', 0)})"), at.dims, v.dtype)
 
     def added(self, data, values, settings, write):
-        """What is added to a tensor, or to zeros, where indices point."""
+        """Adds `write(shape)`, updates at indexed positions, to a tensor unless it is all zeros."""
         if settings.get("reduction", "none") != "add":
             raise Unsupported("that does anything but add")
         self.needs.add("gather")

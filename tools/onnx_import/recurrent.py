@@ -83,7 +83,7 @@ class Recurrent:
         return self.recurrent_outputs(results, wants, time, batch, units, v.dtype)
 
     def recurrent_outputs(self, results, wants, time, batch, units, dtype):
-        """Y [time, directions, batch, units], and the states [directions, batch, units]."""
+        """Returns Y [time, directions, batch, units], and the states [directions, batch, units]."""
         count, values = len(results), []
         for k in range(3):
             if not wants[k]:

@@ -1,4 +1,4 @@
-"""Extents, and operators that only say how elements lie: reshapes, transposes, broadcasts."""
+"""Extents, and operators that only change the layout: reshapes, transposes, broadcasts."""
 
 import numpy
 from onnx import numpy_helper
@@ -8,7 +8,8 @@ from .values import CPP_TYPES, Constant, Extents, Filled, NUMPY_TYPES, Value, br
 
 class Shapes:
     def of_extents(self, node, values, settings):
-        """Arithmetic of extents, done when the model is traced. False: something else reads them."""
+        """Evaluates arithmetic of extents when the model is traced. Returns False if the result is
+        used elsewhere."""
         op, items = node.op_type, [v.items if isinstance(v, Extents) else v for v in values]
         out = node.output[0]
         if op in ("Cast", "Identity", "Squeeze", "Unsqueeze", "Reshape") and isinstance(values[0], Extents):
@@ -39,7 +40,7 @@ class Shapes:
         return True
 
     def side_by_side(self, values):
-        """Operands as C++ in one order of axes; (texts, axes, dims, flat)."""
+        """Returns operands as C++ in one order of axes: (texts, axes, dims, flat)."""
         wide = max(v.rank for v in values if not isinstance(v, Extents))
         full = [v for v in values if isinstance(v, Value) and v.rank == wide]
         flattened = [v for v in full if v.flat]
@@ -53,7 +54,7 @@ class Shapes:
             axes, flat = flattened[0].axes, flattened[0].flat
         else:
             axes, flat = (self.lying(full[0]).axes if full else list(range(wide))), None
-            for v in values:  # what does not fit between permuted axes is moved
+            for v in values:  # operands that do not fit between permuted axes are transposed
                 if isinstance(v, Value) and 0 < v.rank < wide and axes != list(range(wide)):
                     own = [a - (wide - v.rank) for a in axes if a >= wide - v.rank]
                     if own != sorted(own):
@@ -105,7 +106,7 @@ class Shapes:
         return self.reshaped(v, [size(v.dims[:axis]), size(v.dims[axis:])])
 
     def merged(self, v, first):
-        """The axes from `first` on as one."""
+        """Merges the axes from `first` on."""
         tail = v.dims[first:]
         size = int(numpy.prod(tail, dtype=int)) if all(isinstance(d, int) for d in tail) else None
         if v.axes[first:] == list(range(first, v.rank)):  # in their order, the others in any
@@ -118,7 +119,8 @@ class Shapes:
         return self.merged(Value(self.plain(v), v.dims, v.dtype), first)
 
     def reshaped(self, v, target):
-        """To extents that are numbers, C++, None (what is left) or, as 0 would be, ("same", axis)."""
+        """Reshapes to extents that are numbers, C++, None (the remaining one) or, like 0 in ONNX,
+        ("same", axis)."""
         known = [d if isinstance(d, int) else None for d in target]
         texts = [-1 if d is None else d for d in target]
         return Value(self.emit(f"tg::reshape({self.plain(v)}, shaped({braces(texts)}))"), known, v.dtype)

@@ -1,4 +1,5 @@
-"""A graph of ONNX as the source of a model: names, values and nodes; the operators stand in the modules beside it."""
+"""Translates an ONNX graph into the source of a model: names, values and nodes; the operators are
+in the other modules of this folder."""
 
 import json
 import re
@@ -49,7 +50,7 @@ class Translation(Elementwise, Movement, Products, Recurrent, Shapes, Windows):
         return unique
 
     def path_of(self, node, constant=None):
-        """The scope of a layer: that of its weight's name, else the node's."""
+        """Returns the scope of a layer: that of its weight's name, else the node's."""
         name = constant.name if constant is not None and constant.name and "::" not in constant.name else None
         if name is not None:
             name = re.sub(r"(?<=\w)\.(?=\w)", "/", name)
@@ -81,7 +82,7 @@ class Translation(Elementwise, Movement, Products, Recurrent, Shapes, Windows):
         self.weights[name] = numpy.ascontiguousarray(array)
 
     def variable(self, constant, array, path=None):
-        """A free weight, in some order of its axes."""
+        """Declares a free weight, in some order of its axes."""
         if array.dtype not in (numpy.float32, numpy.float64):
             raise Unsupported(f"a constant of {array.dtype} {list(array.shape)} as an operand")
         key = (constant.name, array.shape, array.tobytes())
@@ -98,7 +99,7 @@ class Translation(Elementwise, Movement, Products, Recurrent, Shapes, Windows):
         return self.variables[key]
 
     def tensor(self, v):
-        """As a Value, whatever it is."""
+        """Converts any kind of value to a Value."""
         if isinstance(v, Value):
             return v
         if isinstance(v, Filled):
@@ -112,7 +113,7 @@ class Translation(Elementwise, Movement, Products, Recurrent, Shapes, Windows):
         return Value(self.variable(v, v.array), v.dims, NUMPY_TYPES[str(v.array.dtype)])
 
     def arranged(self, v, axes):
-        """Its text, with these axes in memory."""
+        """Returns its text, with these axes in memory."""
         v = self.tensor(v)
         if v.flat:
             extents, order = v.flat
@@ -129,7 +130,7 @@ class Translation(Elementwise, Movement, Products, Recurrent, Shapes, Windows):
         return self.arranged(v, range(v.rank))
 
     def lying(self, v):
-        """The same without a flattened axis."""
+        """Returns the same value without a flattened axis."""
         v = self.tensor(v)
         return Value(self.plain(v), v.dims, v.dtype) if v.flat else v
 
@@ -159,7 +160,7 @@ class Translation(Elementwise, Movement, Products, Recurrent, Shapes, Windows):
         self.values[""] = None
         for node in graph.node:
             if any(i not in self.values for i in node.input):
-                continue  # of something that has been named already
+                continue  # of something that is named already
             try:
                 self.translate(node)
             except Unsupported as why:
@@ -207,7 +208,7 @@ class Translation(Elementwise, Movement, Products, Recurrent, Shapes, Windows):
                 self.values[name] = value
 
     def fold(self, node, values):
-        """Evaluates a node of constants alone."""
+        """Evaluates a node whose inputs are constants."""
         graph = onnx.helper.make_graph([node], "fold", [], [onnx.helper.make_empty_tensor_value_info(o) for o in node.output if o],
                                        [numpy_helper.from_array(v.array, n) for n, v in dict(zip(node.input, values)).items() if v is not None])
         model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", self.opset)])
@@ -234,7 +235,7 @@ class Translation(Elementwise, Movement, Products, Recurrent, Shapes, Windows):
 
     def header(self, source, weights):
         used, kept = self.returns, []
-        for names, line in reversed(self.lines):  # what nothing reads is left out
+        for names, line in reversed(self.lines):  # drops lines that nothing reads
             if any(re.search(rf"\b{n}\b", used) for n in names):
                 kept.append("        " + line)
                 used += " " + line

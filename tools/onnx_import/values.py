@@ -1,4 +1,4 @@
-"""What stands for a tensor while a file is translated, and how operators are written in C++."""
+"""The values that stand for tensors while a file is translated, and the C++ text of operators."""
 
 import numpy
 
@@ -9,7 +9,7 @@ x""".split())
 
 
 class Unsupported(Exception):
-    """Why a node cannot be translated."""
+    """The reason why a node cannot be translated."""
 
 
 class Value:
@@ -23,13 +23,13 @@ class Value:
     plain = property(lambda self: self.axes == list(range(self.rank)) and not self.flat)
 
     def extent(self, axis):
-        """An ONNX axis' extent as C++."""
+        """The extent of an ONNX axis as C++."""
         d = self.dims[axis]
         return d if isinstance(d, int) else f"shape_of({self.text})[{self.axes.index(axis)}]"
 
 
 class Constant:
-    """An initializer, or what is computed from some."""
+    """An initializer, or a value computed from initializers."""
 
     def __init__(self, array, name=None):
         self.array, self.name = array, name
@@ -46,7 +46,7 @@ class Extents:
 
 
 class Filled:
-    """One number everywhere."""
+    """A tensor filled with one number."""
 
     def __init__(self, number, extents, dtype):
         self.number, self.extents, self.dtype = number, list(extents), dtype
@@ -90,7 +90,7 @@ def channels_last(rank):
 
 
 def number_text(value):
-    """A scalar as C++."""
+    """Formats a scalar as C++."""
     if isinstance(value, (bool, numpy.bool_)):
         return "true" if value else "false"
     if isinstance(value, (int, numpy.integer)):

@@ -11,21 +11,23 @@
 #include <mutex>
 #include <string>
 
-/// What a process keeps per device.
+/// The state that a process keeps for each device: stream, copy stream, pool, random state, fault.
 
 namespace tapegraph::cuda {
 
-/// Made when the device is first used and kept until the process ends: at exit the driver may be gone before us.
+/// A context is created when its device is first used and is never destroyed: at exit the driver
+/// may already be gone.
 class context {
 public:
-    /// Makes the device current for this thread. Throws device_error when it cannot be used, with the reason.
+    /// Returns the context of a device and makes the device current for this thread. Throws
+    /// device_error with the reason when the device cannot be used.
     static context& of(int device) {
         context* const known = made(device);
         context& c = known != nullptr ? *known : open(device);
         driver::use(device);
         return c;
     }
-    /// Of this thread's device. Kernels ask for it at every call, so it takes no lock.
+    /// The context of this thread's device. Kernels ask for it at every call, so it takes no lock.
     static context& current() {
         const int device = driver::current_device();
         context* const known = made(device);
@@ -35,31 +37,33 @@ public:
     int device() const { return device_; }
     const driver::device_properties& properties() const { return properties_; }
 
-    /// Kernels run in order here; it is also the stream that memory() orders its buffers on.
+    /// The stream on which kernels run in order; memory() orders its buffers on it, too.
     driver::stream stream() const { return stream_; }
-    /// Copies from and to the host that overlap with kernels.
+    /// The stream for copies from and to the host that overlap with kernels.
     driver::stream copy_stream() const { return copy_stream_; }
     memory_pool& memory() const { return memory_; }
     blas_context& blas() { return blas_; }
 
-    /// In the device's memory, as kernel_call::random wants it.
+    /// The random state in the device's memory, in the form that kernel_call::random expects.
     random_state* random() const { return random_; }
     void set_random(const random_state& state) {
         driver::copy(random_, &state, sizeof state, stream());
         driver::wait(stream()); // `state` need not live any longer
     }
 
-    /// Where kernels leave what they cannot throw (kernel_call::fault): zeros are no fault.
+    /// Where kernels record errors that they cannot throw (kernel_call::fault); zeros mean no
+    /// fault.
     void* fault() const { return fault_; }
     static constexpr std::size_t fault_bytes = 512;
-    /// Sends what the kernels so far leave there to `to`, fault_bytes of the host's memory, and clears it.
+    /// Enqueues a copy of the fault recorded so far to `to`, fault_bytes of host memory, and clears
+    /// it.
     void send_fault(void* to) {
         driver::copy(to, fault_, fault_bytes, stream());
         driver::fill(fault_, 0, fault_bytes, stream());
     }
 
 private:
-    static constexpr int most_devices = 127; // that buffer_view::memory can tell apart
+    static constexpr int most_devices = 127; // as many as buffer_view::memory can distinguish
     static std::atomic<context*>& place(int device) {
         static std::array<std::atomic<context*>, most_devices> places{};
         return places[static_cast<std::size_t>(device)];

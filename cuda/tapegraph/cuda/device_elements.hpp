@@ -13,12 +13,13 @@
 #include <utility>
 #include <vector>
 
-/// Tensors' elements in a GPU's memory for other libraries, and other libraries' device memory as tensors, without copies. What
-/// Thrust wants of this is in cuda/thrust.hpp; nothing here knows it.
+/// Shares device memory with other libraries without copies: a tensor's elements for them, and
+/// their memory as tensors. cuda/thrust.hpp builds on this for Thrust; nothing here depends on
+/// Thrust.
 
 namespace tapegraph::cuda {
 
-/// Elements that lie together in a device's memory, row by row. The host cannot look at them.
+/// Contiguous elements in a device's memory, in row-major order. The host cannot access them.
 template <class T>
 class device_elements {
 public:
@@ -36,7 +37,7 @@ private:
 
 namespace detail {
 
-/// The runtime of a GPU; says what is missing where a thread computes on the CPU.
+/// The runtime of a GPU. Throws an error that names `what` where `where` is the CPU.
 inline runtime::device_runtime& gpu_of(const char* what, tapegraph::device where) {
     if (where.is_cpu())
         throw device_error(std::string(what) +
@@ -44,15 +45,16 @@ inline runtime::device_runtime& gpu_of(const char* what, tapegraph::device where
     return runtime::runtime_of(where);
 }
 
-/// The owner of memory that kernels of `where` may still be using when its last tensor goes: it is kept until they are done.
+/// Wraps the owner of memory that kernels of `where` may still use when its last tensor is
+/// destroyed: the owner is released only after the device has finished them.
 template <class Owner>
 std::shared_ptr<const void> kept_until_done(Owner owner, int where) {
     return {new Owner(std::move(owner)), [where](const Owner* mine) {
                 try {
                     const runtime::device_turn turn(
-                        &runtime::runtime_of(tapegraph::device::cuda(where))); // nobody captures
+                        &runtime::runtime_of(tapegraph::device::cuda(where))); // no graph is captured
                     driver::wait(context::of(where).stream());
-                } catch (...) { // destructors call this; what goes wrong here shows at the next call
+                } catch (...) { // called by destructors; the error shows at the next call
                 }
                 delete mine;
             }};
@@ -60,26 +62,30 @@ std::shared_ptr<const void> kept_until_done(Owner owner, int where) {
 
 } // namespace detail
 
-/// A tensor's elements in a GPU's memory, to be read by what is given to `stream_of(where)`. Elements that are elsewhere are copied
-/// there. Good as long as the tensor lives and is not written to. Throws device_error where `where` is the CPU.
+/// The elements of a tensor in a GPU's memory, for reading by work on `stream_of(where)`. Elements
+/// that are elsewhere are copied there first. The pointer is valid as long as the tensor lives and
+/// is not written to. Throws device_error where `where` is the CPU.
 template <class T>
 device_elements<const T> elements_on(const tensor<T>& t, tapegraph::device where = current_device()) {
     runtime::device_runtime& d = detail::gpu_of("elements_on", where);
     return {static_cast<const T*>(t.view_on(&d).data), static_cast<std::size_t>(t.size())};
 }
-/// The same to write to; what shares the tensor's buffer keeps the old values, and the CPU's copy is no longer used. Throws
-/// argument_error for a tensor that a live gradient_tape of this thread follows. Good until the tensor is next copied or used.
+/// As `elements_on`, for writing: tensors that share the buffer keep the old values, and the CPU's
+/// copy becomes invalid. The pointer is valid until the tensor is next copied or used. Throws
+/// argument_error for a tensor that a live gradient_tape of this thread records.
 template <class T>
 device_elements<T> mutable_elements_on(tensor<T>& t, tapegraph::device where = current_device()) {
     runtime::device_runtime& d = detail::gpu_of("mutable_elements_on", where);
     return {static_cast<T*>(t.write_on(&d).data), static_cast<std::size_t>(t.size())};
 }
 
-/// A tensor over elements in a GPU's memory that are somebody else's, row by row, without copying them. They must have been
-/// computed when this is called, or be computed by what has been given to `stream_of(where)`. `owner` is kept until the last tensor over
-/// them is gone and the device has finished what it was given so far. Unless `read_only`, what is written to the tensor is written
-/// there while no other tensor shares its buffer; otherwise writing copies first. Throws shape_error for a negative extent,
-/// argument_error for an address that is not aligned, device_error where `where` is the CPU.
+/// A tensor over row-major elements in a GPU's memory that belong to another library, without a
+/// copy. The elements must have been computed when this is called, or be computed by work already
+/// on `stream_of(where)`. `owner` is kept until the last tensor over them is gone and the device
+/// has finished the work enqueued by then. Unless `read_only`, writes to the tensor go to this
+/// memory while no other tensor shares its buffer; otherwise a write copies first. Throws
+/// shape_error for a negative extent, argument_error for an address that is not aligned,
+/// device_error where `where` is the CPU.
 template <class T, class Owner = std::shared_ptr<const void>>
 tensor<std::remove_const_t<T>> borrow_on(tapegraph::device where, T* elements, const shape& dims, Owner owner = {},
                                          bool read_only = std::is_const_v<T>) {
@@ -94,17 +100,18 @@ tensor<std::remove_const_t<T>> borrow_on(tapegraph::device where, T* elements, c
                                             detail::kept_until_done(std::move(owner), where.index()), read_only, &d));
 }
 
-/// The stream on which tensors of a GPU are computed: what is given to it comes in order with the library's own kernels. Threads that
-/// share the GPU hold a `runtime::device_turn` meanwhile.
+/// The stream on which a GPU computes tensors: work enqueued on it runs in order with the library's
+/// own kernels. Threads that share the GPU hold a `runtime::device_turn` while they enqueue.
 inline driver::stream stream_of(tapegraph::device where = current_device()) {
     detail::gpu_of("stream_of", where);
     return context::of(where.index()).stream();
 }
-/// Waits for everything that has been given to a GPU; throws what its kernels found wrong.
+/// Waits for all work that has been given to a GPU; throws the errors that its kernels recorded.
 inline void wait_for(tapegraph::device where) { detail::gpu_of("wait_for", where).wait(); }
 
-/// Bytes of a device's pool, as temporary memory of work on its stream: what is given back is used again only behind it. Counts towards
-/// memory_pool's limit and stands in its reports as "memory of another library".
+/// Allocates bytes of a device's pool as temporary memory for work on its stream: released memory
+/// is reused only after the work enqueued so far. It counts towards memory_pool's limit and appears
+/// in its reports as "memory of another library".
 class scratch_memory {
 public:
     using value_type = char;
@@ -119,19 +126,19 @@ public:
         const runtime::device_turn turn(&runtime::runtime_of(tapegraph::device::cuda(device_)));
         context::of(device_).memory().release(at);
     }
-    /// The same for whoever uses it on another stream: it waits for those that had the memory before.
+    /// As `allocate`, for use on another stream: waits for the work that used the memory before.
     char* allocate_ready(std::ptrdiff_t bytes) {
         char* const at = allocate(bytes);
-        const runtime::device_turn turn(&runtime::runtime_of(tapegraph::device::cuda(device_))); // nobody captures
+        const runtime::device_turn turn(&runtime::runtime_of(tapegraph::device::cuda(device_))); // no graph is captured
         driver::wait(context::of(device_).stream());
         return at;
     }
     int device() const { return device_; }
 
-    /// Of a device; lives until the process ends.
+    /// The scratch memory of a device; it lives until the process ends.
     static scratch_memory& of(int device) {
         static std::mutex guard;
-        static auto& all = *new std::vector<std::unique_ptr<scratch_memory>>; // buffers may outlive what is static
+        static auto& all = *new std::vector<std::unique_ptr<scratch_memory>>; // buffers may outlive static objects
         const std::lock_guard lock(guard);
         const auto place = static_cast<std::size_t>(device);
         if (all.size() <= place) all.resize(place + 1);

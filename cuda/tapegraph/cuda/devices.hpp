@@ -8,7 +8,8 @@
 #include <tapegraph/cuda/driver.cuh>
 #endif
 
-/// Tells core/device.hpp which GPUs there are. Any source of a program that includes this does so for all of them.
+/// Registers the process's GPUs with core/device.hpp. One source that includes this does so for the
+/// whole program.
 
 namespace tapegraph::cuda {
 

@@ -13,15 +13,15 @@
 #include <tuple>
 #include <utility>
 
-/// The few calls to the CUDA runtime that everything else is built on, each checked. Tests on the CPU replace this header
-/// by simt/driver.hpp, which offers the same functions.
+/// Wraps the few calls to the CUDA runtime that everything else is built on and checks each of
+/// them. Tests on the CPU replace this header by simt/driver.hpp, which offers the same functions.
 
 namespace tapegraph::cuda::driver {
 
-/// Throws device_error with the call, what it was for, and CUDA's own words.
+/// Throws device_error with the call, its purpose and CUDA's error text.
 inline void check(cudaError_t status, const char* call, std::string_view purpose = {}) {
     if (status == cudaSuccess) return;
-    cudaGetLastError(); // a sticky error would be reported again by the next call, too
+    cudaGetLastError(); // otherwise the next call would report the error again
     const bool foreign = status == cudaErrorNoKernelImageForDevice || status == cudaErrorUnsupportedPtxVersion;
     throw device_error(
         std::string(call) + (purpose.empty() ? "" : " for " + std::string(purpose)) + ": " + cudaGetErrorName(status) +
@@ -34,10 +34,10 @@ struct device_properties {
     std::size_t memory = 0;   ///< bytes
     int major = 0, minor = 0; ///< compute capability
     int multiprocessors = 0;
-    std::size_t shared_per_block = 0; ///< bytes, as much as a kernel may ask for
+    std::size_t shared_per_block = 0; ///< bytes, the most that a kernel may request
 };
 
-/// 0 without a driver or a device.
+/// The number of devices; 0 without a driver or a device.
 inline int device_count() {
     int count = 0;
     if (cudaGetDeviceCount(&count) != cudaSuccess) {
@@ -46,7 +46,7 @@ inline int device_count() {
     }
     return count;
 }
-/// Why device_count() is 0, in CUDA's words; empty if it is not.
+/// The reason why device_count() is 0, in CUDA's words; empty otherwise.
 inline std::string why_no_device() {
     int count = 0;
     const cudaError_t status = cudaGetDeviceCount(&count);
@@ -60,7 +60,7 @@ inline device_properties properties(int device) {
     return {p.name, p.totalGlobalMem, p.major, p.minor, p.multiProcessorCount, p.sharedMemPerBlockOptin};
 }
 inline void use(int device) { check(cudaSetDevice(device), "cudaSetDevice"); }
-/// The one this thread uses.
+/// The current device of this thread.
 inline int current_device() {
     int device = 0;
     check(cudaGetDevice(&device), "cudaGetDevice");
@@ -73,9 +73,9 @@ inline stream make_stream() {
     check(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
     return s;
 }
-inline void destroy(stream s) { cudaStreamDestroy(s); } // on the way out nobody can use an error
+inline void destroy(stream s) { cudaStreamDestroy(s); } // at exit nobody can handle an error
 inline void wait(stream s) { check(cudaStreamSynchronize(s), "cudaStreamSynchronize"); }
-/// Whether it has done everything, without waiting.
+/// Whether the stream has finished all its work; does not wait.
 inline bool is_finished(stream s) {
     const cudaError_t status = cudaStreamQuery(s);
     if (status == cudaErrorNotReady) return false;
@@ -90,7 +90,7 @@ inline event make_event() {
     check(cudaEventCreateWithFlags(&e, cudaEventDisableTiming), "cudaEventCreateWithFlags");
     return e;
 }
-/// One that also tells when it was reached.
+/// An event that also records when it was reached.
 inline event make_timed_event() {
     event e = nullptr;
     check(cudaEventCreate(&e), "cudaEventCreate");
@@ -98,22 +98,23 @@ inline event make_timed_event() {
 }
 inline void destroy_event(event e) { cudaEventDestroy(e); }
 inline void record(event e, stream s) { check(cudaEventRecord(e, s), "cudaEventRecord"); }
-/// The host waits, or a stream does.
+/// Makes the host, or a stream, wait for an event.
 inline void wait_for(event e) { check(cudaEventSynchronize(e), "cudaEventSynchronize"); }
 inline void wait_for(stream s, event e) { check(cudaStreamWaitEvent(s, e, 0), "cudaStreamWaitEvent"); }
-/// From one timed event to a later one, both of which have been waited for.
+/// The time from one timed event to a later one; both must have been waited for.
 inline double microseconds(event from, event to) {
     float milliseconds = 0;
     check(cudaEventElapsedTime(&milliseconds, from, to), "cudaEventElapsedTime");
     return 1000.0 * static_cast<double>(milliseconds);
 }
 
-/// What a stream is given between the two is recorded instead of done. Only this thread's calls are looked at.
+/// Work enqueued on the stream between begin and end of a capture is recorded instead of run. Only
+/// calls of this thread are recorded.
 using graph = cudaGraphExec_t;
 inline void begin_capture(stream s) {
     check(cudaStreamBeginCapture(s, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
 }
-/// Null where something was recorded that a graph cannot hold.
+/// Null where something was enqueued that a graph cannot hold.
 inline graph end_capture(stream s) {
     cudaGraph_t recorded = nullptr;
     if (cudaStreamEndCapture(s, &recorded) != cudaSuccess || recorded == nullptr) {
@@ -129,14 +130,14 @@ inline graph end_capture(stream s) {
 inline void launch_graph(graph g, stream s) { check(cudaGraphLaunch(g, s), "cudaGraphLaunch"); }
 inline void destroy_graph(graph g) { cudaGraphExecDestroy(g); }
 
-/// How a kernel is launched.
+/// The launch configuration of a kernel.
 struct launch_shape {
     dim3 grid, block;
     std::size_t shared = 0;   ///< bytes of dynamic shared memory
-    unsigned cluster = 1;     ///< blocks along x that run together (sm_90 and later)
-    bool cooperative = false; ///< the whole grid runs together
+    unsigned cluster = 1;     ///< blocks along x that form a cluster (sm_90 and later)
+    bool cooperative = false; ///< all blocks of the grid are resident at once
 };
-/// What a kernel must be allowed before it may be launched so.
+/// Sets the attributes that a kernel needs before a launch of this shape.
 template <class... P>
 void allow(const char* operation, const launch_shape& shape, void (*kernel)(P...)) {
     const bool much = shape.shared > 48 * 1024, wide = shape.cluster > 8;
@@ -150,8 +151,8 @@ void allow(const char* operation, const launch_shape& shape, void (*kernel)(P...
         [&](std::size_t bytes) { set(cudaFuncAttributeMaxDynamicSharedMemorySize, bytes); },
         [&] { set(cudaFuncAttributeNonPortableClusterSizeAllowed, 1); });
 }
-/// Whether a kernel was compiled for devices that can launch it while what comes before is being done: compiled for others, its wait
-/// would be nothing.
+/// Whether a kernel was compiled for devices that support programmatic dependent launch. Compiled
+/// for others, its wait for the preceding kernel would do nothing.
 template <class P>
 bool is_compiled_to_wait(void (*kernel)(P)) {
     const void* const function = reinterpret_cast<const void*>(kernel);
@@ -161,7 +162,7 @@ bool is_compiled_to_wait(void (*kernel)(P)) {
                return compiled.ptxVersion >= 90 ? 1 : 0;
            }) == 1;
 }
-/// Launches a kernel, in order with what the stream has been given. Throws device_error with the operation's name.
+/// Launches a kernel on the stream. Throws device_error with the operation's name.
 template <class... P, class... A>
 void launch(stream s, const char* operation, const launch_shape& shape, void (*kernel)(P...), A&&... arguments) {
     allow(operation, shape, kernel);
@@ -195,12 +196,13 @@ void launch(stream s, const char* operation, const launch_shape& shape, void (*k
         values);
 }
 
-/// Whether a device takes a kernel of such a shape at all: some refuse clusters of more than 8 blocks, or so much shared memory.
+/// Whether a device can run a kernel of this shape at all: some refuse clusters of more than 8
+/// blocks, or so much shared memory.
 template <class... P>
 bool takes(void (*kernel)(P...), const launch_shape& shape) {
     return cuda::detail::is_granted([&] { allow("a question of what fits", shape, kernel); });
 }
-/// How many blocks of a kernel one multiprocessor holds at once; 0 where the device does not take it.
+/// How many blocks of a kernel one multiprocessor holds at once; 0 where the device cannot run it.
 template <class... P>
 int resident_blocks(void (*kernel)(P...), const launch_shape& shape) {
     if (!takes(kernel, shape)) return 0;
@@ -209,8 +211,8 @@ int resident_blocks(void (*kernel)(P...), const launch_shape& shape) {
           "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
     return blocks;
 }
-/// How many clusters the device holds at once; 0 if it has none of that size, or the kernel was compiled for devices
-/// without clusters.
+/// How many clusters the device holds at once; 0 if it supports none of that size, or if the kernel
+/// was compiled for devices without clusters.
 template <class... P>
 int resident_clusters(void (*kernel)(P...), const launch_shape& shape) {
     cudaFuncAttributes compiled{};
@@ -232,16 +234,16 @@ int resident_clusters(void (*kernel)(P...), const launch_shape& shape) {
     return clusters;
 }
 
-/// Stream-ordered memory of a device. The pool keeps what is freed until it is trimmed.
+/// Stream-ordered memory of a device. The pool keeps freed memory until it is trimmed.
 using pool = cudaMemPool_t;
-/// Whether the device has memory pools; not every virtual GPU does.
+/// Whether the device has memory pools; some virtual GPUs do not.
 inline bool has_pools(int device) {
     int has = 0;
     check(cudaDeviceGetAttribute(&has, cudaDevAttrMemoryPoolsSupported, device), "cudaDeviceGetAttribute");
     return has != 0;
 }
-/// Makes a pool without a limit of its own. A pool grows by pieces of megabytes, so it would reach a limit before the bytes in use
-/// do.
+/// Creates a pool without a limit of its own: pools grow by pieces of megabytes, so it would reach
+/// a limit before the bytes in use do.
 inline pool make_pool(int device) {
     cudaMemPoolProps p{};
     p.allocType = cudaMemAllocationTypePinned;
@@ -254,7 +256,7 @@ inline pool make_pool(int device) {
     return made;
 }
 inline void destroy(pool p) { cudaMemPoolDestroy(p); }
-/// Null when there is not enough memory.
+/// Returns null when there is not enough memory.
 inline void* allocate(pool p, std::size_t bytes, stream s) {
     void* at = nullptr;
     const cudaError_t status = cudaMallocFromPoolAsync(&at, bytes, p, s);
@@ -272,7 +274,7 @@ inline std::size_t reserved(pool p) {
     check(cudaMemPoolGetAttribute(p, cudaMemPoolAttrReservedMemCurrent, &bytes), "cudaMemPoolGetAttribute");
     return bytes;
 }
-/// Memory that is not from a pool: for compute-sanitizer, which then sees every buffer's end.
+/// Allocates outside the pools, so that compute-sanitizer sees the end of every buffer.
 inline void* allocate_plain(std::size_t bytes) {
     void* at = nullptr;
     const cudaError_t status = cudaMalloc(&at, bytes);
@@ -296,13 +298,14 @@ inline void copy(void* to, const void* from, std::size_t bytes, stream s) {
 inline void fill(void* at, int byte, std::size_t bytes, stream s) {
     check(cudaMemsetAsync(at, byte, bytes, s), "cudaMemsetAsync");
 }
-/// Calls f(data) on a thread of CUDA's, in order with what the stream has been given. f calls nothing of CUDA and does not
+/// Calls f(data) on one of CUDA's threads, in order with the stream's work. f must not call CUDA or
 /// throw.
 inline void call_host(stream s, void (*f)(void*), void* data) {
     check(cudaLaunchHostFunc(s, f, data), "cudaLaunchHostFunc");
 }
 
-/// Host memory that copies do not wait for. May be asked for while a stream is being captured.
+/// Pinned host memory, which asynchronous copies need. May be allocated while a stream is being
+/// captured.
 inline void* allocate_pinned(std::size_t bytes) {
     void* at = nullptr;
     cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;

@@ -7,12 +7,13 @@
 #include <bit>
 #include <string>
 
-/// The host's side of kernels/fault.cuh. kernel_call::fault is the device_fault's address; whoever waits for the device copies
-/// it over, zeroes it and calls `throw_fault`.
+/// The host's side of kernels/fault.cuh. kernel_call::fault is the address of the device_fault; a
+/// runtime that waits for the device copies it over, zeroes it and calls `throw_fault`.
 
 namespace tapegraph::cuda {
 
-/// How kernels of a call report indices outside their axes. `depth`: so many make a tuple.
+/// How a call's kernels report indices outside their axes. `depth` is the number of indices in a
+/// tuple.
 inline kernels::fault_report report_indices(const kernel_call& call, const char* operation, std::int64_t depth = 0) {
     kernels::fault_report report;
     report.at = static_cast<device_fault*>(call.fault);
@@ -23,7 +24,7 @@ inline kernels::fault_report report_indices(const kernel_call& call, const char*
     return report;
 }
 
-/// How those of a check report elements of call.in[0].
+/// How the kernels of a check report elements of call.in[0].
 inline kernels::fault_report report_elements(const kernel_call& call, fault_kind kind, const char* label) {
     kernels::fault_report report = report_indices(call, label);
     report.site.kind = kind;
@@ -33,7 +34,8 @@ inline kernels::fault_report report_elements(const kernel_call& call, fault_kind
     return report;
 }
 
-/// Throws what the CPU's kernel would have thrown: range_error, numeric_error, check_error. Nothing, if nothing has happened.
+/// Throws the error that the CPU's kernel would have thrown: range_error, numeric_error or
+/// check_error. Does nothing without a fault.
 inline void throw_fault(const device_fault& f) {
     const fault_site& s = f.site;
     const auto position = static_cast<std::int64_t>(f.position);

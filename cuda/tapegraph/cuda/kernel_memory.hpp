@@ -9,11 +9,13 @@
 #include <tuple>
 #include <utility>
 
-/// What a driver has been asked and told about kernels, on each device. Neither changes afterwards, so nothing is asked twice.
+/// Caches what the driver has answered about kernels on each device. The answers never change, so
+/// nothing is asked twice.
 
 namespace tapegraph::cuda::detail {
 
-/// How much of a kernel a device holds at once, by what that depends on. Safe to use from several threads.
+/// How many blocks or clusters of a kernel a device holds at once, keyed by everything that this
+/// depends on. Thread-safe.
 class residency_answers {
 public:
     struct question {
@@ -21,10 +23,11 @@ public:
         const void* kernel = nullptr;
         std::size_t shared = 0; ///< bytes of dynamic shared memory
         unsigned threads = 0;   ///< of a block
-        unsigned cluster = 0;   ///< blocks that run together; 0: the question is about single blocks
+        unsigned cluster = 0;   ///< blocks of a cluster; 0: the question is about single blocks
     };
 
-    /// The answer of `ask()`, at the first time; if that throws, the next time is the first.
+    /// The answer of `ask()`, which is called the first time only; if it throws, nothing is
+    /// remembered.
     template <class Ask>
     int operator()(const question& q, const Ask& ask) {
         const key k(q.device, reinterpret_cast<std::uintptr_t>(q.kernel), q.shared, q.threads, q.cluster);
@@ -41,11 +44,13 @@ private:
     std::map<key, int> answers_;
 };
 
-/// What kernels have been allowed beyond what every kernel may: shared memory, and clusters of more than 8 blocks. A smaller
-/// allowance after a larger one would take the difference away, so none is made. Safe to use from several threads.
+/// The attributes that kernels have been granted beyond the defaults: more shared memory, and
+/// clusters of more than 8 blocks. Setting a smaller amount would revoke a larger one, so amounts
+/// only grow. Thread-safe.
 class kernel_allowances {
 public:
-    /// Calls `allow_shared(bytes)` and `allow_wide()` for what a kernel needs and has not been allowed so far.
+    /// Calls `allow_shared(bytes)` and `allow_wide()` where a kernel needs more than it has been
+    /// granted so far.
     template <class Shared, class Wide>
     void operator()(int device, const void* kernel, std::size_t bytes, bool wide, const Shared& allow_shared,
                     const Wide& allow_wide) {
@@ -70,7 +75,8 @@ private:
     std::map<std::pair<int, std::uintptr_t>, allowance> allowed_;
 };
 
-/// Whether a device grants what `ask` wants of it; plans that it refuses are for other devices, and not an error.
+/// Whether a device grants what `ask` requests. A refusal is not an error: the plan is meant for
+/// other devices.
 template <class Ask>
 bool is_granted(const Ask& ask) {
     try {
@@ -81,12 +87,13 @@ bool is_granted(const Ask& ask) {
     }
 }
 
-/// Of this process; never destroyed, since kernels may be launched while static objects are.
+/// The answers of this process; never destroyed, since kernels may be launched while static objects
+/// are destroyed.
 inline residency_answers& known_residency() {
     static auto& all = *new residency_answers;
     return all;
 }
-/// The same of whether kernels wait for what was launched before them.
+/// Cached answers to whether kernels wait for what was launched before them.
 inline residency_answers& known_waits() {
     static auto& all = *new residency_answers;
     return all;

@@ -5,27 +5,31 @@
 #include <cstddef>
 #include <cstdint>
 
-/// Reductions of all elements of a tensor to one number whose value is the same in every order are CUB's where a program has it: sums and
-/// products of integers, their maxima and minima, and positions of extremes. cuda/tapegraph/cuda/library/reduce.cu puts its functions
-/// here before main() when it is linked. Without it our reductions do it, to the same bits (cuda/reduction.cuh,
+/// Declares reductions of all elements of a tensor by CUB, for those whose value does not depend on
+/// the order: sums, products, maxima and minima of integers, and positions of extremes. When
+/// cuda/tapegraph/cuda/library/reduce.cu is linked, it registers its functions here before main().
+/// Without it our own reductions compute the same bits (cuda/reduction.cuh,
 /// cuda/ops/ordering/arg_reduce.cuh).
 
 namespace tapegraph::cuda {
 
-/// Integers of 1, 4 and 8 bytes; sums and products are taken modulo 2^bits. Nothing here waits for the device or allocates.
+/// Integers of 1, 4 and 8 bytes; sums and products are taken modulo 2^bits. The functions neither
+/// wait for the device nor allocate.
 template <class Integer>
 struct library_reduction {
-    /// Scratch memory for a call with this count, from 1 to 2^31 - 1, on the current device; 0 where the source was not compiled for
-    /// that device.
+    /// Scratch memory for a call with this count, from 1 to 2^31 - 1, on the current device; 0
+    /// where the source was not compiled for that device.
     std::size_t (*scratch_bytes)(reduction kind, std::int64_t count) = nullptr;
-    /// Of `count` neighbours, on `stream`. Throws device_error with the operation's name.
+    /// Reduces `count` contiguous elements on `stream`. Throws device_error with the operation's
+    /// name.
     void (*reduce)(const char* operation, void* stream, reduction kind, const Integer* x, Integer* out,
                    std::int64_t count, void* scratch, std::size_t scratch_bytes) = nullptr;
 };
 template <class Integer>
 inline library_reduction<Integer> reduction_of_library;
 
-/// The position of the largest or smallest of `count` neighbours; the first among equals, a NaN before everything.
+/// The position of the largest or smallest of `count` contiguous elements; the first among equals,
+/// with NaN before everything else.
 template <class Element>
 struct library_arg_reduction {
     std::size_t (*scratch_bytes)(bool maximum, std::int64_t count) = nullptr;

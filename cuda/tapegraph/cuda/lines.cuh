@@ -4,20 +4,21 @@
 #include <tapegraph/cuda/ops/movement/boxes.cuh>
 #include <tapegraph/runtime/kernel.hpp>
 
-/// How kernels that go along one axis divide its lines among threads.
+/// Divides the lines along one axis among threads.
 
 namespace tapegraph::cuda::detail {
 
-/// A variable, so that tests reach every way with small tensors.
+/// Thresholds of the division; variables, so that tests reach every way with small tensors.
 struct line_limits {
-    std::int64_t short_line = 64;   ///< a thread's work
-    std::int64_t many_lines = 8192; ///< enough threads for a device
-    std::int64_t few_blocks = 256;  ///< not enough blocks for one
+    std::int64_t short_line = 64;   ///< longest line that one thread takes
+    std::int64_t many_lines = 8192; ///< enough to keep a device busy with a thread each
+    std::int64_t few_blocks = 256;  ///< too few to keep a device busy
     std::int64_t chunk = 8192;
 };
 inline line_limits limits_of_lines;
 
-/// How lines along an axis are divided among threads: from their number and length alone.
+/// How the lines along an axis are divided among threads, which follows from their number and
+/// length alone.
 struct line_plan {
     std::int64_t outer = 1, length, inner = 1, lines, chunks = 1;
     bool by_thread;

@@ -14,35 +14,35 @@
 #include <string>
 #include <vector>
 
-/// The choice among several ways to do a piece of work, whatever it is: by a plan that is remembered, by trials on the device, or by
-/// prediction.
+/// Chooses among several ways to do a piece of work: by a remembered plan, by trials on the device,
+/// or by prediction.
 
 namespace tapegraph::cuda {
 
 /// One way to do a piece of work.
 struct plan_candidate {
-    std::string name;          ///< by which it is remembered; no other of the same work has it
+    std::string name;          ///< the name it is remembered by, unique within the work
     std::size_t workspace = 0; ///< bytes
 };
 
-/// A piece of work, and the ways there are.
+/// A piece of work with the candidates for it.
 struct planned_work {
     std::string name; ///< operation, types, math_mode and shape
     std::vector<plan_candidate> candidates;
-    int predicted = 0;             ///< the candidate that is taken without trials
-    int reference = 0;             ///< the one whose results are believed
+    int predicted = 0;             ///< index of the candidate chosen without trials
+    int reference = 0;             ///< index of the candidate whose results are trusted
     std::int64_t results = 0;      ///< elements
-    double largest_difference = 0; ///< from the reference's results that rounding explains
+    double largest_difference = 0; ///< from the reference's results that rounding can explain
 };
 
 namespace detail {
-/// Blocks of 256 threads for a few elements each.
+/// The number of blocks of 256 threads, with a few elements per thread.
 inline unsigned trial_blocks(std::int64_t count, std::int64_t most) {
     return static_cast<unsigned>(std::clamp<std::int64_t>(count / 2048, 1, most));
 }
 } // namespace detail
 
-/// Memory of the device for a trial.
+/// Device memory for a trial.
 template <class T>
 class trial_memory {
 public:
@@ -55,7 +55,7 @@ public:
     ~trial_memory() {
         try {
             on_.memory().release(at_);
-        } catch (...) { // what goes wrong here shows at the next call
+        } catch (...) { // called by destructors; the error shows at the next call
         }
     }
     T* data() const { return at_; }
@@ -63,7 +63,7 @@ public:
         driver::launch(on_.stream(), "operands of trials", {detail::trial_blocks(count_, 1024), 256u},
                        kernels::noise<T>, at_, count_, seed);
     }
-    /// Every byte 0xFF, which is NaN.
+    /// Sets every byte to 0xFF, which is NaN.
     void poison() { driver::fill(at_, 0xFF, static_cast<std::size_t>(count_) * sizeof(T), on_.stream()); }
 
 private:
@@ -74,7 +74,7 @@ private:
 
 namespace detail {
 
-/// What it takes to time candidates and to compare their results, of elements T.
+/// Times candidates and compares their results, which are elements of type T.
 template <class T>
 class plan_trials {
 public:
@@ -93,8 +93,9 @@ public:
         for (const driver::event e : events_) driver::destroy_event(e);
     }
 
-    /// run(candidate, results, workspace) enqueues. Microseconds of each; none of those that give other results, or that the device
-    /// does not take, which a line on stderr says.
+    /// Times the candidates; run(candidate, results, workspace) enqueues one. Returns microseconds
+    /// for each, and nothing for a candidate whose results differ or that the device refuses; a
+    /// line on stderr tells why.
     template <class Run>
     std::vector<std::optional<double>> operator()(const Run& run) {
         const auto once = [&](int candidate, trial_memory<T>& to) {
@@ -106,7 +107,7 @@ public:
         std::vector<std::optional<double>> times(work_.candidates.size());
         for (int c = 0; c < static_cast<int>(times.size()); ++c) {
             try {
-                once(c, found_); // modules are loaded then, and a library looks for algorithms
+                once(c, found_); // loads modules; a library searches for algorithms
                 if (const double apart = distance(); apart <= work_.largest_difference)
                     times[static_cast<std::size_t>(c)] = median([&] { run(c, found_.data(), workspace_.data()); });
                 else
@@ -147,7 +148,7 @@ private:
         driver::wait(on_.stream());
         double most = 0;
         for (const double each : all) {
-            if (each != each) return each; // nothing was compared
+            if (each != each) return each; // there was nothing to compare
             most = std::max(most, each);
         }
         return most;
@@ -155,7 +156,8 @@ private:
     template <class F>
     double median(const F& enqueue) {
         for (std::size_t i = 0; i < events_.size(); i += 2) {
-            // Between two runs the results are poisoned: the caches are not as the last run left them, and the host is ahead.
+            // The results are poisoned between two runs, so that the caches are not as the last run
+            // left them and the host runs ahead.
             found_.poison();
             driver::record(events_[i], on_.stream());
             enqueue();
@@ -177,7 +179,8 @@ private:
     std::array<driver::event, std::size_t{2} * repetitions> events_{};
 };
 
-/// The candidate that took the least time; the predicted one where others took the same, or where none was admitted.
+/// The fastest candidate; the predicted one where others took the same time or where none was
+/// admitted.
 inline int fastest(const std::vector<std::optional<double>>& times, int predicted) {
     int best = predicted;
     const auto at = [&](int c) { return times[static_cast<std::size_t>(c)]; };
@@ -186,11 +189,13 @@ inline int fastest(const std::vector<std::optional<double>>& times, int predicte
     return best;
 }
 
-/// Whether a candidate may be another than the predicted one: without it, nobody needs to know the others.
+/// Whether a candidate other than the predicted one may be chosen. If not, the other candidates
+/// need not be listed.
 inline bool plans_vary() { return current_plan_policy() == plan_policy::measured || !plan_memory::instance().empty(); }
 
-/// Which candidate does the work. `prepare()` makes what is called with (candidate, results, workspace), such as operands; its calls
-/// may launch and wait, so nothing is measured while a graph is captured.
+/// Returns the index of the candidate to use. `prepare()` makes the operands and returns a function
+/// of (candidate, results, workspace) that may launch and wait, so nothing is measured while a
+/// graph is captured.
 template <class T, class Prepare>
 int choose_candidate(context& on, const planned_work& work, const Prepare& prepare) {
     const std::string& device = on.properties().name;

@@ -22,44 +22,48 @@
 #include <utility>
 #include <vector>
 
-/// Device memory: one stream-ordered pool per device, where the device has such.
+/// Device memory: one stream-ordered pool per device, where the device supports pools.
 
 namespace tapegraph::cuda {
 
-/// Where buffers come from.
+/// The source of buffers.
 enum class allocator {
-    pool, ///< a pool of our own: what is freed is kept for the next (the default)
-    plain ///< cudaMalloc for every buffer: slow; compute-sanitizer sees the ends of buffers
+    pool, ///< the library's own pool, which keeps freed memory for reuse (the default)
+    plain ///< cudaMalloc for every buffer: slow, but compute-sanitizer sees the ends of buffers
 };
 
-/// How much of a device a process takes. Settable before the device is first used, by `memory_options` or environment:
-///   TAPEGRAPH_GPU_MEMORY_LIMIT     bytes, with K, M or G, or a percentage of the device ("8G", "50%"); 0: all of it
-///   TAPEGRAPH_GPU_MEMORY_FRACTION  the part that is taken at once (0.9)
-///   TAPEGRAPH_GPU_ALLOW_GROWTH     0: nothing beyond that part; 1: grow (the default)
+/// How much of a device's memory a process uses. Set it before the device is first used, with
+/// `memory_options` or in the environment:
+///   TAPEGRAPH_GPU_MEMORY_LIMIT     bytes, with K, M or G, or a percentage of the device
+///                                  ("8G", "50%"); 0: all of it
+///   TAPEGRAPH_GPU_MEMORY_FRACTION  the fraction that is reserved at once (0.9)
+///   TAPEGRAPH_GPU_ALLOW_GROWTH     0: nothing beyond that fraction; 1: grow (the default)
 ///   TAPEGRAPH_GPU_ALLOCATOR        pool or plain
 ///   TAPEGRAPH_GPU_MEMORY_REUSE     bytes or a percentage, as above
 struct memory_options {
     std::size_t limit = 0; ///< bytes that may be in use at once; 0: all of the device
-    double fraction = 0;   ///< of the device's memory, taken at the first use
+    double fraction = 0;   ///< of the device's memory, reserved at the first use
     bool allow_growth = true;
     cuda::allocator allocator = allocator::pool;
-    /// So many bytes of freed buffers of up to 4 MiB wait for the next of the same size, which then takes no call of the driver;
-    /// by default the 16th part of the limit, at most 256 MiB. Beyond that, and when memory runs out, all of them go back to
-    /// the driver's pool.
+    /// Freed buffers of up to 4 MiB are kept, up to this many bytes in total, for the next buffer
+    /// of the same size, which then needs no call of the driver. The default is a 16th of the
+    /// limit, at most 256 MiB. Beyond that, and when memory runs out, all of them return to the
+    /// driver's pool.
     std::optional<std::size_t> reuse{};
 };
 
 struct memory_statistics {
     std::size_t in_use = 0;   ///< bytes in live buffers
-    std::size_t peak = 0;     ///< the most that was in use since the last reset
+    std::size_t peak = 0;     ///< the most bytes in use since the last reset
     std::size_t reserved = 0; ///< bytes the pool holds, in use or kept
     std::size_t limit = 0;
-    std::int64_t allocations = 0, buffers = 0; ///< made so far; live
+    std::int64_t allocations = 0, buffers = 0; ///< number made so far; number live
 };
 
 namespace detail {
 
-/// "8G", "512M", "1000", "50%" of `whole`. Throws argument_error that names the variable and its value.
+/// Parses "8G", "512M", "1000" or "50%" of `whole`. Throws argument_error that names the variable
+/// and its value.
 inline std::size_t parse_bytes(const char* variable, std::string_view text, std::size_t whole) {
     double number = 0;
     const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -101,10 +105,10 @@ inline memory_options from_environment(memory_options o, std::size_t whole) {
 /// Memory of one device; safe to use from several threads.
 class memory_pool {
 public:
-    /// The pool of a device, made at the first use.
+    /// The pool of a device, created at the first use.
     static memory_pool& of(int device) {
         static std::mutex guard;
-        static auto& pools = *new std::vector<std::unique_ptr<memory_pool>>; // buffers may outlive what is static
+        static auto& pools = *new std::vector<std::unique_ptr<memory_pool>>; // buffers may outlive static objects
         const std::lock_guard lock(guard);
         if (device < 0 || device >= driver::device_count())
             throw device_error("device cuda:" + std::to_string(device) + " does not exist: there are " +
@@ -124,7 +128,8 @@ public:
         if (stream_) driver::destroy(*stream_);
     }
 
-    /// Before the first buffer; the environment has the last word. Throws argument_error afterwards.
+    /// Sets options before the first buffer; environment variables override them. Throws
+    /// argument_error afterwards.
     void configure(const memory_options& options) {
         const std::lock_guard lock(guard_);
         if (started_)
@@ -135,8 +140,8 @@ public:
         options_ = options;
     }
 
-    /// A buffer; `label` says whose it is ("conv1/kernel"), for the report when memory runs out. Throws
-    /// out_of_memory.
+    /// Allocates a buffer. `label` names its user ("conv1/kernel") in the report when memory runs
+    /// out. Throws out_of_memory.
     void* allocate(std::size_t bytes, std::string_view label = {}) {
         const std::lock_guard lock(guard_);
         start();
@@ -166,7 +171,7 @@ public:
         in_use_ -= size;
         if (!recording_ && size <= largest_kept && size <= most_kept_) {
             if (kept_.bytes() + size > most_kept_) give_back();
-            kept_.put(live_.extract(found)); // in order behind whoever reads there
+            kept_.put(live_.extract(found)); // reused in stream order, after its last reader
             return;
         }
         live_.erase(found);
@@ -176,8 +181,9 @@ public:
             driver::release(at, *stream_);
     }
 
-    /// While what the device is given is recorded for later, buffers come from the driver, whose graph knows of them: one that is
-    /// known here alone would be somebody else's when the record is replayed.
+    /// While a graph is captured, buffers come from the driver, whose graph then accounts for them:
+    /// memory recycled by this class alone would belong to another buffer when the graph is
+    /// replayed.
     void recording(bool on) {
         const std::lock_guard lock(guard_);
         recording_ = on;
@@ -187,7 +193,8 @@ public:
         return recording_;
     }
 
-    /// The stream that buffers are made and released in order with. Whoever uses them on another waits for this one.
+    /// The stream that allocations and releases are ordered on. Users on another stream must wait
+    /// for this one.
     driver::stream stream() {
         const std::lock_guard lock(guard_);
         start();
@@ -203,8 +210,8 @@ public:
         const std::lock_guard lock(guard_);
         peak_ = in_use_;
     }
-    /// Gives what the pool keeps, beyond `keep` bytes, back to the device. Does nothing while a step is recorded, which waiting for
-    /// the device would spoil.
+    /// Returns memory that the pool keeps, beyond `keep` bytes, to the device. Does nothing during
+    /// a capture, which waiting for the device would invalidate.
     void trim(std::size_t keep = 0) {
         const std::lock_guard lock(guard_);
         if (!pool_ || recording_) return;
@@ -222,7 +229,8 @@ private:
     using kept = buffers::node_type;
     static constexpr std::size_t largest_kept = std::size_t{4} << 20, most_by_default = std::size_t{256} << 20;
 
-    /// Freed buffers by size, as they stood among the live ones: to keep or to find one allocates nothing.
+    /// Freed buffers by size, kept as the nodes that they were in the table of live ones: keeping
+    /// or finding one allocates nothing.
     class kept_buffers {
     public:
         kept take(std::size_t size) {
@@ -273,7 +281,7 @@ private:
         if (!driver::has_pools(device_)) options_.allocator = allocator::plain;
         if (options_.allocator == allocator::pool) {
             pool_ = driver::make_pool(device_);
-            if (part > 0) { // taken and given back to the pool, which keeps it
+            if (part > 0) { // allocated and released again; the pool keeps it
                 void* const all = driver::allocate(*pool_, std::min(part, limit_), *stream_);
                 if (all == nullptr) throw out_of_memory(report(std::min(part, limit_), "the fraction to take at once"));
                 driver::release(all, *stream_);
@@ -283,14 +291,14 @@ private:
         started_ = true;
     }
 
-    // From the driver; null when there is not enough.
+    // Allocates from the driver; null when there is not enough.
     void* find(std::size_t size) {
         if (in_use_ + kept_.bytes() + size > limit_) give_back();
         if (in_use_ + size > limit_) return nullptr;
         void* const at = take(size);
         if (at != nullptr || !pool_) return at;
         give_back();
-        driver::wait(*stream_); // what the pool keeps may lie in pieces
+        driver::wait(*stream_); // the pool's free memory may be fragmented
         driver::trim(*pool_, 0);
         return take(size);
     }
@@ -299,7 +307,7 @@ private:
                                                       : driver::allocate(*pool_, bytes, *stream_);
     }
 
-    // What was asked, what there is, and who has it.
+    // The message for out_of_memory: the request, the totals and the largest users.
     std::string report(std::size_t bytes, std::string_view label) const {
         std::string text =
             "out of memory on cuda:" + std::to_string(device_) + ": " + tapegraph::detail::readable_bytes(bytes) +

@@ -8,7 +8,8 @@
 #include <cstddef>
 #include <string>
 
-/// A GPU of the library as NCCL's exchange asks for it. Compiled by nvcc; nothing of the library includes this.
+/// Adapts a GPU of the library for NCCL's exchange. Compiled by nvcc; no header of the library
+/// includes this.
 
 namespace tapegraph::cuda {
 
@@ -17,7 +18,7 @@ namespace detail {
 template <class T>
 void add_on(driver::stream stream, void* sum, const void* left, const void* right, std::size_t count) {
     if (count == 0) return;
-    constexpr std::size_t threads = 256, most_blocks = 4096; // a wave or more of every device there is
+    constexpr std::size_t threads = 256, most_blocks = 4096; // at least a full wave on every device there is
     driver::launch_shape shape;
     shape.grid.x = static_cast<unsigned>(std::min((count + threads - 1) / threads, most_blocks));
     shape.block.x = static_cast<unsigned>(threads);
@@ -27,13 +28,15 @@ void add_on(driver::stream stream, void* sum, const void* left, const void* righ
 
 } // namespace detail
 
-/// The library's stream, pool and a kernel that adds: sums over ranks come in order with what tensors are computed by, and a graph that
-/// is captured may hold them (but for the first, which takes memory).
+/// Provides the library's stream, its pool and an adding kernel: sums over ranks run in order with
+/// the computation of tensors, and a captured graph may contain them (except for the first, which
+/// allocates memory).
 ///
 ///     distributed::nccl_exchange gpus(ranks, tg::cuda::nccl_device_of(tg::device::cuda(0)), library);
 ///
-/// The thread's device is `where` while the exchange is made and used (tg::device_scope). Throws device_error where it is the CPU, or
-/// is not there; adding throws argument_error for elements that have no kernel.
+/// `where` must be the thread's device while the exchange is made and used (tg::device_scope).
+/// Throws device_error where it is the CPU or not present; adding throws argument_error for
+/// elements that have no kernel.
 inline distributed::nccl_device nccl_device_of(tapegraph::device where = current_device()) {
     runtime::device_runtime* const gpu = &detail::gpu_of("nccl_device_of", where);
     const driver::stream stream = stream_of(where);

@@ -21,15 +21,16 @@
 #include <system_error>
 #include <utility>
 
-/// How it is decided which of several kernels does a piece of work, and what has been found out about that so far.
+/// Remembers which of several kernels does a piece of work, and sets the policy by which this is
+/// decided.
 
 namespace tapegraph::cuda {
 
-/// What happens the first time that a process meets a piece of work (an operation with its shape, types and math_mode) that no
-/// remembered plan is for.
+/// What happens when a process first meets a piece of work (an operation with its shape, types and
+/// math_mode) for which no plan is remembered.
 enum class plan_policy {
-    predicted, ///< a model of costs says: the same plan, and so the same bits, in every run (the default)
-    measured   ///< the ways to do it are run on the device, and the fastest is remembered
+    predicted, ///< by a cost model: the same plan, and so the same bits, in every run (the default)
+    measured   ///< the candidates are run on the device, and the fastest is remembered
 };
 
 namespace detail {
@@ -41,21 +42,23 @@ inline std::atomic<plan_policy>& plan_policy_setting() {
 } // namespace detail
 
 inline plan_policy current_plan_policy() { return detail::plan_policy_setting().load(std::memory_order_relaxed); }
-/// For the process, from the next work on that has no plan yet. TAPEGRAPH_GPU_PLANS in the environment says so from the start.
+/// Sets the policy of the process for all work that has no plan yet. TAPEGRAPH_GPU_PLANS in the
+/// environment sets the initial one.
 inline void set_plan_policy(plan_policy policy) {
     detail::plan_policy_setting().store(policy, std::memory_order_relaxed);
 }
 
-/// A plan by its name, and how long the work took so.
+/// The name of a plan, and how long the work took with it.
 struct remembered_plan {
     std::string plan;
     double microseconds = 0;
 };
 
-/// What has been measured, or read from a file: by the device's name and by the work, as text. Safe to use from several threads.
+/// The plans that were measured or read from a file, by the device's name and the work, as text.
+/// Thread-safe.
 class plan_memory {
 public:
-    /// The process's; never destroyed.
+    /// The memory of the process; never destroyed.
     static plan_memory& instance() {
         static auto& memory = *new plan_memory;
         return memory;
@@ -80,7 +83,7 @@ public:
         plans_.clear();
     }
 
-    /// A line for each plan: device, work, plan and microseconds, with tabs between them.
+    /// One line per plan: device, work, plan and microseconds, separated by tabs.
     std::string text() const {
         std::string all(first_line);
         const std::lock_guard lock(guard_);
@@ -92,8 +95,8 @@ public:
         }
         return all.append("\n");
     }
-    /// Adds the plans of a text, all or none; they replace what is known of the same work. Throws data_error that names `source` and
-    /// the line.
+    /// Adds the plans of a text, all or none; they replace plans of the same work. Throws
+    /// data_error that names `source` and the line.
     void add(std::string_view text, const std::string& source) {
         std::map<key, remembered_plan> found;
         std::int64_t number = 0;
@@ -139,7 +142,8 @@ private:
     mutable std::mutex guard_;
 };
 
-/// Writes all plans that the process has measured or read, as a file or not at all. Throws data_error that names it.
+/// Writes all plans that the process has measured or read to a file, atomically. Throws data_error
+/// that names it.
 inline void save_plans(const std::string& path) {
     try {
         io::atomic_file file(path);
@@ -149,8 +153,9 @@ inline void save_plans(const std::string& path) {
         throw data_error(std::string("save_plans: ") + e.what());
     }
 }
-/// Reads such a file. Its plans hold under either policy, for work that has no plan yet; a plan that this version of the library has
-/// not is passed over. Throws data_error that names file and line, and then has read nothing.
+/// Reads a file of save_plans. Its plans apply under either policy, to work that has no plan yet;
+/// plans that this version of the library does not have are ignored. Throws data_error that names
+/// file and line, and then has read nothing.
 inline void load_plans(const std::string& path) {
     std::string text;
     try {
@@ -164,8 +169,8 @@ inline void load_plans(const std::string& path) {
     plan_memory::instance().add(text, "load_plans: '" + path + "'");
 }
 
-/// Plans that have been given out. Scratch memory is planned by them, so that the first for a key stays until the process ends, whatever is
-/// measured, read or set afterwards. Safe to use from several threads.
+/// The plans that have been given out. Scratch memory is sized by them, so the first plan for a key
+/// stays until the process ends, whatever is measured, read or set afterwards. Thread-safe.
 template <class Key, class Plan>
 class lasting_plans {
 public:
@@ -175,7 +180,7 @@ public:
         if (found == plans_.end()) return std::nullopt;
         return found->second;
     }
-    /// The plan that lasts: this one, or another thread's that came first.
+    /// Returns the plan that stays: this one, or another thread's that came first.
     Plan keep(const Key& k, const Plan& plan) {
         const std::lock_guard lock(guard_);
         return plans_.emplace(k, plan).first->second;

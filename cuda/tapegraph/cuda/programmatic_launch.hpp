@@ -2,13 +2,15 @@
 
 #include <tapegraph/core/environment.hpp>
 
-/// Whether kernels may be launched while what the stream was given before is still being done (programmatic dependent launch).
+/// Switches programmatic dependent launch: kernels are launched while the preceding work of their
+/// stream is still running.
 
 namespace tapegraph::cuda {
 
-/// On devices of compute capability 9.0 and later, kernels whose argument is kernels::dependent are launched so, by themselves and in
-/// captured graphs. On by default; TAPEGRAPH_PROGRAMMATIC_LAUNCH=0 in the environment, or setting it here before the first step,
-/// has every kernel launched when its predecessor is done.
+/// On devices of compute capability 9.0 and later, kernels whose argument is kernels::dependent are
+/// launched this way, both directly and in captured graphs. On by default.
+/// TAPEGRAPH_PROGRAMMATIC_LAUNCH=0 in the environment, or setting this to false before the first
+/// step, makes every kernel wait for its predecessor before it is launched.
 inline bool& programmatic_launches() {
     static bool on = tapegraph::detail::environment_flag("TAPEGRAPH_PROGRAMMATIC_LAUNCH", true);
     return on;

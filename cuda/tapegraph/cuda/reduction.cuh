@@ -11,30 +11,32 @@
 #include <limits>
 #include <numeric>
 
-/// Reductions on the device, with the region that produces their values fused into the reading. Sums and products need not
-/// have the CPU's bits (they are folded in another order), the rest does, but for the sign of a zero. Integers of whole tensors go to a
-/// library where it is linked.
+/// Reductions on the device, fused with the region that produces their values. Sums and products
+/// may differ from the CPU's bits, since they are folded in another order; other reductions have
+/// the same bits except for the sign of a zero. Integer reductions of whole tensors go to a library
+/// where it is linked.
 
 namespace tapegraph::cuda {
 
 namespace detail {
 
-// A grid that fills any device a few times over, and what is worth a block of its own when rows are cut into parts.
+// A grid that fills any device a few times over, and the work that justifies a block when rows are
+// split.
 inline constexpr std::int64_t wanted_blocks = 512, part_elements = 8192;
-// Of columns: whole waves on 132 multiprocessors that have room for two or four of them.
+// For columns: whole waves on 132 multiprocessors that hold two or four blocks each.
 inline constexpr std::int64_t wanted_column_blocks = 1056;
-// From this many threads along the columns alone none have to share a column.
+// From this many threads along the columns on, no threads need to share a column.
 inline constexpr std::int64_t many_columns = 65536;
-inline constexpr std::int64_t most_row_vectors = 256; // of a warp; longer rows are a block's
+inline constexpr std::int64_t most_row_vectors = 256; // per warp; longer rows take a block
 
-/// What a reduction over a domain that is not empty looks like.
+/// The geometry of a reduction over a domain that is not empty.
 struct reduction_geometry {
     bool by_rows = false;
     kernels::strided_index<1> kept, reduced; ///< kept: by columns without them
     std::int64_t columns = 1;
 
     reduction_geometry(const buffer_view& domain, std::uint32_t axes) {
-        int last = domain.rank; // behind the kept axes that end the domain are only extents of 1
+        int last = domain.rank; // after the last kept axis only axes of extent 1 follow
         const auto kept_axis = [&](int a) { return (axes >> a & 1) == 0; };
         for (int a = domain.rank - 1; a >= 0 && (kept_axis(a) || domain.extents[a] == 1); --a) {
             columns *= domain.extents[a];
@@ -56,7 +58,8 @@ struct reduction_geometry {
     std::int64_t outputs() const { return kept.size * columns; }
 };
 
-/// How rows are spread over threads. (Plans are made by functions: inlined into every reduction they would be much of its code.)
+/// How rows are spread over threads. (Functions make the plans: inlined into every reduction, they
+/// would be much of its code.)
 struct row_plan {
     int width = 0;
     std::int64_t parts = 1, blocks = 1;
@@ -73,16 +76,17 @@ struct row_plan {
     }
 };
 
-/// How columns are.
+/// How columns are spread over threads.
 struct column_plan {
     std::int64_t columns, length; ///< of lines, each of which is `rows` rows
     int rows = 1, wide = 1, high = 1;
     std::int64_t parts = 1, across = 1, down = 1;
 
-    /// `cut`: where totals may be left for a second launch.
+    /// `cut`: whether totals may be left for a second launch.
     __attribute__((noinline)) column_plan(const reduction_geometry& g, int lanes, bool cut)
         : columns(g.columns), length(g.reduced.size) {
-        // Rows that end within a vector begin beside one, too, and would be read element by element: so many are a line of whole ones.
+        // Rows that end within a vector leave the next one misaligned, so they would be read
+        // element by element: treat as many of them as make up whole vectors as one line.
         const std::int64_t together = lanes / std::gcd<std::int64_t>(lanes, g.columns);
         if (cut && together > 1 && g.kept.size == 1 && g.reduced.rank == 1 && g.reduced.strides[0][0] == g.columns &&
             length % together == 0) {
@@ -103,7 +107,8 @@ private:
     void spread(std::int64_t units, int lanes, bool cut) {
         const std::int64_t vectors = divide_up(columns, lanes);
         const bool many = units * vectors >= many_columns;
-        // 1 KB of floats side by side, or what an access of memory brings of totals: so there are threads that share a column.
+        // The vectors that lie side by side: 1 KB of floats, or one memory transaction of totals,
+        // so that threads can share a column.
         const std::int64_t most = many ? kernels::reduce_threads : cut ? 64 : 4;
         across = divide_up(vectors, most);
         wide = static_cast<int>(divide_up(vectors, across));
@@ -118,7 +123,8 @@ private:
     }
 };
 
-/// Whether an operand has the same elements wherever along some axes of a domain that it is broadcast over.
+/// Whether an operand has the same elements everywhere along some axes of a domain that it is
+/// broadcast over.
 inline bool stands_still(const buffer_view& operand, const buffer_view& domain, std::uint32_t axes) {
     for (int a = 0; a < domain.rank; ++a) {
         const int own = a - (domain.rank - operand.rank);
@@ -127,7 +133,7 @@ inline bool stands_still(const buffer_view& operand, const buffer_view& domain, 
     return true;
 }
 
-/// Fills in how columns are spread over blocks; `steady`: of operands, see column_arguments.
+/// Sets how columns are spread over blocks; for `steady` see column_arguments.
 template <class Source>
 void spread_columns(kernels::column_arguments<Source>& p, const reduction_geometry& g, const column_plan& plan,
                     [[maybe_unused]] bool steady) {
@@ -147,7 +153,8 @@ void spread_columns(kernels::column_arguments<Source>& p, const reduction_geomet
     p.steady = steady && p.reduced.rank <= 1 && plan.columns % Source::lanes == 0;
 }
 
-/// Launches one kernel over `source`; results of type T, or totals if the plan leaves several for a result.
+/// Launches one kernel over `source`. Results have type T, or are totals if the plan leaves several
+/// per result.
 template <class Fold, class T, class Source>
 void reduce_once(const kernel_call& call, const char* name, const Source& source, const reduction_geometry& g,
                  void* out, bool cut, bool steady, std::int64_t blocks) {
@@ -192,7 +199,7 @@ void reduce_once(const kernel_call& call, const char* name, const Source& source
     }
 }
 
-/// Totals that the first launch leaves for each result; 1: results themselves.
+/// The number of totals that the first launch leaves per result; 1: the results themselves.
 template <class Source>
 std::int64_t parts_of(const reduction_geometry& g) {
     if (g.by_rows) return row_plan(g, Source::lanes, true).parts;
@@ -200,7 +207,7 @@ std::int64_t parts_of(const reduction_geometry& g) {
     return plan.parts * plan.rows;
 }
 
-/// Bytes of totals between the two launches of a reduction; 0 if one is enough.
+/// Bytes of totals between the two launches of a reduction; 0 if one launch is enough.
 template <class Fold, class Source>
 std::size_t reduction_bytes(const buffer_view& domain, std::uint32_t axes) {
     if (domain.elements() == 0) return 0;
@@ -209,10 +216,12 @@ std::size_t reduction_bytes(const buffer_view& domain, std::uint32_t axes) {
     return parts == 1 ? 0 : static_cast<std::size_t>(parts * g.outputs()) * sizeof(typename Fold::total);
 }
 
-/// Scratch memory of a library that reduces all elements of a tensor of integers in memory; 0: our kernels do. Either reads the elements
-/// once in a launch that leaves less than 8 KiB of totals and folds these in a second one, so the library has what ours take two
-/// launches for; where ours take one, for up to 16,383 elements, it may take two. Floats stay here: of zeros of both signs the first or
-/// the last in our order is the result, in both modes, and CUB promises no order.
+/// Scratch memory of a library that reduces all elements of a tensor of integers in memory; 0 if
+/// our kernels are chosen. The library reads the elements once in a launch that leaves less than 8
+/// KiB of totals, and folds these in a second launch, as our kernels do where they take two
+/// launches; where ours take one, for up to 16,383 elements, the library may take two. Floats
+/// always use our kernels: among zeros of both signs the result is the first or the last in our
+/// order, in both modes, and CUB guarantees no order.
 template <class Element, class Source>
 std::size_t library_reduction_bytes(const kernel_call& call, reduction kind, std::uint32_t axes) {
     const std::int64_t count = call.domain.elements();
@@ -225,7 +234,8 @@ std::size_t library_reduction_bytes(const kernel_call& call, reduction kind, std
     return reduction_of_library<Element>.scratch_bytes(kind, count);
 }
 
-/// Reduces what `source` gives for a domain that is not empty. `Joining` folds totals. `blocks`: see run_region.
+/// Reduces the values of `source` over a domain that is not empty. `Joining` folds totals. For
+/// `blocks` see run_region.
 template <class Fold, class Joining, class T, class Source>
 void reduce_source(const kernel_call& call, const char* name, const Source& source, std::uint32_t axes,
                    std::int64_t blocks = most_blocks) {
@@ -267,7 +277,7 @@ struct fused_reduction {
 
     static std::uint32_t axes(const kernel_call& call) { return static_cast<std::uint32_t>(call.attributes[0]); }
 
-    /// `wanted`: of a source that has several results.
+    /// `wanted` is the index of the result of a source that has several.
     static void run(const kernel_call& call, std::int64_t blocks = most_blocks, [[maybe_unused]] int wanted = 0) {
         if (call.domain.elements() == 0) return run_empty(call);
         if constexpr (for_library)
@@ -281,7 +291,7 @@ struct fused_reduction {
     }
     static void run_empty(const kernel_call& call) {
         const char* const name = Op::name.data();
-        if constexpr (std::is_same_v<T, bool>) { // any and all of nothing have values
+        if constexpr (std::is_same_v<T, bool>) { // any and all are defined for empty domains
             fill<std::uint8_t>(call, name, kind == reduction::minimum, call.out[0].elements());
         } else {
             const buffer_view& d = call.domain;
@@ -315,14 +325,14 @@ struct reduction_kernel {
 
 namespace detail {
 
-/// What a region's results are made of.
+/// The registers that a region's results are made of.
 template <class Region>
 struct result_registers;
 template <class Slots, int... Results, class... Instructions>
 struct result_registers<region<Slots, results<Results...>, Instructions...>> {
     static constexpr int slot_count = Slots::count, result_count = sizeof...(Results);
 
-    /// Bits of the slots that each result depends on.
+    /// Bit masks of the slots that each result depends on.
     struct slot_bits {
         std::uint32_t of[result_count]{};
 
@@ -335,7 +345,8 @@ struct result_registers<region<Slots, results<Results...>, Instructions...>> {
             }
         }
     };
-    /// Registers of a type that are results, each once, and which of them each result is.
+    /// The registers of a type that are results, each once, and the index among them of each
+    /// result.
     struct typed {
         int at[result_count]{}, place[result_count]{}, count = 0;
 
@@ -353,22 +364,23 @@ struct result_registers<region<Slots, results<Results...>, Instructions...>> {
     template <dtype Type, int... I>
     static auto narrowed(std::integer_sequence<int, I...>)
         -> region<Slots, results<typed(Type).at[I]...>, Instructions...>;
-    /// The region with those registers as results.
+    /// The region with only those registers as results.
     template <dtype Type>
     using only = decltype(narrowed<Type>(std::make_integer_sequence<int, typed(Type).count>{}));
 };
 
 } // namespace detail
 
-/// The sum over some axes of one of a region's results, which is chosen when the kernel runs: one kernel for all results of a
-/// type. Attributes: the axes, and the result's place among the region's.
+/// The sum over some axes of one of a region's results, selected when the kernel runs, so that one
+/// kernel serves all results of a type. Attributes: the axes, and the index of the result in the
+/// region.
 template <class Region>
 struct result_sum {
     static void run(const kernel_call& call) { run(call, detail::most_blocks); }
     static void run(const kernel_call& call, std::int64_t blocks) {
         constexpr typename registers::slot_bits slots_read;
         const auto result = static_cast<int>(call.attributes[1]);
-        // An operand that the result does not depend on is read as one element, again and again.
+        // An operand that the result does not depend on is read as a single element, broadcast.
         buffer_view in[registers::slot_count + 1];
         for (int s = 0; s < registers::slot_count; ++s) {
             in[s] = call.in[s];
@@ -392,7 +404,7 @@ private:
     static void for_type(const F& f) {
         if constexpr (typename registers::typed(dtype_of<T>).count > 0) {
             using only = typename registers::template only<dtype_of<T>>;
-            if constexpr (runtime::reads_in_place<only>) // a sum of a tensor: any program has its kernels
+            if constexpr (runtime::reads_in_place<only>) // a sum of a tensor; every program has its kernels
                 f(detail::fused_reduction<sum_op, only, T>{});
             else
                 f(detail::fused_reduction<sum_op, only, T, kernels::compact_source<only>>{});
@@ -409,7 +421,7 @@ private:
     }
 };
 
-/// A reduction of a tensor in memory.
+/// A reduction of a tensor in memory, without a fused producer.
 template <class Op, class T>
     requires whole_reduction<Op>
 struct kernel<Op, T> {

@@ -6,19 +6,21 @@
 #include <algorithm>
 #include <numeric>
 
-/// Fused regions on the device. One kernel per region takes every pattern of broadcasting, any alignment and any number of
-/// elements.
+/// Runs fused regions on the device. One kernel per region handles every pattern of broadcasting,
+/// any alignment and any number of elements.
 ///
-/// Results have the CPU's bits as long as the compiler neither contracts multiplications with additions nor approximates:
-/// nvcc's -fmad=false, and its defaults -prec-div=true, -prec-sqrt=true, -ftz=false (so no -use_fast_math). The functions of
-/// core/math keep their bits without -fmad=false, too. What differs is a conversion to an integer type that cannot hold the
-/// number, which is whatever a processor makes of it.
+/// Results have the CPU's bits as long as the compiler neither contracts multiplications with
+/// additions nor approximates: use nvcc's -fmad=false, and its defaults -prec-div=true,
+/// -prec-sqrt=true, -ftz=false (so no -use_fast_math). The functions of core/math keep their bits
+/// even without -fmad=false. The exception is a conversion to an integer type that cannot represent
+/// the number, which depends on the processor.
 
 namespace tapegraph::cuda {
 
 namespace detail {
 
-/// Strides of an operand's axes within a domain that it is broadcast over: 0 where its extent is 1.
+/// The strides of an operand's axes within a domain that it is broadcast over: 0 where its extent
+/// is 1.
 inline void broadcast_strides(const buffer_view& operand, int rank, std::int64_t (&strides)[max_rank]) {
     std::int64_t stride = 1;
     for (int a = rank - 1; a >= 0; --a) {
@@ -33,7 +35,8 @@ inline bool is_aligned(const void* data, std::size_t bytes) {
     return reinterpret_cast<std::uintptr_t>(data) % bytes == 0;
 }
 
-/// A call's operands as kernels of regions with so many slots see them; `alignment`: bytes to a multiple of which each must lie.
+/// A call's operands in the form that kernels of regions with this many slots expect; `alignment`
+/// is the required alignment of each in bytes.
 template <int Slots>
 kernels::region_operands<Slots> operands_of(const kernel_call& call, const std::size_t* alignment) {
     constexpr int lists = kernels::region_operands<Slots>::lists;
@@ -42,7 +45,8 @@ kernels::region_operands<Slots> operands_of(const kernel_call& call, const std::
     std::int64_t strides[lists][max_rank]{};
     for (int s = 0; s < Slots; ++s) {
         operands.data[s] = call.in[s].data;
-        // An operand of as many elements as the domain is read in order, whatever axes of extent 1 either has.
+        // An operand with as many elements as the domain is read in order, whatever axes of extent
+        // 1 either has.
         const bool whole = call.in[s].elements() == domain.elements();
         if (whole) operands.in_order |= 1u << s;
         broadcast_strides(whole ? domain : call.in[s], domain.rank, strides[s]);
@@ -66,16 +70,18 @@ typename Access::operands operands_of(const kernel_call& call) {
     return operands_of<Access::slot_count>(call, Access::slot_alignment);
 }
 
-/// Blocks of a launch whose kernel takes turns: as many as there is work, up to this.
+/// The blocks of a launch whose threads loop: as many as there is work, up to this limit.
 inline constexpr std::int64_t most_blocks = 1 << 20;
 inline unsigned blocks_for(std::int64_t work, std::int64_t most = most_blocks) {
     return static_cast<unsigned>(work < most ? work : most);
 }
 
-// From this many elements on threads have several turns if they are as many as a device has room for.
+// From this many elements on, threads loop several times if there are as many as a device holds at
+// once.
 inline constexpr std::int64_t many_elements = 1 << 21;
 
-/// Blocks of map_steadily; 0: map_region. Turns of 2, 3 or 4 blocks on each of 132 multiprocessors end with many of them at work.
+/// The number of blocks of map_steadily; 0: use map_region. With 2, 3 or 4 blocks on each of 132
+/// multiprocessors, the last iteration still has many of them at work.
 inline std::int64_t steady_blocks(const kernel_call& call, int slots, std::uint32_t in_order, int lanes,
                                   const std::size_t* alignment) {
     constexpr std::int64_t most = 1056, least_turns = 8;
@@ -102,7 +108,8 @@ inline std::int64_t steady_blocks(const kernel_call& call, int slots, std::uint3
     return unit > most ? 0 : std::max(unit, wanted / unit * unit);
 }
 
-/// `blocks`: at most so many, for tests of what a thread does in its second turn; `many`: for those of map_steadily.
+/// `blocks` limits the launch, for tests of a thread's second iteration; `many` does the same for
+/// map_steadily.
 template <class Region>
 void run_region(const kernel_call& call, std::int64_t blocks = most_blocks, std::int64_t many = many_elements) {
     using access = kernels::region_access<Region>;

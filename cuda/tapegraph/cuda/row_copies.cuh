@@ -6,17 +6,18 @@
 
 #include <algorithm>
 
-/// The device's half of runtime/row_copies.hpp.
+/// The device's implementation of runtime/row_copies.hpp.
 
 namespace tapegraph::cuda {
 
 namespace detail {
 
-/// Blocks of a copy at most, several times what is resident; their threads take more words then. A variable for tests.
+/// The most blocks of a copy, several times what is resident; beyond that, threads copy more words.
+/// A variable for tests.
 inline std::int64_t most_copying_blocks = 2048;
 
 inline kernels::copied_rows in_words(runtime::row_copy copy) {
-    if (copy.bytes == copy.to_pitch && (copy.from == nullptr || copy.bytes == copy.from_pitch)) { // in one piece
+    if (copy.bytes == copy.to_pitch && (copy.from == nullptr || copy.bytes == copy.from_pitch)) { // contiguous
         copy.bytes *= static_cast<std::size_t>(copy.rows);
         copy.rows = 1;
     }
@@ -57,7 +58,7 @@ inline void copy_rows(const kernel_call& call, const runtime::row_copy* copies, 
     }
 }
 
-/// Words of 8 bytes.
+/// Stores words of 8 bytes.
 inline void store_words(const kernel_call& call, void* to, const std::uint64_t* words, std::size_t count) {
     constexpr std::size_t most = kernels::words_of_launch::most;
     for (std::size_t first = 0; first < count; first += most) {

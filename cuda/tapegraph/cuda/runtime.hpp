@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-/// What runtime/device_runtime.hpp asks for, on a GPU.
+/// Implements runtime/device_runtime.hpp on a GPU.
 
 namespace tapegraph::cuda {
 
@@ -40,7 +40,7 @@ public:
         try {
             const runtime::device_turn turn(this);
             context_->memory().release(at);
-        } catch (...) { // destructors call this; what goes wrong here shows at the next call
+        } catch (...) { // called by destructors; the error shows at the next call
         }
     }
     void* scratch(std::size_t bytes) override {
@@ -58,7 +58,8 @@ public:
         if (bytes > small) return feed(to, from, bytes);
         driver::copy(to, departing(from, bytes), bytes, context_->stream());
     }
-    // Two pinned buffers and two on the device take turns: one is filled while the other still travels, on a stream of copies.
+    // Two pinned buffers and two on the device alternate: one is filled while the other is
+    // transferred on the copy stream.
     void feed(void* to, const void* from, std::size_t bytes) override {
         const runtime::device_turn turn(this);
         staging& s = staging_[turn_];
@@ -133,7 +134,7 @@ public:
     }
 
     void begin_capture() override {
-        context_->memory().recording(true); // before: another thread's trim() waits for the stream
+        context_->memory().recording(true); // first: another thread's trim() waits for the stream
         try {
             driver::begin_capture(context_->stream());
         } catch (...) {
@@ -146,7 +147,7 @@ public:
             memory_pool& memory;
             ~behind() { memory.recording(false); }
         } const recorded{context_->memory()};
-        numbers_.forget(); // what was sent meanwhile comes when the graph is replayed
+        numbers_.forget(); // numbers sent during the capture arrive only when the graph is replayed
         return driver::end_capture(context_->stream());
     }
     void replay(void* graph) override { driver::launch_graph(static_cast<driver::graph>(graph), context_->stream()); }
@@ -162,8 +163,9 @@ private:
         std::size_t bytes = 0;
         driver::event sent = driver::make_event(), free = driver::make_event();
     };
-    // For calls by threads that use another device: they bring to the host what this one has computed. Events, among others, are of the
-    // device that is current when they are made.
+    // Makes the device current in calls by threads that use another device, such as a copy to the
+    // host of what this one has computed. Events, among others, belong to the device that is
+    // current when they are made.
     class current {
     public:
         explicit current(cuda_runtime& r) : before_(driver::current_device()), here_(r.context_->device()) {
@@ -174,14 +176,14 @@ private:
         ~current() {
             try {
                 if (before_ != here_) driver::use(before_);
-            } catch (...) { // what goes wrong here shows at the next call
+            } catch (...) { // the error shows at the next call
             }
         }
 
     private:
         int before_, here_;
     };
-    struct arrival { // for one thread that waits
+    struct arrival { // the staging of one waiting thread
         void* fault = driver::allocate_pinned(context::fault_bytes);
         std::byte* numbers = static_cast<std::byte*>(driver::allocate_pinned(few));
         driver::event all = driver::make_event();
@@ -190,8 +192,8 @@ private:
 
     explicit cuda_runtime(context& c) : context_(&c) {}
 
-    // Waits, once, for all that has been given, for what kernels found wrong and for a few bytes, which come through pinned
-    // memory. Other threads may give meanwhile.
+    // Waits once for all enqueued work, for the fault that kernels recorded and for a few bytes,
+    // which arrive through pinned memory. Other threads may enqueue work meanwhile.
     device_fault arrived(const piece* pieces, int count) {
         std::unique_ptr<arrival> a;
         {
@@ -220,8 +222,8 @@ private:
         spare_arrivals_.push_back(std::move(a));
         return found;
     }
-    // At most 64 KiB in pinned memory, pieces of which take turns. CUDA does not promise when it has read memory that is not
-    // pinned, nor that it does not wait for the stream first.
+    // Copies at most 64 KiB into pinned memory, whose pieces take turns. CUDA does not specify when
+    // it has read pageable memory, nor does it promise not to wait for the stream first.
     const void* departing(const void* from, std::size_t bytes) {
         if (departures_ == nullptr) {
             departures_ = static_cast<std::byte*>(driver::allocate_pinned(left_.size() * small));

@@ -11,13 +11,15 @@
 
 namespace tapegraph::cuda {
 
-/// What has been sent to a buffer of the device in which the numbers of eager calls follow each other, round and round: most
-/// calls of a training step bring the numbers that they brought in the step before. Everything happens in the order of one stream,
-/// so a place is good for whoever is launched before the next number is sent.
+/// Tracks the content of a ring buffer on the device that holds the small arguments of eager calls.
+/// Most calls of a training step bring the same numbers as in the step before, and these need not
+/// be sent again. Everything happens in the order of one stream, so a place is valid for any kernel
+/// launched before the next numbers are sent.
 template <std::size_t Bytes>
 class sent_numbers {
 public:
-    /// Where in the buffer `bytes` stand, at most its own: where they stood, or where `send(place)` brings them.
+    /// The offset in the buffer of `bytes` bytes, at most its size: where they already are, or
+    /// where `send(place)` copies them.
     template <class Send>
     std::size_t place(const void* from, std::size_t bytes, const Send& send) {
         entry& known = entries_[place_of(from, bytes)];
@@ -27,7 +29,7 @@ public:
         if (next_ % Bytes + bytes > Bytes) next_ += Bytes - next_ % Bytes;
         const std::size_t begin = next_, at = begin % Bytes;
         next_ += runtime::padded(bytes);
-        known.bytes = 0; // of nothing, where it cannot be sent
+        known.bytes = 0; // invalid if sending throws
         send(at);
         if (bytes == 0) return at;
         copy_.resize(Bytes);
@@ -52,8 +54,8 @@ private:
         return hash.place();
     }
 
-    std::array<entry, 256> entries_{}; // a word_hash's places
-    std::vector<std::byte> copy_;      ///< what stands in the device's memory
+    std::array<entry, 256> entries_{}; // indexed by word_hash
+    std::vector<std::byte> copy_;      ///< copy of the device's memory
     std::size_t next_ = 0;             ///< counted as in entries
 };
 

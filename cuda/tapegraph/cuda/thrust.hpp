@@ -16,26 +16,29 @@
 #include <string>
 #include <utility>
 
-/// Thrust beside tensors: its algorithms on a tensor's elements, its vectors as tensors, both without copies, on the library's stream
-/// and from its pool. Thrust's headers take nvcc some seconds, so nothing of the library includes this.
+/// Connects Thrust and tensors without copies: algorithms on a tensor's elements, and vectors as
+/// tensors, on the library's stream and from its pool. Thrust's headers take nvcc some seconds, so
+/// no header of the library includes this.
 
 namespace tapegraph::cuda {
 
-/// An execution policy: in order with the library's own kernels, with temporary memory from its pool, without waiting.
+/// An execution policy that runs algorithms in order with the library's own kernels, takes
+/// temporary memory from its pool, and does not wait.
 ///
 ///     thrust::sort(tg::cuda::policy(), tg::cuda::begin(t), tg::cuda::end(t));
 ///
-/// Algorithms that return a value (reduce, count) or an end (unique, copy_if) wait for it, and cannot be captured. Throws device_error
-/// where `where` is the CPU.
+/// Algorithms that return a value (reduce, count) or an end (unique, copy_if) wait for it and
+/// cannot be captured. Throws device_error where `where` is the CPU.
 inline auto policy(tapegraph::device where = current_device()) {
     const driver::stream s = stream_of(where);
     driver::use(where.index());
     return thrust::cuda::par_nosync(scratch_memory::of(where.index())).on(s);
 }
 
-/// The elements of a tensor as Thrust's iterators, for `policy()`; brought to the GPU where they are elsewhere. Those of a tensor
-/// that is not const may be written to. Errors and how long they are good: as of elements_on and mutable_elements_on. Two calls give
-/// one range: writing through an earlier `begin` is seen by a later `end`.
+/// The elements of a tensor as Thrust's iterators, for `policy()`; copied to the GPU if they are
+/// elsewhere. The elements of a non-const tensor may be written to. For errors and validity see
+/// elements_on and mutable_elements_on. Two calls return one range: a write through an earlier
+/// `begin` is seen through a later `end`.
 template <class T>
 thrust::device_ptr<const T> cbegin(const tensor<T>& t, tapegraph::device where = current_device()) {
     return thrust::device_pointer_cast(elements_on(t, where).data());
@@ -61,8 +64,9 @@ thrust::device_ptr<T> end(tensor<T>& t, tapegraph::device where = current_device
     return begin(t, where) + t.size();
 }
 
-/// Memory for Thrust's vectors from a device's pool: `thrust::device_vector<float, tg::cuda::pool_allocator<float>>`. Vectors compute on
-/// a stream of their own choice, so each new buffer waits for the library's; Thrust waits itself before it gives one back.
+/// An allocator for Thrust's vectors from a device's pool: `thrust::device_vector<float,
+/// tg::cuda::pool_allocator<float>>`. Vectors compute on a stream of their own choice, so each new
+/// buffer waits for the library's stream; Thrust itself waits before it releases one.
 template <class T>
 class pool_allocator {
 public:
@@ -99,7 +103,7 @@ private:
 };
 
 namespace detail {
-/// The GPU whose memory it is. Throws argument_error for an address that is no GPU's.
+/// The GPU that an address belongs to. Throws argument_error for an address that is no GPU's.
 inline tapegraph::device device_of(const void* at) {
     cudaPointerAttributes found{};
     driver::check(cudaPointerGetAttributes(&found, at), "cudaPointerGetAttributes", "a vector of Thrust");
@@ -113,9 +117,10 @@ inline void check_count(const char* what, std::size_t count, const shape& dims) 
 }
 } // namespace detail
 
-/// A tensor that takes over a vector of Thrust with its elements: `adopt(std::move(v), {2, 3})`. Nothing is copied; it may be written
-/// to. The vector's elements must have been computed, which Thrust's algorithms have when they return unless a nosync policy on
-/// another stream than ours was asked for. Throws shape_error where the shape has another number of elements.
+/// Makes a tensor that takes over a Thrust vector and its elements: `adopt(std::move(v), {2, 3})`.
+/// Nothing is copied, and the tensor may be written to. The vector's elements must have been
+/// computed; Thrust's algorithms have done so when they return, unless they used a nosync policy on
+/// another stream than ours. Throws shape_error where the shape has a different number of elements.
 template <class T, class Allocator>
 tensor<T> adopt(thrust::device_vector<T, Allocator>&& v, const shape& dims) {
     detail::check_count("adopt", v.size(), dims);
@@ -128,8 +133,8 @@ tensor<T> adopt(thrust::device_vector<T, Allocator>&& v) {
     const shape dims{static_cast<std::int64_t>(v.size())};
     return adopt(std::move(v), dims);
 }
-/// A tensor over a vector that stays its owner's, who keeps it as long as the tensor, or anything that shares its buffer, lives.
-/// Writing to the tensor copies the elements first.
+/// A tensor over a vector that stays with its owner, who must keep it as long as the tensor, or
+/// anything that shares its buffer, lives. Writing to the tensor copies the elements first.
 template <class T, class Allocator>
 tensor<T> borrow(const thrust::device_vector<T, Allocator>& v, const shape& dims) {
     detail::check_count("borrow", v.size(), dims);
@@ -137,8 +142,9 @@ tensor<T> borrow(const thrust::device_vector<T, Allocator>& v, const shape& dims
     const T* const first = thrust::raw_pointer_cast(v.data());
     return borrow_on(detail::device_of(first), first, dims);
 }
-/// The elements as a vector of Thrust's own, copied on the GPU: a vector takes no memory that it has not asked for itself.
-/// Algorithms need none, they take begin(t) and end(t). Waits for the GPU.
+/// Copies the elements on the GPU into a new Thrust vector, since a vector only holds memory that
+/// it allocated itself. Algorithms do not need this; they take begin(t) and end(t). Waits for the
+/// GPU.
 template <class T>
 thrust::device_vector<T, pool_allocator<T>> to_device_vector(const tensor<T>& t,
                                                              tapegraph::device where = current_device()) {

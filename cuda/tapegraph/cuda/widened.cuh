@@ -4,14 +4,15 @@
 #include <tapegraph/ops/elementwise/cast.hpp>
 #include <tapegraph/runtime/widened.hpp>
 
-/// Operations on 16-bit elements by their float kernels, between conversions: runtime/widened.hpp on the device. A conversion is
-/// a region of one instruction. (Reductions and random numbers convert within their own kernels.)
+/// Computes operations on 16-bit elements by their float kernels between conversions:
+/// runtime/widened.hpp on the device. A conversion is a region of one instruction. (Reductions and
+/// random numbers convert within their own kernels.)
 
 namespace tapegraph::cuda {
 
 namespace detail {
 
-/// to = from, elements of types To and From.
+/// Converts elements: to = from, of types To and From.
 template <class To, class From>
 void convert(const kernel_call& call, const buffer_view& to, const buffer_view& from) {
     kernel_call one;

@@ -6,7 +6,7 @@
 
 namespace tapegraph::cuda {
 
-/// A hash of 64-bit words, one after the other, for tables of 256 places.
+/// Hashes a sequence of 64-bit words, for tables of 256 entries.
 class word_hash {
 public:
     explicit word_hash(std::uint64_t start = 0) : value_(start) {}

@@ -7,12 +7,13 @@
 #include <string>
 #include <type_traits>
 
-/// Elements that are only moved, as integers of their size: one instantiation serves all types of a size.
+/// Treats elements that are only moved as integers of their size: one instantiation serves all
+/// types of a size.
 
 namespace tapegraph::cuda {
 
 namespace kernels {
-/// 16 bytes that are moved at once.
+/// A word of 16 bytes, moved in one access.
 struct alignas(16) wide_word {
     std::uint64_t low, high;
 };
@@ -25,7 +26,7 @@ using word = std::conditional_t<
     Size == 1, std::uint8_t,
     std::conditional_t<Size == 2, std::uint16_t, std::conditional_t<Size == 4, std::uint32_t, std::uint64_t>>>;
 
-/// Calls f with a word of the size.
+/// Calls f with a word of the given size.
 template <class F>
 void with_word(std::size_t size, const F& f) {
     switch (size) {

@@ -1,7 +1,7 @@
 #include <tapegraph/cuda/ops/convolution/storage.cuh>
 #include <tapegraph/cuda/ops/pooling/of_convolution.cuh>
 
-/// Everything that convolutions choose among.
+/// Instantiates everything that convolutions choose among.
 
 namespace tapegraph::cuda {
 

@@ -4,7 +4,8 @@
 #include <tapegraph/cuda/widened.cuh>
 #include <tapegraph/ops/ops.hpp>
 
-/// Regions as training has them, reductions of every kind, random numbers, and conversions.
+/// Instantiates regions as training has them, reductions of every kind, random numbers, and
+/// conversions.
 
 namespace tapegraph::cuda {
 

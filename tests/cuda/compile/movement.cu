@@ -10,7 +10,8 @@
 #include <tapegraph/cuda/ops/ordering/sort.cuh>
 #include <tapegraph/cuda/ops/reduction/softmax.cuh>
 
-/// Movement, indexing, scans, sorts, pooling and effects: every kernel once, of float where its type matters.
+/// Instantiates movement, indexing, scans, sorts, pooling and effects: every kernel once, for float
+/// where its type matters.
 
 namespace tapegraph::cuda {
 

@@ -1,6 +1,6 @@
 #include <tapegraph/cuda/ops/product/gemm.cuh>
 
-/// Matrix products by cuBLASLt and what may follow them.
+/// Instantiates matrix products by cuBLASLt and their epilogues.
 
 namespace tapegraph::cuda {
 

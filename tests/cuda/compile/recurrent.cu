@@ -4,7 +4,8 @@
 #include <tapegraph/ops/recurrent/cpu_lstm_cell.hpp>
 #include <tapegraph/ops/recurrent/cpu_simple_rnn_cell.hpp>
 
-/// Recurrent layers: every way of running them, and what copies their rows. What is here may spill nothing.
+/// Instantiates recurrent layers: every way of running them, and the kernels that copy their rows.
+/// No kernel here may spill registers.
 
 namespace tapegraph::cuda::kernels {
 

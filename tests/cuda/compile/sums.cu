@@ -1,6 +1,7 @@
 #include <tapegraph/cuda/nccl.cuh>
 
-/// A GPU for NCCL's exchange, and with it the kernels that add what ranks send each other.
+/// Instantiates a GPU for NCCL's exchange, and with it the kernels that add what ranks send each
+/// other.
 
 namespace tapegraph::cuda {
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-/// Thrust and tensors side by side, as docs/interop.md shows it. Without a GPU it says so.
+/// Thrust and tensors together, as in docs/interop.md. Without a GPU the program says so.
 
 namespace tg = tapegraph;
 
@@ -31,7 +31,7 @@ int main() {
     }
     const tg::device_scope on(gpu);
 
-    // A vector becomes a tensor, with its elements where they are.
+    // A vector becomes a tensor without moving its elements.
     thrust::device_vector<float> v(6);
     thrust::sequence(v.begin(), v.end());
     const void* const before = thrust::raw_pointer_cast(v.data());
@@ -40,7 +40,7 @@ int main() {
     const tg::tensor<float> y = exp(x) - 3 * x;
     expect(y.shape() == tg::shape{2, 3}, "shape");
 
-    // Thrust's algorithms on a tensor, in order with what computes it, without waiting.
+    // Thrust's algorithms on a tensor, in order with its computation, without waiting.
     tg::tensor<float> z = y * 1;
     thrust::sort(tg::cuda::policy(), tg::cuda::begin(z), tg::cuda::end(z));
     thrust::transform(tg::cuda::policy(), tg::cuda::cbegin(z), tg::cuda::cend(z), tg::cuda::begin(x), squared{});

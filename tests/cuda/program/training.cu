@@ -3,8 +3,8 @@
 #include <cstdio>
 #include <vector>
 
-/// A compiled model as users write it: whether nvcc's front end takes the library, and whether what it makes of it trains, on a
-/// GPU where there is one, else on the CPU.
+/// A compiled model as users write it: checks that nvcc's front end accepts the library, and that
+/// the resulting program trains, on a GPU if there is one, else on the CPU.
 
 namespace tg = tapegraph;
 

@@ -7,8 +7,8 @@
 
 #include <tapegraph/ops/recurrent/cpu_lstm_cell.hpp>
 
-/// The kernels whose machine code tools/sass_gate.py reads: those with a main loop that is counted, or steps that must not wait.
-/// Host code is not made of this file.
+/// The kernels whose machine code tools/sass_gate.py reads: those with a main loop that is counted,
+/// or steps that must not wait. No host code is compiled from this file.
 
 namespace tapegraph::cuda::kernels {
 

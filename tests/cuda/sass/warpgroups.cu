@@ -1,6 +1,6 @@
 #include <tapegraph/cuda/kernels/warpgroup_convolution.cuh>
 
-/// As kernels.cu, for sm_90a: convolutions by warpgroups, which take CuTe's headers.
+/// As kernels.cu, for sm_90a: convolutions by warpgroups, which need CuTe's headers.
 
 namespace tapegraph::cuda::kernels {
 

@@ -5,11 +5,13 @@
 
 #include <cstdint>
 
-/// What ranks have sent each other, added. Threads stride over the elements; bound by memory.
+/// Adds what ranks have sent each other. Threads stride over the elements; the kernel is bound by
+/// memory.
 
 namespace tapegraph::cuda::kernels {
 
-/// sum[i] = left[i] + right[i], as distributed/sum_kind.hpp: the 16-bit types as float, rounded once. The result may be either operand.
+/// sum[i] = left[i] + right[i], as in distributed/sum_kind.hpp: 16-bit types are added as float and
+/// rounded once. The result may be either operand.
 template <class T>
 __global__ void add(const T* left, const T* right, std::int64_t count, T* sum) {
     const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;

@@ -4,18 +4,19 @@
 
 #include <cstdint>
 
-/// Positions of the largest or smallest elements along one axis of [outer, length, inner]; the first among equals, a NaN before
-/// everything. Memory plan:
+/// Finds the positions of the largest or smallest elements along one axis of [outer, length,
+/// inner]; the first among equals, with NaN before everything. Memory plan:
 ///
-///   arg_lines   a thread per line along the axis. No shared memory.
-///   arg_rows    a block per line, or per chunk of one: each thread looks through its elements, shuffles find the warp's
-///               best, shared memory (32 bytes) the block's. Chunks' results are the candidates of a second launch.
+///   arg_lines   A thread per line along the axis. No shared memory.
+///   arg_rows    A block per line, or per chunk of one: each thread searches its elements, shuffles
+///               find the warp's best, shared memory (32 bytes) the block's. The results of chunks
+///               are the candidates of a second launch.
 
 namespace tapegraph::cuda::kernels {
 
 inline constexpr std::int32_t no_position = -1;
 
-/// Whether position i, where v stands, comes before position j of w.
+/// Whether value v at position i ranks before value w at position j.
 template <bool Maximum, class T>
 __device__ bool wins(T v, std::int32_t i, T w, std::int32_t j) {
     const bool v_nan = v != v, w_nan = w != w;
@@ -26,7 +27,7 @@ __device__ bool wins(T v, std::int32_t i, T w, std::int32_t j) {
 
 struct arg_shape {
     std::int64_t length, inner;
-    std::int64_t count, chunk, chunks; ///< what is looked through, in pieces: all elements, or candidates
+    std::int64_t count, chunk, chunks; ///< what is searched, in chunks: all elements, or candidates
 };
 
 template <bool Maximum, class T>
@@ -45,8 +46,8 @@ __global__ void arg_lines(arg_shape s, std::int64_t first, std::int64_t end, con
 
 inline constexpr int arg_threads = 256;
 
-/// Blocks of a multiple of 32 threads, up to arg_threads. candidates [lines, count] positions, or null: every one; out
-/// [lines, chunks].
+/// Blocks have a multiple of 32 threads, up to arg_threads. candidates are positions [lines,
+/// count], or null for all elements; out is [lines, chunks].
 template <bool Maximum, class T>
 __global__ void arg_rows(arg_shape s, const T* x, const std::int32_t* candidates, std::int32_t* out) {
     __shared__ std::int32_t warps[arg_threads / 32];

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-/// A part of an index space that one launch counts through, the last axis fastest.
+/// A part of an index space that one launch covers, with the last axis fastest.
 
 namespace tapegraph::cuda::kernels {
 
@@ -39,7 +39,7 @@ struct box {
     }
 };
 
-/// This thread's number in a grid of blocks along x.
+/// The index of this thread in a grid of blocks along x.
 __device__ inline std::uint32_t thread_number() { return blockIdx.x * blockDim.x + threadIdx.x; }
 
 } // namespace tapegraph::cuda::kernels

@@ -6,13 +6,13 @@
 #include <cstdint>
 #include <type_traits>
 
-/// Looks for an element that should not be there and reports the first. Every thread goes through the tensor in steps of the
-/// whole grid, so that neighbours read side by side; no shared memory.
+/// Searches for an invalid element and reports the first. Threads stride by the whole grid, so that
+/// neighbours read neighbouring elements; no shared memory.
 
 namespace tapegraph::cuda::kernels {
 
-/// T float or double: an exponent of ones only. T bool: false. `passed` becomes true in any case, as on the CPU, where nobody
-/// sees it otherwise.
+/// An element is invalid if its exponent is all ones (T float or double), or if it is false (T
+/// bool). `passed` becomes true in any case, as on the CPU, where an error is thrown otherwise.
 template <class T>
 __global__ void find_fault(const T* x, std::int64_t count, fault_report report, bool* passed) {
     const std::int64_t first = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;

@@ -3,14 +3,15 @@
 #include <tapegraph/cuda/kernels/dependent.cuh>
 #include <tapegraph/cuda/kernels/reduction.cuh>
 
-/// The reductions of kernels/reduction.cuh, rows or columns, in one kernel of a third of their code, for what each formula would
-/// have a copy of. It folds in their order and gives their bits; of operands that are read in order it tells apart only those of
-/// columns that are whole vectors, which costs some integer arithmetic per vector elsewhere, and rows meet in shared memory, too
-/// (a total per thread and lane).
+/// The reductions of kernels/reduction.cuh, rows or columns, in one kernel with a third of their
+/// code, for formulas that would each need a copy of it. It folds in the same order and gives the
+/// same bits. Operands that are read in order are distinguished only for columns of whole vectors,
+/// which costs some integer arithmetic per vector elsewhere, and rows are folded in shared memory,
+/// too (a total per thread and lane).
 
 namespace tapegraph::cuda::kernels {
 
-/// The values of one of a region's results, which are all of one type.
+/// The values of one of a region's results, all of one type.
 template <class Region>
 struct compact_source;
 template <class Slots, int Register, int... Others, class... Instructions>
@@ -22,7 +23,7 @@ struct compact_source<region<Slots, results<Register, Others...>, Instructions..
     using batch = typename access::inputs;
 
     typename access::operands in;
-    int wanted = 0; ///< which result
+    int wanted = 0; ///< index of the result
 
     template <class F>
     __device__ __forceinline__ void each(batch& x, const F& f) const {
@@ -34,7 +35,7 @@ struct compact_source<region<Slots, results<Register, Others...>, Instructions..
     }
 
 private:
-    // By selections: the results of a formula's derivative have most of their instructions in common.
+    // By selections, since the results of a formula's derivative share most of their instructions.
     template <int... K>
     __device__ __forceinline__ auto chosen(typename access::outputs& y, int v, std::integer_sequence<int, K...>) const {
         auto word = lanes_of<0>(y)[v];
@@ -48,13 +49,14 @@ inline constexpr bool is_compact = false;
 template <class Region>
 inline constexpr bool is_compact<compact_source<Region>> = true;
 
-/// As column_arguments; of rows, `high` is the number of their threads and there is one column.
+/// As column_arguments; for rows, `high` is the number of their threads and there is one column.
 template <class Source>
 struct compact_arguments : column_arguments<Source> {
     bool by_rows = false;
 };
 
-/// Folds every `high`-th row, or vector of a row, of [first, last). A row's total is that of its first lane.
+/// Folds every `high`-th row of [first, last), or vector of a row. The total of a row is that of
+/// its first lane.
 template <class Fold, class Source>
 __device__ __forceinline__ void fold_compact(const compact_arguments<Source>& p, std::int64_t base, int count,
                                              std::int64_t first, std::int64_t last,
@@ -91,7 +93,7 @@ __device__ __forceinline__ void fold_compact(const compact_arguments<Source>& p,
     }
 }
 
-/// One-dimensional, `reduce_threads` to a block, any number of blocks.
+/// One-dimensional blocks of `reduce_threads` threads, any number of blocks.
 template <class Fold, class T, class Source>
 __global__ void __launch_bounds__(reduce_threads, column_blocks)
     reduce_compact(const __grid_constant__ dependent<compact_arguments<Source>> given) {
@@ -133,7 +135,7 @@ __global__ void __launch_bounds__(reduce_threads, column_blocks)
             int done = 0;
             TG_ROLLED
             for (int s = 0; s < p.y; ++s) {
-                // As threads of a warp and then warps meet in reduce_rows.
+                // In the order in which reduce_rows folds the threads of a warp and then the warps.
                 const int half =
                     p.by_rows && p.y > 5 ? (s < 5 ? 16 >> s : 1 << (p.y - 1) >> (s - 5)) : 1 << (p.y - 1) >> s;
                 __syncthreads();
@@ -145,7 +147,7 @@ __global__ void __launch_bounds__(reduce_threads, column_blocks)
                     shared[v * reduce_threads + thread] = total[v];
                 }
             }
-            __syncthreads(); // the next turn writes there
+            __syncthreads(); // the next iteration writes there
         }
         if (y != 0) continue;
         TG_UNROLL

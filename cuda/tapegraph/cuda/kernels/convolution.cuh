@@ -5,21 +5,25 @@
 
 #include <type_traits>
 
-/// The three passes of a convolution as problems for implicit_gemm and tensor_gemm. x [batch, height, width, in], w
-/// [kernel height, kernel width, in / groups, out], y [batch, out height, out width, out]; any stride, padding, dilation,
-/// groups.
+/// Describes the three passes of a convolution as problems for implicit_gemm and tensor_gemm. x
+/// [batch, height, width, in], w [kernel height, kernel width, in / groups, out], y [batch, out
+/// height, out width, out]; any stride, padding, dilation, groups.
 ///
-///   forward          M = output pixels, N = out / groups, K = (u, v, c): A gathers x, B is w as it lies
-///   input gradient   M = input pixels,  N = in / groups,  K = (u, v, o): A gathers dy, B is w read across
-///   filter gradient  M = (u, v, c),     N = out / groups, K = output pixels: A gathers x, B is dy as it lies
+///   forward          M = output pixels, N = out / groups, K = (u, v, c):
+///                    A gathers x, B is w in place
+///   input gradient   M = input pixels,  N = in / groups,  K = (u, v, o):
+///                    A gathers dy, B is w transposed
+///   filter gradient  M = (u, v, c),     N = out / groups, K = output pixels:
+///                    A gathers x, B is dy in place
 ///
-/// Taps that see nothing but padding are left out where they do so for a whole tile: zeros would be added. (A weight that is not
-/// finite may so be met by fewer zeros than elsewhere.) Products walk along k tap by tap (operand_walk.cuh), the others ask for
-/// elements by their numbers. Elements of 16 bits have sums of floats, which are finished elsewhere.
+/// Taps that read nothing but padding for a whole tile are skipped, since they would add zeros. (A
+/// weight that is not finite may therefore be multiplied by fewer zeros than elsewhere.) Product
+/// kernels walk along k tap by tap (operand_walk.cuh), other kernels access elements by index. For
+/// 16-bit elements sums are float and are finished elsewhere.
 
 namespace tapegraph::cuda::kernels {
 
-/// What elements are added up in.
+/// The type in which elements are accumulated.
 template <class Element>
 using sum_type = std::conditional_t<sizeof(Element) == 2, float, Element>;
 
@@ -29,8 +33,8 @@ struct convolution_problem {
     using T = sum_type<Element>;
     convolution_shape s;
     int m, n, k, groups;
-    int splits = 1; ///< each writes its part of the sums to a slice of `out` of its own, without an epilogue
-    int width = 1;  ///< so many results lie together and aligned
+    int splits = 1; ///< each writes its part of the sums to its own slice of `out`, without an epilogue
+    int width = 1;  ///< this many results are contiguous and aligned
     T* out = nullptr;
 
     __device__ gathered_line window(int pixel, bool valid) const {
@@ -184,7 +188,8 @@ struct input_gradient_problem : convolution_problem<Element> {
         const int within = strided ? 0 : (row * shape.columns.out + column) * shape.out_channels;
         return {group * shape.group_out + t.channel - within, row, column};
     }
-    // The output that saw this pixel through this tap: there is one if the stride divides the way to it.
+    // The output that reads this pixel through this tap: it exists if the stride divides the
+    // distance to it.
     __device__ const Element* a(const a_line& p, const a_step& t) const {
         const auto& shape = this->s;
         const int row = p.row - t.row, column = p.column - t.column;

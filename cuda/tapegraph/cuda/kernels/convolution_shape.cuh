@@ -3,35 +3,37 @@
 #include <tapegraph/cuda/kernels/platform.cuh>
 #include <tapegraph/ops/convolution/geometry.hpp>
 
-/// A convolution's geometry in the integers kernels compute with: pixels and taps from the numbers that count them, and
-/// which taps a range of pixels needs at all.
+/// A convolution's geometry in the integers that kernels compute with: converts indices to pixels
+/// and taps, and finds which taps a range of pixels needs at all.
 
 namespace tapegraph::cuda::kernels {
 
-/// Where a window, or a pixel of x in search of outputs, lies: its offset in memory, row and column.
+/// The position of a window, or of a pixel of x whose outputs are searched: its offset in memory,
+/// row and column.
 struct gathered_line {
     std::int64_t offset;
     int row, column;
 };
-/// A tap's way from there.
+/// The displacement of a tap from there.
 struct gathered_step {
     int offset, row, column;
 };
-inline constexpr int far_outside = 1 << 30; ///< no sum or difference of a place and this is inside an image
+inline constexpr int far_outside = 1 << 30; ///< added to or subtracted from a position, it is outside every image
 
-/// (image, row, column) of a pixel.
+/// The image, row and column of a pixel.
 struct pixel_place {
     int image, row, column;
 };
 
-/// Rows and columns that a run of pixels lies in, last ones included.
+/// The rows and columns that a run of pixels covers, inclusive.
 struct pixel_range {
     int first_row, last_row, first_column, last_column;
 };
 
-/// The pixels of a stack of images in the order of a product's rows: image after image; or, `batch_innermost`, all
-/// images' first pixels, then their second ones: then a run of pixels lies at few places of the image, and taps that
-/// fall outside fall outside for all of them.
+/// The order of the pixels of a stack of images along a product's rows. By default image after
+/// image; with `batch_innermost` the first pixels of all images, then the second ones, and so on. A
+/// run of pixels then covers few positions of the image, and a tap that is outside is outside for
+/// all of them.
 struct pixel_order {
     int batch, height, width;
     bool batch_innermost;
@@ -53,7 +55,7 @@ struct pixel_order {
         return {static_cast<int>(batch_innermost ? inner : outer), static_cast<int>(row),
                 static_cast<int>(by_width.remainder(pixel, row))};
     }
-    /// The number of a pixel as it lies in memory.
+    /// The index of a pixel in memory.
     __host__ __device__ std::int64_t position(int index) const {
         if (!batch_innermost) return index;
         const std::uint32_t pixel = by_inner.quotient(static_cast<std::uint32_t>(index));
@@ -68,7 +70,7 @@ struct pixel_order {
     }
 };
 
-/// Kernel rows and columns that are needed, as bits. Those from 32 on always are.
+/// Bit masks of the kernel rows and columns that are needed. Those from 32 on always are.
 struct needed_taps {
     std::uint32_t rows = ~0u, columns = ~0u;
 
@@ -81,7 +83,7 @@ struct needed_taps {
     }
 };
 
-/// One spatial axis: `in` and `out` extents.
+/// The geometry along one spatial axis, with extents `in` and `out`.
 struct window_axis {
     int in, out, taps, stride, pad, dilation;
     divisor by_stride;
@@ -96,16 +98,17 @@ struct window_axis {
           dilation(int(dilation_)),
           by_stride(unsigned(stride_)) {}
 
-    /// The output whose window begins `way` behind the padding's begin, or -1: the stride must divide the way.
+    /// The output whose window begins `way` after the begin of the padding, or -1 where the stride
+    /// does not divide `way`.
     __host__ __device__ int output_of(int way) const {
         if (way < 0) return -1;
         const std::uint32_t i = by_stride.quotient(static_cast<std::uint32_t>(way));
         const bool hit = by_stride.remainder(static_cast<std::uint32_t>(way), i) == 0 && static_cast<int>(i) < out;
         return hit ? static_cast<int>(i) : -1;
     }
-    /// The output that sees an input through a tap, or -1.
+    /// The output that reads an input through a tap, or -1.
     __host__ __device__ int output_of(int input, int tap) const { return output_of(input + pad - tap * dilation); }
-    /// Taps through which some output in [first, last] sees an input.
+    /// Taps through which some output in [first, last] reads an input.
     __host__ __device__ std::uint32_t taps_of_outputs(int first, int last) const {
         std::uint32_t bits = 0;
         for (int u = 0; u < taps && u < 32; ++u) {
@@ -114,13 +117,13 @@ struct window_axis {
         }
         return bits;
     }
-    /// Taps through which some input in [first, last] is seen by an output.
+    /// Taps through which some input in [first, last] is read by an output.
     __host__ __device__ std::uint32_t taps_of_inputs(int first, int last) const {
         std::uint32_t bits = 0;
         for (int u = 0; u < taps && u < 32; ++u) {
             const int low = first + pad - u * dilation, high = last + pad - u * dilation;
             if (high < 0) continue;
-            // The first output at or behind `low`: there must be one whose window begins within.
+            // The first output at or after `low`: its window must begin within the range.
             const int i =
                 low <= 0 ? 0 : static_cast<int>(by_stride.quotient(static_cast<std::uint32_t>(low + stride - 1)));
             if (i < out && i * stride <= high) bits |= 1u << u;
@@ -129,7 +132,7 @@ struct window_axis {
     }
 };
 
-/// (u, v, channel) of a number that counts taps, channels fastest.
+/// The (u, v, channel) of an index that counts taps, channels fastest.
 struct tap_place {
     int u, v, channel;
 };
@@ -160,7 +163,8 @@ struct convolution_shape {
         return {static_cast<int>(u), static_cast<int>(by_kernel_width.remainder(tap, u)),
                 static_cast<int>(by_channels.remainder(static_cast<std::uint32_t>(k), tap))};
     }
-    /// Taps of a forward pass's output pixels, and of an input gradient's input pixels, [first, last].
+    /// Taps needed by output pixels [first, last] of a forward pass, and by input pixels [first,
+    /// last] of an input gradient.
     __host__ __device__ needed_taps taps_of_outputs(int first, int last) const {
         const pixel_range r = out_pixels.range(first, last);
         return {rows.taps_of_outputs(r.first_row, r.last_row), columns.taps_of_outputs(r.first_column, r.last_column)};

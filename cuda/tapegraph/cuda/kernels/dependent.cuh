@@ -6,13 +6,15 @@
 #include <simt/predecessors.hpp>
 #endif
 
-/// Kernels that may begin while what was launched before them is still being done.
+/// Programmatic dependent launch: kernels that may begin while the preceding work of the stream is
+/// still running.
 
 namespace tapegraph::cuda::kernels {
 
 #ifndef TG_SIMT
-/// Waits until all that the stream was given before is done and can be seen; afterwards the kernel behind this one may begin, too. Nothing
-/// where a kernel was not launched so, and on devices before compute capability 9.0, which launch none so.
+/// Waits until all preceding work of the stream is done and its writes are visible; afterwards the
+/// next kernel may begin, too. Does nothing in a kernel that was not launched this way, or on
+/// devices before compute capability 9.0, which do not support it.
 __device__ __forceinline__ void wait_for_predecessors() {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
@@ -21,8 +23,9 @@ __device__ __forceinline__ void wait_for_predecessors() {
 }
 #endif
 
-/// The argument of such a kernel, its only one: whoever reads it has waited. So no thread knows an address before all that was
-/// launched earlier is done, and that a kernel is launched early follows from its type.
+/// The only argument of such a kernel. Reading it waits first, so no thread knows an address before
+/// all work launched earlier is done. The type of the parameter decides that the kernel is launched
+/// early.
 template <class P>
 class dependent {
 public:
@@ -37,7 +40,7 @@ private:
     P arguments_;
 };
 
-/// Whether a kernel of these parameters waits for what was launched before.
+/// Whether a kernel with these parameters waits for what was launched before.
 template <class... P>
 inline constexpr bool waits_for_predecessors = false;
 template <class P>

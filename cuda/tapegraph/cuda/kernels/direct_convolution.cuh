@@ -2,15 +2,17 @@
 
 #include <tapegraph/cuda/kernels/convolution.cuh>
 
-/// Convolutions whose groups are too narrow for a tile of a product, depthwise ones above all: a thread computes one result
-/// at a time. Neighbouring threads have neighbouring channels, so reads of a depthwise convolution lie together. No shared
-/// memory; what neighbours read twice comes from the caches.
+/// Convolutions whose groups are too narrow for a product's tile, above all depthwise ones: a
+/// thread computes one result at a time. Neighbouring threads have neighbouring channels, so the
+/// reads of a depthwise convolution coalesce. No shared memory; elements that neighbours read again
+/// come from the caches.
 ///
-/// The problems of kernels/convolution.cuh say where operands lie. The filter gradient is split over pixels (grid y).
+/// The problems of kernels/convolution.cuh give the addresses of operands. The filter gradient is
+/// split over pixels (grid y).
 
 namespace tapegraph::cuda::kernels {
 
-/// A number counted by a grid of one-dimensional blocks along x: f(i) for every i below `count`.
+/// Calls f(i) for every i below `count` in a grid of one-dimensional blocks along x.
 template <class F>
 __device__ void for_each_of_grid(std::int64_t count, const F& f) {
     const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;

@@ -5,27 +5,28 @@
 
 #include <cstdint>
 
-/// How kernels report what they cannot throw. One `device_fault` lies in the device's memory, zero to begin with; it keeps the
-/// first call that reports and of that call the first element, as the CPU would name it, until the host has looked at it and
-/// zeroed it. Whoever reports goes on, without touching what does not exist.
+/// How kernels report errors, since they cannot throw. One `device_fault` lies in the device's
+/// memory, initially zero. It keeps the first call that reports and, of that call, the first
+/// element in the CPU's order, until the host has read and zeroed it. A thread that reports
+/// continues without accessing what does not exist.
 
 namespace tapegraph::cuda {
 
 enum class fault_kind : int { none, index, not_finite, not_true };
 
-/// What the host knows of a call that may report.
+/// What the host knows about a call that may report.
 struct fault_site {
     fault_kind kind = fault_kind::none;
-    dtype type = dtype::f32; ///< of what is looked at
+    dtype type = dtype::f32; ///< of the elements checked
     int rank = 0;
     std::int64_t extents[max_rank]{};
-    const char* label = nullptr; ///< the operation, or the text of a check: in the host's memory, which has it for ever
-    unsigned long long call = 0; ///< something that distinguishes calls: where their result lies
-    std::int64_t depth = 0;      ///< so many indices make a tuple; 0: there are no tuples
+    const char* label = nullptr; ///< the operation, or the text of a check: in host memory that is never freed
+    unsigned long long call = 0; ///< distinguishes calls: the address of their result
+    std::int64_t depth = 0;      ///< the number of indices in a tuple; 0: there are no tuples
 };
 
 struct device_fault {
-    int kind; ///< a fault_kind; none: nothing has happened
+    int kind; ///< a fault_kind; none: no error
     int lock;
     unsigned long long position; ///< of the element
     fault_site site;
@@ -35,7 +36,7 @@ struct device_fault {
 
 namespace kernels {
 
-/// Where to report to, null for nowhere, and as what.
+/// Where to report to (null: nowhere), and the kind of error.
 struct fault_report {
     device_fault* at = nullptr;
     fault_site site;
@@ -46,7 +47,7 @@ struct fault_report {
         const auto own = static_cast<unsigned long long>(position);
         for (;;) {
             if (seen(&at->kind) != 0) {
-                __threadfence(); // what follows was written before
+                __threadfence(); // to see what was written before `kind`
                 if (at->site.call != site.call || seen(&at->position) <= own) return;
             }
             if (atomicCAS(&at->lock, 0, 1) != 0) continue;

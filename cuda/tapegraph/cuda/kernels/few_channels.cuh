@@ -3,23 +3,27 @@
 #include <tapegraph/ops/convolution/geometry.hpp>
 #include <tapegraph/cuda/kernels/operand.cuh>
 
-/// A first layer: images of C = 1, 3 or 4 channels, one group. Its product is short (27 for 3x3 taps of 3 channels), so
-/// memory decides. Each element of x is read once per tile and each of y moved once.
+/// Convolutions of a first layer: images of C = 1, 3 or 4 channels, one group. The product is short
+/// (27 for 3x3 taps of 3 channels), so memory traffic dominates. Each element of x is read once per
+/// tile and each element of y is transferred once.
 ///
-/// A block takes a tile of output pixels, 2^tile_log wide, and `columns` output channels; a warp's lanes stand 4 (pixels or
-/// taps) by 8 (channels), each with 8 by TN sums in registers. Dynamic shared memory:
-///   forward          the part of x that the tile sees ("halo", zero outside the image); w [taps * C, columns]
-///   filter gradient  the halo; dy [64 pixels, columns], which in the end holds the sums [32, columns] instead
+/// A block takes a tile of output pixels, 2^tile_log wide, and `columns` output channels. The lanes
+/// of a warp form a grid of 4 (pixels or taps) by 8 (channels), each with 8 by TN sums in
+/// registers. Dynamic shared memory:
+///   forward          the part of x that the tile reads ("halo", zero outside the image); w [taps *
+///                    C, columns]
+///   filter gradient  the halo; dy [64 pixels, columns], which in the end is reused for the sums
+///                    [32, columns]
 
 namespace tapegraph::cuda::kernels {
 
-/// How output pixels are cut into tiles, and what of x a tile sees.
+/// How output pixels are divided into tiles, and the part of x that a tile reads.
 struct pixel_tiles {
     int in_height, in_width, out_height, out_width, out_channels, taps_height, taps_width;
     int stride_height, stride_width, pad_top, pad_left, dilation_height, dilation_width;
     int tile_log, tile_height, halo_height, halo_width; ///< of one tile
     int count;                                          ///< of tiles, all images
-    divisor by_image, by_row, by_halo_line; ///< tiles of an image, of a line of tiles; elements of a halo's line
+    divisor by_image, by_row, by_halo_line; ///< tiles per image, per line of tiles; elements per line of a halo
 
     pixel_tiles(const convolution_geometry& g, int pixels, int tile_log_)
         : in_height(int(g.in_height)),
@@ -47,7 +51,8 @@ struct pixel_tiles {
         by_halo_line = divisor(unsigned(halo_width * int(g.in_channels)));
     }
 
-    /// Elements of a halo in shared memory; what follows it is aligned.
+    /// The number of elements of a halo in shared memory, rounded so that the data after it is
+    /// aligned.
     __host__ __device__ int halo_size(int channels) const { return (halo_height * halo_width * channels + 3) / 4 * 4; }
 
     struct place {
@@ -60,7 +65,8 @@ struct pixel_tiles {
         return {static_cast<int>(image), static_cast<int>(line) * tile_height,
                 static_cast<int>(by_row.remainder(within, line)) << tile_log};
     }
-    /// Offset in the halo of what the tile's output `pixel` sees first, and of a tap from there.
+    /// The offset in the halo where the window of the tile's output `pixel` begins, and the offset
+    /// of a tap from there.
     template <int C>
     __device__ int window(int pixel) const {
         const int row = pixel >> tile_log, column = pixel & ((1 << tile_log) - 1);
@@ -82,19 +88,20 @@ struct pixel_tiles {
             halo[i] = inside ? image[static_cast<std::int64_t>(r) * in_width * C + e] : T(0);
         }
     }
-    /// Pixel q, in row-major order, of the tile's window v of 2 by 2; both extents of the tile are even.
+    /// Pixel q, in row-major order, of the tile's 2 by 2 window v; both extents of the tile are
+    /// even.
     __device__ int pixel_of(int v, int q) const {
         const int row = 2 * (v >> (tile_log - 1)) + q / 2, column = 2 * (v & ((1 << (tile_log - 1)) - 1)) + q % 2;
         return row << tile_log | column;
     }
-    /// Offset of that window in the pooled y, or -1 if that ends before.
+    /// The offset of that window in the pooled y, or -1 if it is beyond its end.
     __device__ std::int64_t pooled_output(const place& p, int v) const {
         const int row = p.row / 2 + (v >> (tile_log - 1)), column = p.column / 2 + (v & ((1 << (tile_log - 1)) - 1));
         if (row >= out_height / 2 || column >= out_width / 2) return -1;
         return ((static_cast<std::int64_t>(p.image) * (out_height / 2) + row) * (out_width / 2) + column) *
                out_channels;
     }
-    /// Offset of an output pixel of the tile in y, or -1 if y ends before.
+    /// The offset in y of an output pixel of the tile, or -1 if it is beyond the end of y.
     __device__ std::int64_t output(const place& p, int pixel) const {
         const int row = p.row + (pixel >> tile_log), column = p.column + (pixel & ((1 << tile_log) - 1));
         if (row >= out_height || column >= out_width) return -1;
@@ -102,12 +109,12 @@ struct pixel_tiles {
     }
 };
 
-/// What both kernels are given. `n` and `width` as in a problem of implicit_gemm.
+/// The arguments of both kernels. `n` and `width` are as in a problem of implicit_gemm.
 template <class Element>
 struct few_channels_problem {
     using T = Element;
     pixel_tiles tiles;
-    int n, columns, warps_across; ///< output channels: all, of a block, in warps
+    int n, columns, warps_across; ///< output channels: all, per block, in warps
     const T *x, *other;           ///< w, or dy
     T* out;                       ///< y, or a [taps * C, n] per block of x
     const T* bias = nullptr;
@@ -119,8 +126,8 @@ struct few_channels_problem {
     }
 };
 
-/// Grid: tiles, columns of channels. Pooled: the largest of every 2 by 2 pixels goes to y [batch, out_height / 2,
-/// out_width / 2, n]; a thread's eight pixels are two windows.
+/// Grid: tiles, columns of channels. Pooled: the largest of every 2 by 2 pixels goes to y [batch,
+/// out_height / 2, out_width / 2, n]; a thread's eight pixels are two windows.
 template <class T, int C, int TN, bool Pooled = false>
 __global__ void __launch_bounds__(256, C == 4 || sizeof(T) > 4 ? 1 : 2)
     few_channels_forward(few_channels_problem<T> p) {
@@ -139,8 +146,8 @@ __global__ void __launch_bounds__(256, C == 4 || sizeof(T) > 4 ? 1 : 2)
     }
     __syncthreads();
 
-    const int first_pixel = warp / p.warps_across * 32 + lane / 8; // and every fourth from there
-    const int first_window = warp / p.warps_across * 8 + lane / 8; // and the fourth from there
+    const int first_pixel = warp / p.warps_across * 32 + lane / 8; // and every fourth after it
+    const int first_window = warp / p.warps_across * 8 + lane / 8; // and the fourth after it
     const int column = warp % p.warps_across * (8 * TN) + lane % 8 * 2;
     int window[8];
     TG_UNROLL
@@ -199,11 +206,11 @@ __global__ void __launch_bounds__(256, C == 4 || sizeof(T) > 4 ? 1 : 2)
     }
 }
 
-inline constexpr int gradient_pixels = 64; ///< of a tile of few_channels_filter_gradient
-inline constexpr int gradient_taps = 32;   ///< (tap, channel) pairs of a block
+inline constexpr int gradient_pixels = 64; ///< per tile of few_channels_filter_gradient
+inline constexpr int gradient_taps = 32;   ///< (tap, channel) pairs per block
 
-/// Grid: splits of the tiles, columns of channels, (tap, channel) pairs. Warps that share columns take turns with the
-/// pixels of a tile; their sums are added in order at the end.
+/// Grid: splits of the tiles, columns of channels, (tap, channel) pairs. Warps that share columns
+/// alternate over the pixels of a tile; their sums are added in order at the end.
 template <class T, int C, int TN>
 __global__ void __launch_bounds__(256, C == 4 || sizeof(T) > 4 ? 1 : 2)
     few_channels_filter_gradient(few_channels_problem<T> p) {
@@ -222,7 +229,7 @@ __global__ void __launch_bounds__(256, C == 4 || sizeof(T) > 4 ? 1 : 2)
     for (int r = 0; r < 8; ++r) {
         const int k = first_pair + lane / 8 + r * 4, t = k / C;
         const int u = t / p.tiles.taps_width, v = t % p.tiles.taps_width;
-        tap[r] = k < pairs ? p.tiles.template tap<C>(u, v) + k % C : 0; // what is too many is not stored
+        tap[r] = k < pairs ? p.tiles.template tap<C>(u, v) + k % C : 0; // surplus is not stored
     }
     T sum[8][TN]{};
     const auto part = [&](unsigned split) {
@@ -254,7 +261,7 @@ __global__ void __launch_bounds__(256, C == 4 || sizeof(T) > 4 ? 1 : 2)
         }
         __syncthreads();
     }
-    T* const total = dy; // nobody reads dy any more; four lanes meet in a bank (tools/bank_conflicts), once a block
+    T* const total = dy; // dy is no longer needed; four lanes hit one bank (tools/bank_conflicts), once per block
     for (int t = 0; t < turns; ++t) {
         if (t == turn) {
             TG_UNROLL

@@ -5,11 +5,11 @@
 
 #include <cstdint>
 
-/// Numbers at equal distances. A thread per element, no shared memory.
+/// Writes equally spaced numbers. A thread per element, no shared memory.
 
 namespace tapegraph::cuda::kernels {
 
-/// begin + step i, each operation rounded: the compiler must not make one of two.
+/// begin + step i, with each operation rounded: the compiler must not fuse the two.
 __device__ inline double point(double begin, double step, double i) {
 #ifdef __CUDA_ARCH__
     return __dadd_rn(begin, __dmul_rn(step, i));
@@ -18,7 +18,7 @@ __device__ inline double point(double begin, double step, double i) {
 #endif
 }
 
-/// out[i] for i in [first, end); element `last_at` is `last` itself.
+/// Writes out[i] for i in [first, end); element `last_at` is `last` itself.
 template <class T>
 __global__ void arange(double begin, double step, double last, std::int64_t last_at, std::int64_t first,
                        std::int64_t end, T* out) {

@@ -5,12 +5,13 @@
 
 #include <cstdint>
 
-/// What follows a matrix product where the product's own kernel cannot do it.
+/// The epilogue of a matrix product, for products whose own kernel cannot do it.
 
 namespace tapegraph::cuda::kernels {
 
-/// Rows of n elements, `pitch` apart, in matrices of `rows` rows, `stride` apart: c = relu(c + bias), each step rounded to T
-/// as the operations it stands for are. `empty` takes c for zeros: the product over an inner extent of 0.
+/// Rows of n elements, `pitch` apart, in matrices of `rows` rows, `stride` apart: c = relu(c +
+/// bias), with each step rounded to T like the operations that it stands for. `empty` treats c as
+/// zeros: the product over an inner extent of 0.
 template <class T>
 struct unfinished_product {
     T* c;
@@ -19,7 +20,7 @@ struct unfinished_product {
     bool empty, relu;
 };
 
-/// Every element is read and written once by one thread: 32 columns by 8 rows per block.
+/// One thread reads and writes every element once: 32 columns by 8 rows per block.
 template <class T>
 __global__ void finish_product(unfinished_product<T> p) {
     using number = arithmetic_type_t<T>;
@@ -35,8 +36,8 @@ __global__ void finish_product(unfinished_product<T> p) {
     }
 }
 
-/// c = relu(sum of the splits' sums + bias) for 16-bit c [rows, n]: the sum is rounded first, then each step is. `sums`
-/// [splits, rows, n]; `bias` may be null. Threads as above.
+/// c = relu(sum of the splits' sums + bias) for 16-bit c [rows, n]: the sum is rounded first, then
+/// each step is. `sums` is [splits, rows, n]; `bias` may be null. Threads are arranged as above.
 template <class T>
 __global__ void narrow_product(const float* sums, const T* bias, T* c, std::int64_t rows, std::int64_t n, bool relu,
                                int splits) {

@@ -6,13 +6,14 @@
 
 #include <cstdint>
 
-/// The adjoint of a mapped rearrangement. A thread per element of the result collects what was made of it in the order in which
-/// dy has it, so that the sums are the CPU's bit by bit and nothing is added atomically. No shared memory.
+/// The adjoint of a mapped rearrangement. A thread per element of the result collects the elements
+/// of dy that were made from it, in dy's order, so that sums have the CPU's bits and nothing is
+/// added atomically. No shared memory.
 
 namespace tapegraph::cuda::kernels {
 
 struct folded_axis {
-    divisor count;          ///< positions in this launch, of the result
+    divisor count;          ///< positions of the result in this launch
     std::int64_t first = 0; ///< the first of them
     std::int64_t out_stride = 0, dy_stride = 0;
     index_map map = index_map::keep;
@@ -29,7 +30,7 @@ template <class T>
 __global__ void fold(folding f, const T* dy, T* out) {
     std::uint32_t rest = thread_number();
     if (rest >= f.elements) return;
-    // Counts through the positions of all mapped axes, the last one fastest.
+    // Iterates over the positions of all mapped axes, the last one fastest.
     index_positions at[max_rank];
     std::int64_t own[max_rank], stride[max_rank], from = 0, to = 0;
     int axis[max_rank];

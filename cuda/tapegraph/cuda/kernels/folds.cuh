@@ -6,11 +6,12 @@
 #include <algorithm>
 #include <bit>
 
-/// What the kernels of reductions are made of: where values come from, and how they are folded.
+/// The parts that reduction kernels are made of: sources of values, and folds.
 
 namespace tapegraph::cuda::kernels {
 
-/// Sums, products, maxima and minima. A thread folds short runs of floats in float and joins the runs in double.
+/// Folds for sums, products, maxima and minima. A thread folds short runs of floats in float and
+/// joins the runs in double.
 template <reduction R, class T>
 struct value_fold {
     using run = T;
@@ -27,13 +28,13 @@ struct value_fold {
         tapegraph::detail::combine<R>(a, b);
     }
     static __device__ __forceinline__ total joined(const run& x) { return static_cast<total>(x); }
-    /// What the lane whose number differs in `bits` has.
+    /// The value of the lane whose index differs in `bits`.
     static __device__ __forceinline__ total exchanged(const total& x, int bits) {
         return static_cast<total>(__shfl_xor_sync(0xFFFFFFFFu, x, bits));
     }
 };
 
-/// A result's number as it lies in memory; a 16-bit one as the float that it stands for.
+/// The number that a word in memory represents; a 16-bit one as float.
 template <class Register, class Word>
 __device__ __forceinline__ auto number_of(Word word) {
     if constexpr (requires(Register r) { r.bits; }) {
@@ -54,7 +55,8 @@ struct region_source<region<Slots, results<Register>, Instructions...>> {
     using element =
         std::remove_cvref_t<decltype(machine::reg_at<Register>(std::declval<typename access::evaluator::file&>()))>;
     static constexpr int lanes = access::lanes;
-    /// Vectors read before the first is folded: 64 bytes of one operand of floats. Shorter elements take more registers.
+    /// The number of vectors read before the first is folded: 64 bytes of one operand of floats.
+    /// Shorter elements take more registers.
     static constexpr int ahead =
         std::clamp(static_cast<int>(std::bit_floor(16u / (lanes * std::max(access::slot_count, 1)))), 1, 4);
     using batch = typename access::inputs;
@@ -69,7 +71,7 @@ struct region_source<region<Slots, results<Register>, Instructions...>> {
     __device__ __forceinline__ void read_scattered(const std::int64_t (&i)[lanes], int count, batch& x) const {
         access::read_scattered(in, i, count, x);
     }
-    /// As numbers, bool as 0 or 1.
+    /// Passes values as numbers, bool as 0 or 1.
     template <class F>
     static __device__ __forceinline__ void each(batch& x, const F& f) {
         typename access::outputs y;
@@ -79,7 +81,7 @@ struct region_source<region<Slots, results<Register>, Instructions...>> {
     }
 };
 
-/// Totals that an earlier kernel has left.
+/// The totals that an earlier kernel has left.
 template <class T>
 struct memory_source {
     static constexpr int lanes = 1, ahead = 4;
@@ -101,7 +103,7 @@ struct memory_source {
     }
 };
 
-/// Totals become results of element type T, rounded once.
+/// Converts totals to results of element type T, rounded once.
 template <class T, class Total>
 __device__ __forceinline__ void put(void* out, std::int64_t i, const Total& total) {
     if constexpr (storage_type<T>)

@@ -6,8 +6,9 @@
 
 #include <cstdint>
 
-/// Elements chosen by indices. A thread per element (or word of a slice) of the result, neighbours side by side; no shared
-/// memory. An index outside its axis is reported; the result has zeros in its place.
+/// Gathers elements by index. A thread per element (or word of a slice) of the result, with
+/// neighbours side by side; no shared memory. An index outside its axis is reported, and the result
+/// is zero in its place.
 
 namespace tapegraph::cuda::kernels {
 
@@ -23,20 +24,21 @@ struct index_view {
 
 __device__ inline bool inside(std::int64_t index, std::int64_t extent) { return index >= 0 && index < extent; }
 
-/// Where nothing is gathered, because slices are empty, indices are looked at all the same.
-template <class = void> // so that it may be defined in several sources
+/// Checks indices where nothing is gathered because slices are empty.
+template <class = void> // a template, so that several sources may define it
 __global__ void check_indices(std::int64_t first, std::int64_t end, std::int64_t extent, index_view indices,
                               fault_report report) {
     const std::int64_t i = first + thread_number();
     if (i < end && !inside(indices[i], extent)) report(i, indices[i], extent);
 }
 
-/// The rows that tuples of indices name: flat[i] = the row-major number of indices[i, :] within `extents`, or -1.
+/// The rows that tuples of indices select: flat[i] = the row-major index of indices[i, :] within
+/// `extents`, or -1.
 struct tuple_shape {
     int depth = 0;
     std::int64_t extents[max_rank]{};
 };
-template <class = void> // so that it may be defined in several sources
+template <class = void> // a template, so that several sources may define it
 __global__ void flatten_tuples(const __grid_constant__ tuple_shape t, std::int64_t first, std::int64_t end,
                                index_view indices, std::int64_t* flat, fault_report report) {
     const std::int64_t i = first + thread_number();
@@ -54,11 +56,11 @@ __global__ void flatten_tuples(const __grid_constant__ tuple_shape t, std::int64
     flat[i] = row;
 }
 
-/// out[b, o, j, :] = table[b, o, indices[b, j], :]; table [batches, outer, rows, width] of words, indices [batches, count], out
-/// [batches, outer, count, width], of which the box is a part.
+/// out[b, o, j, :] = table[b, o, indices[b, j], :]; table [batches, outer, rows, width] of words,
+/// indices [batches, count], out [batches, outer, count, width], of which the box is a part.
 struct gathering {
     std::int64_t outer, rows, count, width;
-    bool checked; ///< what is outside has been reported
+    bool checked; ///< indices outside have already been reported
 };
 template <class Word>
 __global__ void gather(box<4> part, gathering g, index_view indices, const Word* table, Word* out,

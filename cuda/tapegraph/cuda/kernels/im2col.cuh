@@ -2,13 +2,14 @@
 
 #include <tapegraph/cuda/kernels/convolution.cuh>
 
-/// A convolution's windows written out as a matrix, and back: what turns its passes into products that a library computes.
-/// One group. Matrix [output pixels, taps * channels], channels fastest, `pitch` elements from one pixel to the next. A block has 32 threads along a line and 8 lines;
-/// no shared memory.
+/// Writes a convolution's windows out as a matrix, and back, which turns its passes into products
+/// that a library computes. One group. The matrix is [output pixels, taps * channels], channels
+/// fastest, with `pitch` elements from one pixel to the next. A block has 32 threads along a line
+/// and 8 lines; no shared memory.
 
 namespace tapegraph::cuda::kernels {
 
-/// to[p, k] = what output p sees through k: A of the forward problem.
+/// to[p, k] = the element that output p reads through k: A of the forward problem.
 template <class T>
 __global__ void __launch_bounds__(256) im2col(forward_problem<T> problem, T* to, std::int64_t pitch) {
     for (int row = static_cast<int>(blockIdx.x * blockDim.y + threadIdx.y); row < problem.m;
@@ -22,7 +23,8 @@ __global__ void __launch_bounds__(256) im2col(forward_problem<T> problem, T* to,
     }
 }
 
-/// dx[pixel, c] = the sum over the outputs that saw the pixel of what lies there in from[output, (tap, c)], taps in order.
+/// dx[pixel, c] = the sum of from[output, (tap, c)] over the outputs that read the pixel, taps in
+/// order.
 template <class T>
 __global__ void __launch_bounds__(256) col2im(convolution_shape s, const T* from, std::int64_t pitch, T* dx) {
     const int pixels = s.in_pixels.count();

@@ -2,17 +2,19 @@
 
 #include <tapegraph/cuda/kernels/operand_walk.cuh>
 
-/// C = A B where neither operand need exist in memory: a problem says what element (m, k) of A and (k, n) of B are and
-/// where an element of C goes. Convolutions are such products (kernels/convolution.cuh).
+/// C = A B where neither operand need exist in memory: a problem defines element (m, k) of A,
+/// element (k, n) of B, and the address of an element of C. Convolutions are such products
+/// (kernels/convolution.cuh).
 ///
-/// One block computes a tile of C, BM by BN; its threads keep TM by TN sums each in registers. Shared memory holds
-/// two tiles of A (BK by BM, padded) and two of B (BK by BN): while one pair is multiplied the next is on its way
-/// through registers into the other, so one barrier per step suffices. k runs in order: results do not depend on
-/// timing. Grid: x tiles of M, y tiles of N, z = groups times splits of k; a split writes to its own slice.
+/// One block computes a tile of C, BM by BN; each of its threads keeps TM by TN sums in registers.
+/// Shared memory holds two tiles of A (BK by BM, padded) and two of B (BK by BN): while one pair is
+/// multiplied, the next is loaded through registers into the other, so one barrier per step
+/// suffices. k runs in order: results do not depend on timing. Grid: x tiles of M, y tiles of N, z
+/// = groups times splits of k; a split writes to its own slice.
 
 namespace tapegraph::cuda::kernels {
 
-/// A warp's lanes stand 8 by 4: it computes 8 TM by 4 TN.
+/// The shape of a tile. The lanes of a warp form a grid of 8 by 4, so a warp computes 8 TM by 4 TN.
 template <int BM_, int BN_, int BK_, int TM_, int TN_>
 struct tile_shape {
     static constexpr int BM = BM_, BN = BN_, BK = BK_, TM = TM_, TN = TN_;
@@ -21,25 +23,28 @@ struct tile_shape {
     static_assert(BM % (8 * TM) == 0 && BN % (4 * TN) == 0 && TM % 4 == 0 && TN % 4 == 0 && threads <= 1024);
 };
 
-/// Where a warp writes steps of k side by side into a tile, whose rows are four banks apart, the banks of later steps would be
-/// those of the first: there the lines are exchanged, line l lying at l ^ exchanged(step). Without that such writes took two turns
-/// instead of one with 16 steps of floats, 4 or 8 of 100 turns of all accesses (tools/bank_conflicts).
+/// Avoids bank conflicts where a warp writes neighbouring steps of k into a tile whose rows are
+/// four banks apart, so that later steps would hit the banks of the first: line l is stored at l ^
+/// exchanged(step). Without that, such writes took two cycles instead of one with 16 steps of
+/// floats, which is 4 or 8 of 100 cycles of all accesses (tools/bank_conflicts).
 template <class T, int BK, bool AlongK, int V>
 __host__ __device__ constexpr int exchanged(int step) {
     constexpr int banks = 128 / static_cast<int>(sizeof(T)); // in elements
     return AlongK ? step / (banks / 4) * (banks * V / BK) : 0;
 }
 
-/// Blocks of a multiprocessor that registers are left for. Four of a filter gradient: unasked, the compiler takes 141 for odd
-/// channels instead of 127.
+/// Blocks per multiprocessor for which registers are reserved. A filter gradient reserves for four:
+/// otherwise the compiler uses 141 for odd channels instead of 127.
 template <class Problem, class Tile>
 inline constexpr int
     implicit_gemm_blocks = sizeof(typename Problem::T) == 4 && Tile::TM* Tile::TN == 32 && !Problem::a_along_k ? 4 : 1;
 
-/// `Problem`: element type T; extents m, n, k, groups, splits; a_along_k, b_along_k; what operand_walk.cuh asks for;
-/// row(m, group, split), where C's row begins, and `width`, how many elements are stored at once; perhaps bias and relu, for sums
-/// that are not split. Indices beyond the extents are asked for.
-/// V neighbours along the direction in which an operand is contiguous are all there or none, and aligned to V.
+/// `Problem` has the element type T; extents m, n, k, groups, splits; a_along_k, b_along_k; what
+/// operand_walk.cuh needs; row(m, group, split), the begin of C's row; `width`, how many elements
+/// are stored at once; optionally bias and relu, for sums that are not split. Indices beyond the
+/// extents are passed, too.
+/// The V neighbours along the direction in which an operand is contiguous are either all inside or
+/// all outside, and aligned to V.
 template <class Problem, class Tile, int V>
 __global__ void __launch_bounds__(Tile::threads, implicit_gemm_blocks<Problem, Tile>) implicit_gemm(Problem problem) {
     using T = typename Problem::T;
@@ -92,8 +97,8 @@ __global__ void __launch_bounds__(Tile::threads, implicit_gemm_blocks<Problem, T
         keep_operand(load_b{}, shared_b[buffer], pitch_b, Problem::b_along_k, exchanged_b, next_b);
     };
 
-    // A thread's sums: TM rows and TN columns in pieces of four, which the lanes interleave, so that a warp's reads of
-    // shared memory are consecutive.
+    // A thread's sums: TM rows and TN columns in pieces of four that the lanes interleave, so that
+    // a warp's reads of shared memory are consecutive.
     const int warp = thread / 32, lane = thread % 32;
     const int row = warp / Tile::warps_n * (8 * Tile::TM) + lane / 4 * 4;
     const int column = warp % Tile::warps_n * (4 * Tile::TN) + lane % 4 * 4;
@@ -122,7 +127,7 @@ __global__ void __launch_bounds__(Tile::threads, implicit_gemm_blocks<Problem, T
         TG_UNROLL
         for (int r = 0; r < Tile::TM; ++r) TG_UNROLL
         for (int c = 0; c < Tile::TN; ++c) sum[r][c] = T(0);
-        // The first step of all only loads: what loads is long, and stands here once.
+        // The very first step only loads: the loading code is long, and stands here once.
         for (int step = loaded ? 0 : -1; step < longest_chain / BK && (loaded || walk.more()); ++step, buffer ^= 1) {
             if (pixels && step < 0) __syncthreads(); // for the first pixels
             const bool more = walk.more();
@@ -132,12 +137,12 @@ __global__ void __launch_bounds__(Tile::threads, implicit_gemm_blocks<Problem, T
             loaded = more;
             __syncthreads();
         }
-        // Of first_m the compiler would keep all addresses through the loop.
+        // With first_m, the compiler would keep all addresses in registers through the loop.
         const int begin_m = computed_here(static_cast<int>(blockIdx.x)) * Tile::BM,
                   begin_n = computed_here(static_cast<int>(blockIdx.y)) * Tile::BN;
         const auto column_of = [&](int c) { return begin_n + column + c / 4 * 16 + c % 4; };
         const auto row_of = [&](int r) { return begin_m + row + r / 4 * 32 + r % 4; };
-        if (!first) { // an earlier chain's sums
+        if (!first) { // the sums of an earlier chain
             TG_UNROLL
             for (int r = 0; r < Tile::TM; ++r) {
                 if (row_of(r) >= problem.m) continue;

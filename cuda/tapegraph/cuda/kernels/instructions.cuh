@@ -6,14 +6,14 @@
 #include <cstdint>
 #include <type_traits>
 
-/// Instructions that CUDA C++ has no words for, one function each: copies that do not wait (sm_80 and later) and matrix
-/// products of a warp (sm_80 and later). Tests on the CPU supply twins (simt/instructions.hpp).
+/// Wraps instructions that CUDA C++ does not expose: asynchronous copies and matrix products of a
+/// warp (both sm_80 and later). Tests on the CPU supply twins (simt/instructions.hpp).
 
 #ifndef TG_SIMT
 namespace tapegraph::cuda::kernels {
 
-/// Starts a copy of Bytes (4, 8 or 16; both addresses aligned to them) from global to shared memory. What is not `there` is not
-/// read, and zeros are written.
+/// Starts a copy of Bytes (4, 8 or 16; both addresses aligned to them) from global to shared
+/// memory. With `there` false nothing is read, and zeros are written.
 template <int Bytes>
 __device__ __forceinline__ void copy_async(void* shared, const void* global, bool there) {
 #if __CUDA_ARCH__ >= 800
@@ -32,7 +32,7 @@ __device__ __forceinline__ void commit_copies() {
     asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
 }
-/// Waits until at most Groups of this thread's groups are on their way.
+/// Waits until at most Groups of this thread's groups are pending.
 template <int Groups>
 __device__ __forceinline__ void wait_copies() {
 #if __CUDA_ARCH__ >= 800
@@ -40,8 +40,9 @@ __device__ __forceinline__ void wait_copies() {
 #endif
 }
 
-/// A float rounded to the 10 bits of TF32, to nearest (ties to even from sm_90 on, which has one instruction for that, and away
-/// from zero before). For products alone: PTX does not say what the other 13 bits hold.
+/// Rounds a float to the 10 bits of TF32, to nearest (ties to even from sm_90 on, which has one
+/// instruction for that, and away from zero before). Use the result in products only: PTX does not
+/// specify the other 13 bits.
 __device__ __forceinline__ std::uint32_t to_tf32(float x) {
     std::uint32_t r = 0;
 #if __CUDA_ARCH__ >= 900
@@ -52,9 +53,10 @@ __device__ __forceinline__ std::uint32_t to_tf32(float x) {
     return r;
 }
 
-/// Count (2 or 4) matrices of 8 rows of 16 bytes from shared memory: lane 8 i + j says where row j of matrix i lies. Of each a lane
-/// gets 4 bytes: those at 4 (lane % 4) of row lane / 4; or, Transposed, of 16-bit elements those in column lane / 4 of rows
-/// 2 (lane % 4) and the next.
+/// Loads Count (2 or 4) matrices of 8 rows of 16 bytes from shared memory: lane 8 i + j gives the
+/// address of row j of matrix i. Of each matrix a lane receives 4 bytes: those at 4 (lane % 4) of
+/// row lane / 4 or, with Transposed, of 16-bit elements those in column lane / 4 of rows 2 (lane %
+/// 4) and the next.
 template <int Count, bool Transposed>
 __device__ __forceinline__ void load_matrices(std::uint32_t* to, const void* shared) {
 #if __CUDA_ARCH__ >= 750

@@ -4,8 +4,8 @@
 
 #include <type_traits>
 
-/// What the matrix products of implicit_gemm.cuh and tensor_gemm.cuh share: how a block's threads walk over a tile of an
-/// operand, the part of k a split adds up, and how sums leave.
+/// Shared by the matrix products of implicit_gemm.cuh and tensor_gemm.cuh: how a block's threads
+/// walk over an operand's tile, the part of k that a split sums, and how sums are stored.
 
 namespace tapegraph::cuda::kernels {
 
@@ -15,18 +15,18 @@ struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) pack {
     T v[N];
 };
 
-/// A tile of `Lines` rows of an operand and `Steps` of k, read V elements at a time. Threads next to each other take what
-/// lies next to each other in memory: along k if AlongK, else along the line.
+/// Assigns a tile of `Lines` rows of an operand and `Steps` of k to threads, V elements at a time.
+/// Neighbouring threads take neighbouring memory: along k if AlongK, else along the line.
 template <int Threads, int Lines, int Steps, bool AlongK, int V>
 struct loader {
     static constexpr int threads = Threads;
     static constexpr int inner = (AlongK ? Steps : Lines) / V; ///< copies along the contiguous direction
     static constexpr int copies = Lines * Steps / V;
     static constexpr int each = (copies + Threads - 1) / Threads;
-    static constexpr bool straight = Threads % inner == 0; ///< a thread keeps its place in the contiguous direction
+    static constexpr bool straight = Threads % inner == 0; ///< a thread keeps its position in the contiguous direction
     static constexpr int apart = Threads / inner;          ///< lines from a thread's copy to its next, if straight
-    static constexpr int rows = AlongK || !straight ? each : 1;  ///< different lines one thread reads
-    static constexpr int taps = !AlongK || !straight ? each : 1; ///< different k one thread reads
+    static constexpr int rows = AlongK || !straight ? each : 1;  ///< different lines that one thread reads
+    static constexpr int taps = !AlongK || !straight ? each : 1; ///< different k that one thread reads
     static_assert((AlongK ? Steps : Lines) % V == 0);
 
     __device__ static bool mine(int thread, int i) { return copies % Threads == 0 || thread + i * Threads < copies; }
@@ -40,9 +40,9 @@ struct loader {
     }
 };
 
-/// A tile whose lines lie beside each other, walked so that a thread keeps its step of k: of a step all threads that are its own
-/// take what lies next to each other, and then what follows. Threads that are next to each other and not beside each other have
-/// steps that are `Spread` apart.
+/// Assigns a tile whose lines are contiguous so that a thread keeps its step of k: the threads of a
+/// step take neighbouring memory, and then what follows it. Groups of threads with consecutive
+/// indices have steps that are `Spread` apart.
 template <int Threads, int Lines, int Steps, int V, int Spread = 1>
 struct across_loader {
     static constexpr int threads = Threads, beside = Threads / Steps;
@@ -63,13 +63,13 @@ template <int Threads, int Lines, int Steps, bool AlongK, int V, int Spread = 1>
 using walk_loader =
     std::conditional_t<AlongK, loader<Threads, Lines, Steps, true, V>, across_loader<Threads, Lines, Steps, V, Spread>>;
 
-/// An offset into an operand that is read as it lies, or none.
+/// An offset into an operand that is read in place, or none.
 struct plain_place {
     std::int64_t offset;
     bool valid;
 };
 
-/// The part of k that a split adds up: whole steps, so that every split but the last is full.
+/// The part of k that a split sums: whole steps, so that every split but the last is full.
 struct k_range {
     int begin, end;
 
@@ -81,12 +81,12 @@ struct k_range {
     }
 };
 
-/// So many products are added in registers before the sum goes to memory and the next begins: the error of a chain grows
-/// with its length, and tensor cores truncate.
+/// The number of products added in registers before the sum goes to memory and the next begins: the
+/// error of a chain grows with its length, and tensor cores truncate.
 inline constexpr int longest_chain = 4096;
 
-/// Stores `Count` neighbouring sums in row `to` at column n, as many at once as `problem.width` allows. Every width is a copy of
-/// the code, so what else happens to sums happens before.
+/// Stores `Count` neighbouring sums in row `to` at column n, as many at once as `problem.width`
+/// allows. Every width is a copy of the code, so the epilogue is applied before.
 template <int Count, class Problem>
 __device__ void store_run(const Problem& problem, typename Problem::T* to, int n,
                           const typename Problem::T (&sums)[Count]) {
@@ -110,30 +110,33 @@ __device__ void store_run(const Problem& problem, typename Problem::T* to, int n
         store(constant<1>{});
 }
 
-/// The larger of two neighbours of a pooling window, as pool_forward takes it: NaN if one is, of equal ones the second.
+/// The larger of two neighbours of a pooling window, by the rule of pool_forward: NaN if one is,
+/// and the second of equal ones.
 template <class T>
 __device__ T larger(T first, T second) {
     return first > second || first != first ? first : second;
 }
-/// Whether four rows of a problem in turn are a window to be pooled (kernels/pooled_convolution.cuh).
+/// Whether each four consecutive rows of a problem are a window to be pooled
+/// (kernels/pooled_convolution.cuh).
 template <class Problem>
 inline constexpr bool pools_rows = requires {
     requires Problem::pools;
 };
 
-/// NaN stays NaN.
+/// relu that keeps NaN.
 template <class T>
 __device__ T rectified(T value) {
     return value > T(0) || value != value ? value : T(0);
 }
-/// relu(x + bias), each if asked for.
+/// relu(x + bias), with each step optional.
 template <class T>
 __device__ T with_epilogue(T value, const T* bias, std::int64_t channel, bool relu) {
     if (bias != nullptr) value += bias[channel];
     return relu ? rectified(value) : value;
 }
-/// Applies with_epilogue to all sums of a thread, if the problem has a bias or relu and is not split. There are `Count` columns;
-/// each(c, f) calls f with the sums of column c, whose number in the result is column_of(c).
+/// Applies with_epilogue to all sums of a thread, if the problem has a bias or relu and is not
+/// split. There are `Count` columns; each(c, f) calls f with the sums of column c, whose index in
+/// the result is column_of(c).
 template <int Count, class Problem, class ColumnOf, class Each>
 __device__ __forceinline__ void finish_sums(const Problem& problem, int group, const ColumnOf& column_of,
                                             const Each& each) {
@@ -155,13 +158,14 @@ __device__ __forceinline__ void finish_sums(const Problem& problem, int group, c
         }
     }
 }
-/// What lies at column n of a row, 0 beyond the last.
+/// The element at column n of a row, 0 beyond the last.
 template <class Problem>
 __device__ __forceinline__ typename Problem::T stored(const Problem& problem, const typename Problem::T* row, int n) {
     return n < problem.n ? row[n] : typename Problem::T(0);
 }
 
-/// out[i] = sum over the splits of partial[split * count + i], in order; bias and relu as a convolution's epilogue.
+/// out[i] = sum over the splits of partial[split * count + i], in order, with bias and relu as in a
+/// convolution's epilogue.
 template <class T>
 __global__ void sum_splits(const T* partial, T* out, std::int64_t count, int splits, const T* bias, int channels,
                            bool relu) {

@@ -5,18 +5,21 @@
 
 #include <type_traits>
 
-/// How threads find their elements of a convolution's operands, step after step of k. k is walked tap by tap, and within a tap
-/// some channels at a time: what depends on the tap (addresses, and whether they are inside the image) is computed when it
-/// changes, and a step adds to addresses. The channels of a tap are padded to whole steps, with zeros. Of a filter gradient k
-/// counts pixels; there a table in shared memory has the next step's, each computed by one thread for all.
+/// How threads find their elements of a convolution's operands, step after step of k. k is walked
+/// tap by tap, and within a tap some channels at a time: what depends on the tap (addresses, and
+/// whether they are inside the image) is computed when the tap changes, and a step only adds to
+/// addresses. The channels of a tap are padded to whole steps with zeros. In a filter gradient k
+/// counts pixels; there a table in shared memory holds the next step's pixels, each computed by one
+/// thread for all.
 ///
-/// Problems (convolution.cuh) say: taps(), kernel_width(), inner(), the elements of k in a tap, and walks_pixels.
+/// Problems (convolution.cuh) define taps(), kernel_width(), inner() (the elements of k in a tap)
+/// and walks_pixels.
 
 namespace tapegraph::cuda::kernels {
 
-/// Where a block is in its part of k.
+/// The position of a block in its part of k.
 struct k_walk {
-    int u, v, at, left; ///< tap, the first of its channels, steps that are left
+    int u, v, at, left; ///< tap, the first of its channels, remaining steps
 
     template <class Problem>
     __device__ k_walk(const Problem& p, int depth, int split) {
@@ -29,7 +32,7 @@ struct k_walk {
         u = tap / p.kernel_width();
         v = tap - u * p.kernel_width();
     }
-    /// Goes a step on; whether it leads to another tap.
+    /// Advances by a step; returns whether that leads to another tap.
     template <class Problem>
     __device__ bool next(const Problem& p, int depth) {
         --left;
@@ -38,7 +41,7 @@ struct k_walk {
         next_tap(p);
         return true;
     }
-    /// Goes on to the next tap that is needed, or to the end.
+    /// Advances to the next tap that is needed, or to the end.
     template <class Problem>
     __device__ void skip(const Problem& p, const needed_taps& needed, int depth) {
         while (left > 0 && !needed(u, v)) {
@@ -55,14 +58,15 @@ private:
     }
 };
 
-/// An element's address, and whether it is there: otherwise it is a zero, and the address is none.
+/// The address of an element, and whether it is inside; an element outside is zero and has no
+/// address.
 template <class Element>
 struct walked {
     const Element* at;
     bool there;
 };
 
-/// A: a window's rows, along the channels.
+/// Operand A: the rows of a window, along the channels.
 template <class Problem, class Load>
 class gathered_rows {
     using Element = typename Problem::element;
@@ -76,7 +80,7 @@ public:
             lines_[i].offset += p.first_a(group) + step_;
         }
     }
-    /// Goes to a tap, and `at` channels into it.
+    /// Moves to a tap, `at` channels into it.
     __device__ void enter(const Problem& p, int u, int v, int at) {
         inside_ = 0;
         TG_UNROLL
@@ -102,10 +106,10 @@ private:
     gathered_line lines_[Load::rows];
     const Element* now_[Load::rows]{};
     int step_;
-    unsigned inside_ = 0; ///< a bit a row
+    unsigned inside_ = 0; ///< one bit per row
 };
 
-/// A of a filter gradient: some channels of taps, pixel by pixel.
+/// Operand A of a filter gradient: some channels of taps, pixel by pixel.
 template <class Problem, class Load>
 class gathered_pixels {
     using Element = typename Problem::element;
@@ -115,7 +119,7 @@ public:
         TG_UNROLL
         for (int i = 0; i < Load::each; ++i) lines_[i] = p.line_a(first + Load::line(thread, i), group);
     }
-    /// `table` has the step's pixels.
+    /// `table` holds the pixels of the step.
     template <class Take>
     __device__ void load(const Problem& p, int thread, const gathered_line* table, const Take& take) const {
         const gathered_line pixel = table[Load::step(thread)];
@@ -134,7 +138,7 @@ private:
     gathered_step lines_[Load::each];
 };
 
-/// B: a matrix as it lies.
+/// Operand B: a matrix in place.
 template <class Problem, class Load>
 class plain_rows {
     using Element = typename Problem::element;
@@ -149,9 +153,9 @@ public:
         TG_UNROLL
         for (int i = 0; i < Load::each; ++i)
             there_ |= first + Load::line(thread, i) < p.n && Load::mine(thread, i) ? 1u << i : 0u;
-        there_ = static_cast<unsigned>(computed_here(static_cast<int>(there_))); // rather kept than computed again
+        there_ = static_cast<unsigned>(computed_here(static_cast<int>(there_))); // kept rather than recomputed
     }
-    /// `from`: the step's first element of line 0.
+    /// `from` is the step's first element of line 0.
     __device__ void enter(const Element* from) { now_ = from + offset_; }
     template <class Take>
     __device__ void load(const Problem& p, int thread, int left, const Take& take) const {
@@ -170,11 +174,12 @@ private:
     std::int64_t offset_;
     const Element* now_ = nullptr;
     int step_;
-    unsigned there_ = 0; ///< a bit a copy
+    unsigned there_ = 0; ///< one bit per copy
 };
 
-/// Both operands of a product for one thread, and the block's walk along k. `load`, step after step, each time with what takes
-/// (i, address and whether it is there) of A and of B. Of pixels the block meets before each `load`.
+/// Both operands of a product for one thread, and the block's walk along k. Each `load` takes one
+/// step and passes (i, address and whether it is inside) to the takers of A and of B. If k counts
+/// pixels, the block must synchronise before each `load`.
 template <class Problem, class LoadA, class LoadB, int Depth>
 class operand_walk {
     static constexpr bool pixels = Problem::walks_pixels;
@@ -228,7 +233,7 @@ private:
     std::conditional_t<pixels, gathered_pixels<Problem, LoadA>, gathered_rows<Problem, LoadA>> a_;
     plain_rows<Problem, LoadB> b_;
     needed_taps needed_{};
-    gathered_line (*table_)[Depth]; ///< two, in turn
+    gathered_line (*table_)[Depth]; ///< two, used alternately
     int turn_ = 0;
 };
 

@@ -7,8 +7,9 @@
 
 #include <cstdint>
 
-/// Copies of operands as TMA and wgmma want them: floats rounded to TF32, rows of channels padded to 16 bytes (the padding is not
-/// written: maps say how many channels there are), filters with the channels of k last.
+/// Copies operands into the form that TMA and wgmma require: floats rounded to TF32, rows of
+/// channels padded to 16 bytes (the padding is not written, since maps give the number of
+/// channels), filters with the channels of k last.
 
 namespace tapegraph::cuda::kernels {
 
@@ -20,7 +21,8 @@ __device__ T rounded_for_product(T x) {
         return x;
 }
 
-/// [rows, channels], `count` elements, to rows `pitch` apart. A thread has four on their way at once.
+/// Copies [rows, channels], `count` elements, to rows `pitch` apart. A thread keeps four elements
+/// in flight.
 template <class T>
 __global__ void pack_rows(const T* from, T* to, std::uint32_t count, divisor by_channels, std::uint32_t pitch) {
     const std::uint32_t step = gridDim.x * blockDim.x;
@@ -40,7 +42,8 @@ __global__ void pack_rows(const T* from, T* to, std::uint32_t count, divisor by_
     }
 }
 
-/// [taps, in, out] to [taps, out, pitch]. Blocks of 32 by 8 threads turn 32 by 32 elements of tap blockIdx.z.
+/// Copies [taps, in, out] to [taps, out, pitch]. Blocks of 32 by 8 threads transpose 32 by 32
+/// elements of tap blockIdx.z.
 template <class T>
 __global__ void turn_filters(const T* from, T* to, int in, int out, int pitch) {
     __shared__ T tile[32][33];

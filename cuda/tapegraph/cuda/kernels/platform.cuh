@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-/// What kernels need besides CUDA's own words. Compiled by nvcc they become instructions; tests/simt compiles the same
-/// kernels with a plain C++ compiler and supplies the words first.
+/// The words that kernels need besides CUDA's own. nvcc compiles them to instructions; tests/simt
+/// compiles the same kernels with a plain C++ compiler and defines the words first.
 
 #if !defined(__CUDACC__) && !defined(TG_SIMT)
 #error "kernels are compiled by nvcc, or by tests that include <simt/words.hpp> first"
@@ -34,8 +34,8 @@ struct constant {
     static constexpr int value = Value;
 };
 
-/// x, of which the compiler knows nothing more: what is made of it is computed where it is used and not kept through a loop for
-/// which there are no registers.
+/// Hides x from the optimiser, so that what is derived from it is computed where it is used and not
+/// kept in registers through a loop that has none to spare.
 __device__ inline int computed_here(int x) {
 #ifdef __CUDA_ARCH__
     asm volatile("" : "+r"(x));
@@ -43,7 +43,7 @@ __device__ inline int computed_here(int x) {
     return x;
 }
 
-/// A float of the same bits.
+/// The float with these bits.
 __host__ __device__ inline float from_bits(std::uint32_t bits) {
 #ifdef __CUDA_ARCH__
     return __uint_as_float(bits);
@@ -64,12 +64,12 @@ __host__ __device__ inline std::uint32_t to_bits(float x) {
 #endif
 }
 
-/// a b + c, rounded once on devices. Said explicitly because kernels are compiled without contraction (elementwise ones
-/// give the CPU's bits), which would halve the speed of a product.
+/// a b + c, rounded once on devices. Explicit because kernels are compiled without contraction
+/// (elementwise ones give the CPU's bits), which would halve the speed of a product.
 template <class T>
 __host__ __device__ inline T multiply_add(T a, T b, T c) {
 #ifdef TG_SIMT
-    return a * b + c; // without the instruction, a call into the C library
+    return a * b + c; // without the instruction it would be a call into the C library
 #else
     if constexpr (sizeof(T) == sizeof(float))
         return fmaf(a, b, c);

@@ -5,33 +5,36 @@
 #include <cstdint>
 #include <limits>
 
-/// Maximum and average pooling of images [batch, height, width, channels]. No shared memory, nothing is added atomically, and
-/// bits are the CPU's. Memory plan:
+/// Maximum and average pooling of images [batch, height, width, channels]. No shared memory, no
+/// atomic additions, and results have the CPU's bits. Memory plan:
 ///
-///   pool_forward         a thread per window and vector of channels, which are fastest, so that neighbours read and write side
-///                        by side. Where windows do not overlap everything is read once, in words of up to 16 bytes; elements
-///                        of several windows come through the caches.
-///   pool_gradient_apart  of small windows that do not overlap: a thread per window and vector of channels, as above. It reads
-///                        the window's elements, y and dy once, and writes all of dx from its window to the next, zeros
-///                        where there is no window: every byte moves once.
-///   pool_gradient        of all others: a thread per element of the image, which collects its windows in row-major order, as
-///                        the CPU adds them; what it reads of them comes through the caches.
-///   pool_select          a thread per window and channel.
+///   pool_forward         A thread per window and vector of channels, which are fastest, so that
+///                        neighbours read and write neighbouring memory. Where windows do not
+///                        overlap everything is read once, in words of up to 16 bytes; elements of
+///                        several windows come from the caches.
+///   pool_gradient_apart  For small windows that do not overlap: a thread per window and vector of
+///                        channels, as above. It reads the window's elements, y and dy once, and
+///                        writes all of dx from its window to the next, with zeros where there is
+///                        no window: every byte is transferred once.
+///   pool_gradient        For all others: a thread per element of the image, which collects its
+///                        windows in row-major order, as the CPU adds them; what it reads of them
+///                        comes from the caches.
+///   pool_select          A thread per window and channel.
 
 namespace tapegraph::cuda::kernels {
 
-/// Windows as in ops/pooling/cpu.hpp, in the integers a kernel computes with.
+/// The windows of ops/pooling/cpu.hpp, in the integers that a kernel computes with.
 struct pool_shape {
     int in_height, in_width, channels, out_height, out_width;
     int window_height, window_width, stride_height, stride_width, pad_top, pad_left, dilation_height, dilation_width;
-    bool overlapping;   ///< an element may be in several windows: then its gradient is a sum that begins with 0
-    bool whole_count;   ///< averages divide by window_height * window_width, padding and all
-    std::int64_t first; ///< the first row, of all images together, of a launch
+    bool overlapping;   ///< an element may be in several windows; its gradient is then a sum that begins with 0
+    bool whole_count;   ///< averages divide by window_height * window_width, including padding
+    std::int64_t first; ///< the first row of a launch, over all images together
     std::uint32_t elements;
     divisor by_row, by_channels, by_height; ///< of a row's and a pixel's vectors of channels, and of an image's rows
 };
 
-/// Where a thread's element is, or the first of `Lanes` channels.
+/// The position of a thread's element, or of the first of its `Lanes` channels.
 struct pool_place {
     std::int64_t image;
     int row, column, channel;
@@ -45,7 +48,7 @@ __device__ pool_place place_in(const pool_shape& g, std::uint32_t element) {
             static_cast<int>(g.by_channels.remainder(rest, column)) * Lanes};
 }
 
-/// Neighbouring channels, which move together.
+/// Neighbouring channels, which are moved together.
 template <class T, int Lanes>
 struct alignas(sizeof(T) * Lanes) channel_vector {
     T at[Lanes];
@@ -54,12 +57,13 @@ struct alignas(sizeof(T) * Lanes) channel_vector {
     __device__ void store(T* to) const { *reinterpret_cast<channel_vector*>(to) = *this; }
 };
 
-/// An element's place in its image.
+/// The offset of an element in its image.
 __device__ inline std::int64_t in_place(const pool_shape& g, int row, int column, int channel) {
     return (static_cast<std::int64_t>(row) * g.in_width + column) * g.channels + channel;
 }
 
-/// The elements of an axis of a window that lie inside the image: first, first + step, ..., below end.
+/// The elements of an axis of a window that lie inside the image: first, first + step, ..., below
+/// end.
 struct pool_range {
     int first, end;
 
@@ -74,19 +78,19 @@ struct pool_window {
     __device__ pool_window(const pool_shape& g, int oy, int ox)
         : rows(oy * g.stride_height - g.pad_top, g.window_height, g.dilation_height, g.in_height),
           columns(ox * g.stride_width - g.pad_left, g.window_width, g.dilation_width, g.in_width) {}
-    /// All of it is in the image, and this large, without gaps.
+    /// Whether all of the window is in the image, and it has this size without gaps.
     __device__ bool is(const pool_shape& g, int height, int width) const {
         return rows.end - rows.first == height && columns.end - columns.first == width && g.dilation_height == 1 &&
                g.dilation_width == 1;
     }
-    /// What an average divides by.
+    /// The divisor of an average.
     template <class T>
     __device__ T scale(const pool_shape& g) const {
         const int count = g.whole_count ? g.window_height * g.window_width
                                         : rows.count(g.dilation_height) * columns.count(g.dilation_width);
         return static_cast<T>(count > 0 ? count : 1);
     }
-    /// Calls f(offset in the image) in row-major order until it says that it has seen enough.
+    /// Calls f(offset in the image) in row-major order until f returns that it has seen enough.
     template <class F>
     __device__ void each(const pool_shape& g, int channel, const F& f) const {
         for (int row = rows.first; row < rows.end; row += g.dilation_height)
@@ -101,13 +105,14 @@ __device__ inline std::int64_t in_elements(const pool_shape& g) {
 __device__ inline std::int64_t out_place(const pool_shape& g, std::int64_t image, int row, int column, int channel) {
     return ((image * g.out_height + row) * g.out_width + column) * g.channels + channel;
 }
-/// The same of a launch over windows, whose threads are in the order of memory.
+/// As above, for a launch over windows, whose threads are in the order of memory.
 template <int Lanes>
 __device__ std::int64_t out_place(const pool_shape& g, std::uint32_t element) {
     return (g.first * g.by_row.value + element) * Lanes;
 }
 
-/// A window's maximum is `pooled`: the first element that equals it, or the first NaN, is where it comes from.
+/// Whether an element may be the source of a window's maximum `pooled`: the first that equals it,
+/// or the first NaN, is the source.
 template <class T>
 __device__ bool is_maximum(T value, T pooled) {
     return value == pooled || value != value;
@@ -127,7 +132,8 @@ struct whole_window {
     }
 };
 
-/// Calls f for vectors of the window's channels, in row-major order. The usual windows are read at once.
+/// Calls f for vectors of the window's channels, in row-major order. Windows of the usual sizes are
+/// read at once.
 template <int Lanes, class T, class F>
 __device__ void each_vector(const pool_shape& g, const pool_window& window, const T* image, int channel, const F& f) {
     const auto whole = [&]<int Height, int Width>(constant<Height>, constant<Width>) {
@@ -187,8 +193,8 @@ __global__ void pool_select(pool_shape g, const T* ddx, const T* x, const T* y, 
     out[pixel] = taken;
 }
 
-/// Along one axis the windows that hold element `at`: last, last - step, ..., not below first. Not every one of them if windows
-/// are dilated.
+/// The windows along one axis that contain element `at`: last, last - step, ..., not below first.
+/// Not all of them contain it if windows are dilated.
 struct windows_around {
     int first, last;
 
@@ -199,7 +205,7 @@ struct windows_around {
     }
 };
 
-/// dx from dy; x and y are of the forward pass, and not used by averages.
+/// dx from dy; x and y are of the forward pass and are not used by averages.
 template <bool Maximum, class T>
 __global__ void pool_gradient(pool_shape g, const T* dy, const T* x, const T* y, T* dx) {
     if (thread_number() >= g.elements) return;
@@ -236,8 +242,9 @@ __global__ void pool_gradient(pool_shape g, const T* dy, const T* x, const T* y,
     dx[image + own] = sum;
 }
 
-/// Along one axis, of windows that do not overlap: the elements from a window to the next, and those before the first and behind
-/// the last one. Every element is in one such range.
+/// The elements along one axis from a window to the next, for windows that do not overlap,
+/// including those before the first and after the last window. Every element is in exactly one such
+/// range.
 struct pool_strip {
     int first, end;
 
@@ -250,7 +257,7 @@ private:
     static __device__ int inside(int at, int size) { return at < 0 ? 0 : at < size ? at : size; }
 };
 
-/// What pool_gradient computes, of windows that do not overlap and are not dilated.
+/// As pool_gradient, for windows that do not overlap and are not dilated.
 template <bool Maximum, int Lanes, class T>
 __global__ void pool_gradient_apart(pool_shape g, const T* __restrict__ dy, const T* __restrict__ x,
                                     const T* __restrict__ y, T* __restrict__ dx) {
@@ -263,7 +270,7 @@ __global__ void pool_gradient_apart(pool_shape g, const T* __restrict__ dy, cons
     const std::int64_t image = p.image * in_elements(g);
     const std::int64_t pixel = out_place<Lanes>(g, thread_number());
 
-    // What is left of dy: the first maximum takes all of it.
+    // What remains of dy: the first maximum takes all of it.
     channels left = channels::load(dy + pixel), pooled;
     if constexpr (Maximum) {
         pooled = channels::load(y + pixel);

@@ -2,14 +2,16 @@
 
 #include <tapegraph/cuda/kernels/convolution.cuh>
 
-/// Convolutions whose outputs are pooled, 2 by 2 with stride 2, before they leave: a quarter of y is written, and y itself is
-/// not. The sums are those of the kernels that write y, in the same order.
+/// Convolutions whose outputs are pooled, 2 by 2 with stride 2, before they are stored: only a
+/// quarter of y's size is written, and y itself never exists. The sums are those of the kernels
+/// that write y, in the same order.
 
 namespace tapegraph::cuda::kernels {
 
-/// forward_problem of an image with even extents, whose rows stand in fours: the pixels of a window in row-major order. So a
-/// window's sums are in one thread of implicit_gemm, and in lanes of one warp of tensor_gemm. Not split, and k is at most
-/// longest_chain: there is no place for sums that are not finished.
+/// A forward_problem of an image with even extents, with rows in groups of four: the pixels of a
+/// window in row-major order. A window's sums are therefore in one thread of implicit_gemm, and in
+/// lanes of one warp of tensor_gemm. The product is not split and k is at most longest_chain, since
+/// there is no place for partial sums.
 template <class Element>
 struct pooled_forward_problem : forward_problem<Element> {
     using T = sum_type<Element>;
@@ -38,8 +40,9 @@ struct pooled_forward_problem : forward_problem<Element> {
     }
 };
 
-/// For convolutions that were split, or that another kernel computed: y[image, i, j, c] = the largest of 2 by 2 pixels of
-/// relu(sum over the splits of partial[split, image, 2 i.., 2 j.., c] + bias). A thread per element, channels fastest.
+/// For convolutions that were split, or that another kernel computed: y[image, i, j, c] = the
+/// largest of 2 by 2 pixels of relu(sum over the splits of partial[split, image, 2 i.., 2 j.., c] +
+/// bias). A thread per element, channels fastest.
 template <class T>
 struct partial_windows {
     const T* partial; ///< [splits, batch, in_height, in_width, channels]

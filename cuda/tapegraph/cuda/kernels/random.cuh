@@ -5,15 +5,17 @@
 #include <tapegraph/core/random_laws.hpp>
 #include <tapegraph/cuda/kernels/region.cuh>
 
-/// Random numbers: a thread computes one block of Philox's output, 16 bytes of float or double, and writes it at once. Element
-/// i is a function of i alone, so it does not matter how blocks are spread over threads. The seed and the step are read from
-/// the device's memory when the kernel runs: a captured graph draws new numbers in every replay.
+/// Random numbers: a thread computes one block of Philox's output, 16 bytes of float or double, and
+/// writes it at once. Element i depends on i alone, so it does not matter how blocks are assigned
+/// to threads. The seed and the step are read from device memory when the kernel runs: a captured
+/// graph draws new numbers in every replay.
 
 namespace tapegraph::cuda::kernels {
 
 inline constexpr int random_threads = 256;
 
-/// `scaled`: of uniform and normal numbers. `number`: the mean of exponential ones, the probability of bernoulli's.
+/// `scaled` is for uniform and normal numbers. `number` is the mean of exponential ones, the
+/// probability of bernoulli's.
 template <class T>
 struct random_arguments {
     const random_state* state = nullptr;
@@ -23,7 +25,8 @@ struct random_arguments {
     T number{};
 };
 
-/// `Element` is T, or the 16-bit type that its numbers are rounded to. One-dimensional, any number of blocks.
+/// `Element` is T, or the 16-bit type that its numbers are rounded to. One-dimensional blocks, any
+/// number of them.
 template <class T, class Element>
 __global__ void __launch_bounds__(random_threads)
     random_numbers(const __grid_constant__ random_arguments<T> p, Element* out, std::int64_t count, bool aligned) {
@@ -62,7 +65,7 @@ __global__ void __launch_bounds__(random_threads)
     }
 }
 
-/// Whole numbers in [low, low + range), two per block of Philox.
+/// Integers in [low, low + range), two per block of Philox.
 template <class T>
 __global__ void __launch_bounds__(random_threads)
     random_integers(const random_state* state, std::uint32_t ordinal, std::uint64_t low, std::uint64_t range, T* out,

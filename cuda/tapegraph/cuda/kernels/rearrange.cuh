@@ -6,33 +6,34 @@
 
 #include <cstdint>
 
-/// Elements moved: every element of the result comes from one place, or is the same number. Nothing depends on their type, only
-/// on their size. Memory plan:
+/// Moves elements: every element of the result comes from one position, or is a constant. Nothing
+/// depends on the elements' type, only on their size. Memory plan:
 ///
-///   rearrange         a thread per element of the result, neighbours side by side; no shared memory. Where runs lie as
-///                     they are on both sides the host makes a word of 16 bytes of them.
-///   transpose_tiles   what is side by side in the operand and in the result are different axes: a tile of 32 x 32 is read
-///                     along the one and written along the other. Shared memory: the tile, its rows one element apart
-///                     from a multiple of the banks.
+///   rearrange         A thread per element of the result, with neighbours side by side; no shared
+///                     memory. Where runs are contiguous on both sides, the host combines them into
+///                     words of 16 bytes.
+///   transpose_tiles   For operand and result with different contiguous axes: a tile of 32 x 32 is
+///                     read along the one and written along the other. Shared memory: the tile, its
+///                     rows one element more than a multiple of the banks apart.
 
 namespace tapegraph::cuda::kernels {
 
 enum class axis_rule : int {
-    strided, ///< the operand has the position itself
-    placed,  ///< the operand's element i stands at begin + step * i, something else between them
+    strided, ///< the operand contains the position itself
+    placed,  ///< element i of the operand is at begin + step * i, with a constant between them
     mapped   ///< an index_map
 };
 
-/// One axis of the result, or of the part of it that a launch makes.
+/// One axis of the result, or of the part of it that a launch covers.
 struct rearranged_axis {
     divisor count;          ///< positions in this launch
     std::int64_t first = 0; ///< the first of them
     std::int64_t out_stride = 0, in_stride = 0;
     axis_rule rule = axis_rule::strided;
     index_map map = index_map::keep;
-    std::int64_t begin = 0, step = 1;   ///< of placed
-    std::int64_t amount = 0;            ///< of mapped
-    std::int64_t extent = 0, limit = 0; ///< of the operand's axis; of the result's
+    std::int64_t begin = 0, step = 1;   ///< for placed
+    std::int64_t amount = 0;            ///< for mapped
+    std::int64_t extent = 0, limit = 0; ///< extent of the operand's axis; of the result's
 };
 
 struct rearrangement {
@@ -41,7 +42,7 @@ struct rearrangement {
     rearranged_axis axes[max_rank];
 };
 
-/// The operand's position that stands at `position` of the result, or -1.
+/// The operand's position for `position` of the result, or -1.
 __device__ inline std::int64_t source_of(const rearranged_axis& a, std::int64_t position) {
     if (a.rule == axis_rule::strided) return position;
     if (a.rule == axis_rule::placed) {
@@ -51,7 +52,7 @@ __device__ inline std::int64_t source_of(const rearranged_axis& a, std::int64_t 
         const std::int64_t i = step == 1 ? away : away / step;
         return i < a.extent && i * step == away ? i : -1;
     }
-    constexpr std::int64_t narrow = std::int64_t{1} << 29; // 32 bits hold what is computed, and divide much faster
+    constexpr std::int64_t narrow = std::int64_t{1} << 29; // 32 bits hold all that is computed, and divide faster
     if (a.limit < narrow && a.extent < narrow && a.amount < narrow && a.amount > -narrow)
         return run_at<std::int32_t>(a.map, static_cast<std::int32_t>(a.extent), static_cast<std::int32_t>(a.amount),
                                     static_cast<std::int32_t>(position), static_cast<std::int32_t>(a.limit))
@@ -83,7 +84,7 @@ struct turned_copy {
     std::int64_t rows = 1, columns = 1;
     std::int64_t in_column = 0, out_row = 0; ///< strides; the others are 1
     divisor row_tiles, column_tiles;
-    int rank = 0; ///< of the axes around
+    int rank = 0; ///< of the outer axes
     divisor count[max_rank];
     std::int64_t in[max_rank]{}, out[max_rank]{};
 };

@@ -2,16 +2,17 @@
 
 #include <tapegraph/cuda/kernels/resident_parts.cuh>
 
-/// All steps of a recurrent layer in one launch (resident_parts.cuh has the plan). Grid: unit_blocks times parts of the batch
-/// along x. Dynamic shared memory: resident_shared_bytes. Registers hold 8 * Resident weights and 32 sums a thread.
+/// Runs all steps of a recurrent layer in one launch (resident_parts.cuh explains the plan). Grid:
+/// unit_blocks times parts of the batch along x. Dynamic shared memory: resident_shared_bytes.
+/// Registers hold 8 * Resident weights and 32 sums per thread.
 
 namespace tapegraph::cuda::kernels {
 
-/// Threads that a block of these kernels may have.
+/// The most threads that a block of these kernels may have.
 template <class T>
 inline constexpr int resident_most_threads = sizeof(T) == 4 ? 512 : 256;
 
-/// Where a block and a warp stand.
+/// The position of a block and a warp.
 struct resident_place {
     int lane, warp, warps, rank, first_sample;
 
@@ -22,25 +23,26 @@ struct resident_place {
           rank(static_cast<int>(blockIdx.x) % split.unit_blocks),
           first_sample(static_cast<int>(blockIdx.x) / split.unit_blocks * split.rows) {}
 
-    /// The number of a part's last tile; computed where it is asked for, for want of registers.
+    /// The index of a part's last tile; recomputed at each use to save registers.
     __device__ int last_tile(const recurrent_shape& s, const recurrent_split& split) const {
         const int left = s.batch - computed_here(first_sample), rows = left < split.rows ? left : split.rows;
         return (rows - 1) / resident_rows;
     }
-    /// Samples of a part of one tile.
+    /// The number of samples of a part with one tile.
     __device__ int samples(const recurrent_shape& s) const {
         const int left = s.batch - first_sample;
         return left < resident_rows ? left : resident_rows;
     }
 };
 
-/// What a thread computes of a tile.
+/// The unit and sample that a thread computes in a tile.
 struct resident_cell_place {
     int slot, unit, row, sample;
 };
 
-/// A warp has 8 / slots units. Lane 8 r + slots u + slot ends with a column of sample r and of the warp's unit u; the lanes of
-/// a unit compute the cell together. xz of a step is fetched while the blocks wait for the step before.
+/// A warp has 8 / slots units. Lane 8 r + slots u + slot ends up with one column of sample r and of
+/// the warp's unit u; the lanes of a unit compute the cell together. xz of a step is fetched while
+/// the blocks wait for the step before.
 template <class Cell, class T, int Resident, class Exchange>
 __global__ void __launch_bounds__(resident_most_threads<T>, 1)
     recurrent_forward_resident(recurrent_forward_operands<T> p, recurrent_shape s, recurrent_split split,
@@ -49,7 +51,7 @@ __global__ void __launch_bounds__(resident_most_threads<T>, 1)
     const resident_place at(split);
     constexpr int slots = Cell::columns, warp_units = resident_columns / slots;
     const int first_unit = (at.rank * at.warps + at.warp) * warp_units;
-    const auto here = [&](int tile) { // computed anew where it is used, for want of registers
+    const auto here = [&](int tile) { // recomputed at each use to save registers
         const int thread = computed_here(static_cast<int>(threadIdx.x)), lane = thread % 32;
         const int sample = computed_here(at.first_sample) + tile * resident_rows + lane / resident_columns;
         return resident_cell_place{lane % slots,
@@ -112,7 +114,7 @@ __global__ void __launch_bounds__(resident_most_threads<T>, 1)
             auto next = Cell::step(s.activations, values, memory);
             if (Cell::states == 1) {
                 if (!counts_step) next = {memory, memory};
-            } else if (p.mask != nullptr) { // h goes on: from the lane that wrote it, with no barrier in between
+            } else if (p.mask != nullptr) { // h is passed on by the lane that wrote it, with no barrier in between
                 T h = T(0);
                 if (live && !counts_step && slot == 0) h = value_or_zero(s.before(p.h, p.h0, sample, step, unit), 0);
                 h = __shfl_sync(0xFFFFFFFFu, h, base);
@@ -142,10 +144,12 @@ __global__ void __launch_bounds__(resident_most_threads<T>, 1)
     }
 }
 
-/// As many warps a group of eight units as there are slots; a block has 8 / slots units a warp. Lane 8 r + u has sample r and
-/// unit u in all warps of a group: each sums dz R^T over its own column. Several meet in shared memory, twice [3 values, slots,
-/// 32], where each brings its sum, what the cell kept for its column, and one of four numbers; and each computes the whole
-/// gradient of the cell and passes on its own column's dz. A step more than there are writes the first states' gradients.
+/// A group of eight units has as many warps as there are slots; a block has 8 / slots units per
+/// warp. Lane 8 r + u has sample r and unit u in all warps of a group: each sums dz R^T over its
+/// own column. If there are several, they exchange values in shared memory, twice [3 values, slots,
+/// 32], where each stores its sum, what the cell kept for its column, and one of four numbers. Each
+/// then computes the whole gradient of the cell and passes on its own column's dz. One extra step
+/// writes the gradients of the initial states.
 template <class Cell, class T, int Resident, class Exchange>
 __global__ void __launch_bounds__(resident_most_threads<T>, 1)
     recurrent_backward_resident(recurrent_backward_operands<T> p, recurrent_shape s, recurrent_split split,
@@ -155,7 +159,7 @@ __global__ void __launch_bounds__(resident_most_threads<T>, 1)
     constexpr int slots = Cell::columns, others = slots == 1 ? 3 : 1; // of four numbers, how many a thread fetches
     const int warp_slot = at.warp % slots, warp_gate = gate_of_slot<Cell>(warp_slot),
               first_unit = (at.rank * (at.warps / slots) + at.warp / slots) * resident_columns;
-    const auto here = [&](int tile) { // computed anew where it is used, for want of registers
+    const auto here = [&](int tile) { // recomputed at each use to save registers
         const int thread = computed_here(static_cast<int>(threadIdx.x)), lane = thread % 32, warp = thread / 32;
         const int sample = computed_here(at.first_sample) + tile * resident_rows + lane / resident_columns;
         const int rank = computed_here(static_cast<int>(blockIdx.x)) % split.unit_blocks;
@@ -182,8 +186,9 @@ __global__ void __launch_bounds__(resident_most_threads<T>, 1)
                   group = mine.unit / resident_columns - at.rank * (at.warps / slots);
         return shared + 2 * operand_size + ((turn & 1) * at.warps + group * slots) * 3 * 32 + lane;
     };
-    T dh_after = T(0), dc_after = T(0); // of the states after the step, apart from what goes through its gates
-    // The memory, that before, dh and the factor: each of four warps fetches one for all of them.
+    T dh_after = T(0), dc_after = T(0); // of the states after the step, apart from what passes through its gates
+    // The memory, the memory before, dh and the factor: each of four warps fetches one for all of
+    // them.
     T own_value = T(0), own_other[others];
     bool counts_step = false;
     const auto fetch = [&](int step, int tile) {
@@ -259,7 +264,7 @@ __global__ void __launch_bounds__(resident_most_threads<T>, 1)
             T factor = T(0);
             if constexpr (slots > 1)
                 factor = other(3);
-            else if (live) // not fetched ahead, for want of registers
+            else if (live) // not fetched ahead, to save registers
                 factor = value_or_one(p.dropped, state);
             const T dh = dh_after + other(2) + factor * sum;
             if (step < 0) {

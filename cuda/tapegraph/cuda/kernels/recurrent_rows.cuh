@@ -2,7 +2,8 @@
 
 #include <tapegraph/cuda/kernels/recurrent_cell.cuh>
 
-/// States that a recurrent layer left, as the rows of a result. A warp copies a row at a time; any grid, blocks of whole warps.
+/// Copies the states that a recurrent layer left to the rows of a result. A warp copies a row at a
+/// time; any grid, blocks of whole warps.
 
 namespace tapegraph::cuda::kernels {
 
@@ -10,8 +11,8 @@ template <class T>
 struct recurrent_copy {
     step_rows<const T> h, c;  ///< states after every step
     const T *h0, *c0;         ///< [batch, units]: those after step -1; null: zeros
-    step_rows<const T> reset; ///< if r h stands beside every h, r of the step after it
-    int reset_width;          ///< units from a row of these to the next
+    step_rows<const T> reset; ///< if r h is stored with every h, r of the step after it
+    int reset_width;          ///< units from one row of these to the next
     T* out;                   ///< [batch, rows + cell, units or, with r h, 2 units]
     std::int64_t rows;        ///< h of steps first to first + rows - 1
     int first, cell;          ///< cell: 1 if c of the last step follows

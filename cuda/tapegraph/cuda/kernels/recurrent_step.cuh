@@ -3,18 +3,20 @@
 #include <tapegraph/cuda/kernels/recurrent_cell.cuh>
 #include <tapegraph/cuda/kernels/step_gemm.cuh>
 
-/// One step of a recurrent layer as a problem for step_gemm: one launch a step, for every shape and architecture, or two where
-/// a cell has a second product (reset_before), which is phase 1.
+/// One step of a recurrent layer as a problem for step_gemm: one launch per step, for every shape
+/// and architecture, or two where a cell has a second product (reset_before), which is phase 1.
 ///
-///   forward   M = samples, N = units and gates, K = units: A is h[t-1], in phase 1 times r, B is R. A tile of N holds
-///             BN / gates units with all gates of the phase, gates slowest, and a thread keeps columns BN / TN apart: all
-///             gates of a unit or of several, so the cell is computed where the sums are.
-///   backward  M = samples, N = units, K = units of the phase's gates: A is dz[t+1], in phase 1 that of the candidate at
-///             t, B is R read across; the cell's gradient follows.
+///   forward   M = samples, N = units and gates, K = units: A is h[t-1], in phase 1 times r, B is
+///             R. A tile of N holds BN / gates units with all gates of the phase, gates slowest,
+///             and a thread keeps columns BN / TN apart: all gates of one or several units, so the
+///             cell is computed in the thread that has the sums.
+///   backward  M = samples, N = units, K = units of the phase's gates: A is dz[t+1], in phase 1
+///             that of the candidate at t, B is R transposed; the cell's gradient follows.
 
 namespace tapegraph::cuda::kernels {
 
-/// The gates whose products a phase computes: all, or all but the last, and then that.
+/// The gates whose products a phase computes: all of them; with reset_before all but the last in
+/// phase 0, and the last in phase 1.
 template <class Cell, int Phase>
 struct phase_gates {
     static constexpr int count = Phase == 1 ? 1 : Cell::gates - (Cell::reset_before ? 1 : 0);
@@ -91,7 +93,7 @@ struct recurrent_forward_step {
         }
     }
 
-    /// What a unit's cell takes besides its products.
+    /// The inputs of a unit's cell besides its products.
     struct inputs {
         T x[Cell::gates], bias, z, r, before, h_before, factor;
         bool counts;
@@ -114,7 +116,7 @@ struct recurrent_forward_step {
         in.factor = value_or_one(p.dropped, s.state(sample, unit));
         return in;
     }
-    /// The cell; give(value): what the next product with R takes of it.
+    /// Computes the cell; give(value) receives the operand of the next product with R.
     template <class Give>
     __device__ void finish(const inputs& in, int sample, int unit, const T (&sums)[gates], const Give& give) const {
         const std::int64_t units = s.units;
@@ -150,7 +152,8 @@ private:
     }
 };
 
-/// Steps run from the last to the first; after step 0 comes step -1, which writes the gradients of the first states.
+/// Steps run from the last to the first; after step 0 comes step -1, which writes the gradients of
+/// the initial states.
 template <class Cell, class Element, int Phase = 0>
 struct recurrent_backward_step {
     using T = Element;
@@ -160,7 +163,7 @@ struct recurrent_backward_step {
     using b_step = plain_place;
     static constexpr bool a_along_k = true, b_along_k = true;
     static constexpr int gates = phase_gates<Cell, Phase>::count, first_gate = phase_gates<Cell, Phase>::first;
-    /// Columns of dz between the last gate and the one before it.
+    /// The number of columns of dz between the last gate and the one before it.
     static constexpr int apart = Cell::product_column(Cell::gates - 1) - (Cell::gates - 1);
 
     recurrent_shape s;
@@ -202,7 +205,7 @@ struct recurrent_backward_step {
         finish(fetch(sample, unit), sample, unit, sums, [](int, T) {});
     }
 
-    /// What the gradient of a unit's cell takes besides its product.
+    /// The inputs of the gradient of a unit's cell besides its product.
     struct inputs {
         T factor, carried, carried_dc, dh, now, before, y[Cell::values];
         bool counts;
@@ -237,7 +240,8 @@ struct recurrent_backward_step {
         in.before = s.memory_before(p.memory, p.memory0, sample, step, unit);
         return in;
     }
-    /// The gradient; give(gate, value): what the next product with that gate's columns of R takes of it.
+    /// Computes the gradient; give(gate, value) receives the operand of the next product with that
+    /// gate's columns of R.
     template <class Give>
     __device__ void finish(const inputs& in, int sample, int unit, const T (&sums)[1], const Give& give) const {
         const T by_product = sums[0] * in.factor;
@@ -268,7 +272,7 @@ private:
             TG_UNROLL
             for (int i = 0; i < Cell::values; ++i) y.v[i] = in.y[i];
             d = Cell::backward(s.activations, y, in.before, in.now, dh, in.carried_dc);
-            dh = T(0); // what goes on goes through the gates
+            dh = T(0); // what is passed on goes through the gates
         }
         if constexpr (Cell::states == 2)
             p.carried_dh[state] = dh, p.carried_dc[state] = d.passed;

@@ -5,22 +5,26 @@
 
 /// Reductions over any axes, in two shapes.
 ///
-/// Rows: the innermost axes are folded. `1 << width` neighbouring threads (up to a warp, or the block) take a row, in steps of
-/// as many vectors, and meet by shuffles; the warps of a block meet in shared memory (8 totals).
+/// Rows: the innermost axes are folded. `1 << width` neighbouring threads (up to a warp, or the
+/// whole block) take a row, in steps of as many vectors, and fold their totals by shuffles; the
+/// warps of a block do so in shared memory (8 totals).
 ///
-/// Columns: the innermost axes stay. A block is a box of threads: x along the columns, y down the rows, z over what else
-/// stays; threads that differ in y meet in shared memory (a total per thread and lane), halving. Sides of the box are those that
-/// leave few threads idle, no powers of two: 150 columns are 38 vectors. Several rows may be taken as one line of whole vectors,
-/// whose columns are then several totals for a result. A thread keeps its columns, so that an operand repeated along the rows is
-/// read once.
+/// Columns: the innermost axes are kept. A block is a box of threads: x along the columns, y down
+/// the rows, z over the other kept axes; threads that differ in y fold their totals in shared
+/// memory (a total per thread and lane), by halving. The sides of the box are chosen so that few
+/// threads idle; they need not be powers of two: 150 columns are 38 vectors. Several rows may be
+/// treated as one line of whole vectors, whose columns are then several totals per result. A thread
+/// keeps its columns, so that an operand repeated along the rows is read once.
 ///
-/// Where there are few rows or columns they are cut into parts, and a second launch of the same kernel folds the totals of the
-/// parts. Vectors, widths and parts follow from the shape alone and everything is folded in one order, without atomics: the
-/// bits are the same in every run on every device. (CUB's reductions choose by device.)
+/// Where there are few rows or columns they are split into parts, and a second launch of the same
+/// kernel folds the totals of the parts. Vectors, widths and parts follow from the shape alone and
+/// everything is folded in one order, without atomics: results have the same bits in every run on
+/// every device. (CUB's reductions choose by device.)
 ///
-/// A run of `chain` vectors is folded in the element type, lane by lane and then the lanes halving; runs join the thread's
-/// total, in double where elements are float. So a sum of floats is off by (chain + log2 of the lanes) / 2^24 of the sum of
-/// magnitudes at most, however long it is.
+/// A run of `chain` vectors is folded in the element type, lane by lane and then by halving the
+/// lanes; runs join the thread's total, in double where elements are float. A sum of floats is
+/// therefore off by at most (chain + log2 of the lanes) / 2^24 of the sum of magnitudes, however
+/// long it is.
 
 namespace tapegraph::cuda::kernels {
 
@@ -46,7 +50,8 @@ struct row_arguments {
     void* out = nullptr; ///< results; or totals [rows, parts] where there are several parts
 };
 
-/// Reads up to `lanes` elements of a row from its element j on. Flat: they lie in order, and so do the operands.
+/// Reads up to `lanes` elements of a row from element j on. Flat: both they and the operands are
+/// contiguous.
 template <bool Flat, class Source>
 __device__ __forceinline__ void read_of_row(const row_arguments<Source>& p, std::int64_t base, std::int64_t j,
                                             int count, typename Source::batch& x) {
@@ -101,7 +106,7 @@ __device__ __forceinline__ typename Fold::total fold_row(const row_arguments<Sou
     return total;
 }
 
-/// One-dimensional, `reduce_threads` to a block, any number of blocks.
+/// One-dimensional blocks of `reduce_threads` threads, any number of blocks.
 template <class Fold, class T, class Source>
 __global__ void __launch_bounds__(reduce_threads)
     reduce_rows(const __grid_constant__ dependent<row_arguments<Source>> given) {
@@ -143,7 +148,7 @@ __global__ void __launch_bounds__(reduce_threads)
                 for (int bits = reduce_threads / 64; bits > 0; bits /= 2)
                     Fold::combine(total, Fold::exchanged(total, bits));
             }
-            __syncthreads(); // the next turn writes there
+            __syncthreads(); // the next iteration writes there
         }
         if (lane != 0 || unit >= units) continue;
         if (p.parts == 1)
@@ -158,22 +163,26 @@ struct column_arguments {
     Source source;
     strided_index<1> kept, reduced; ///< kept: without the columns
     std::int64_t units = 1, columns = 1, length = 1, parts = 1;
-    divisor wide, box, by_high; ///< a block is `wide` by `high` threads by as many such boxes as there is room for
+    divisor wide, box, by_high; ///< a block is `wide` by `high` threads by as many such boxes as fit
     int high = 1, y = 0;        ///< y: halvings until one of `high` is left
-    /// Whether every operand is in the domain's order, and lies by whole vectors, or has the same elements in every row.
+    /// Whether every operand either is in the domain's order and consists of whole vectors, or has
+    /// the same elements in every row.
     bool steady = false;
-    /// Blocks side by side along the columns, and along the units; all in all there are fewer than 2^31 tiles of work.
+    /// Blocks along the columns, and along the units; in total there are fewer than 2^31 tiles of
+    /// work.
     divisor across, down;
     void* out = nullptr; ///< results; or totals [parts, units, columns] where there are several parts
 
-    /// How many of `left` rows, of which there are some, are a thread's. Divisions of 64 bits take a hundred instructions.
+    /// How many of `left` rows, at least one, belong to a thread. Divisions of 64 bits take a
+    /// hundred instructions.
     __device__ __forceinline__ std::int64_t rows_of(std::int64_t left) const {
         return left <= 0x7FFFFFFF ? std::int64_t{by_high.quotient(static_cast<std::uint32_t>(left - 1))} + 1
                                   : (left - 1) / high + 1;
     }
 };
 
-/// A thread's place in its block's box. Threads without one are below its last row, and have no columns.
+/// The position of a thread in its block's box. Threads without one are below its last row, and
+/// have no columns.
 struct box_place {
     int x, y, z, deep;
 
@@ -188,9 +197,11 @@ struct box_place {
     }
 };
 
-/// Folds every `high`-th of the rows [first, last) where all is steady. Operands that have the same elements in every row are read
-/// before the first; of the others some rows are always on their way, as a row is read where one has been folded (compilers move
-/// independent accesses in front of what uses the first, and then use fewer registers instead). The order is that of the other ways.
+/// Folds every `high`-th of the rows [first, last) where `steady` holds. Operands that have the
+/// same elements in every row are read before the first one. For the others some rows are always in
+/// flight, because a row is read as soon as one has been folded (compilers move independent
+/// accesses before the first use, and then use fewer registers instead). The order is that of the
+/// other ways.
 template <class Fold, class Source>
 __device__ __forceinline__ void fold_steadily(const column_arguments<Source>& p, std::int64_t base, std::int64_t first,
                                               std::int64_t last, typename Fold::total (&total)[Source::lanes]) {
@@ -207,7 +218,7 @@ __device__ __forceinline__ void fold_steadily(const column_arguments<Source>& p,
     const auto read_next = [&](typename Source::batch& to) {
         to = still;
         access::read_moving(p.source.in, at, to);
-        at += --unread > 0 ? down : 0; // behind the last row the last one again, which nobody folds
+        at += --unread > 0 ? down : 0; // after the last row the last one again, which is not folded
     };
     TG_UNROLL
     for (int k = 0; k < ahead; ++k) read_next(x[k]);
@@ -237,7 +248,7 @@ __device__ __forceinline__ void fold_columns(const column_arguments<Source>& p, 
                                              typename Fold::total (&total)[Source::lanes]) {
     constexpr int V = Source::lanes, ahead = Flat ? Source::ahead : 1;
     static_assert(chain % ahead == 0);
-    const std::int64_t down = p.reduced.strides[0][0] * p.high; // from row to row, if they lie in order
+    const std::int64_t down = p.reduced.strides[0][0] * p.high; // from row to row, if they are contiguous
     std::int64_t left = first < last ? p.rows_of(last - first) : 0;
     TG_ROLLED
     for (; left > 0; left -= chain, first += std::int64_t{chain} * p.high) {
@@ -267,11 +278,12 @@ __device__ __forceinline__ void fold_columns(const column_arguments<Source>& p, 
     }
 }
 
-/// Blocks of a multiprocessor that registers are left for: unasked, the compiler makes room for three or four and spills.
+/// Blocks per multiprocessor for which registers are reserved: otherwise the compiler plans for
+/// three or four and spills.
 inline constexpr int column_blocks = 2;
 
-/// One-dimensional, `reduce_threads` to a block, any number of blocks. Steady columns have a kernel of their own: registers are given
-/// out for all that a kernel may do.
+/// One-dimensional blocks of `reduce_threads` threads, any number of blocks. Steady columns have a
+/// kernel of their own, since a kernel reserves registers for all of its paths.
 template <class Fold, class T, bool Steady, class Source>
 __global__ void __launch_bounds__(reduce_threads, Steady ? column_blocks : 1)
     reduce_columns(const __grid_constant__ dependent<column_arguments<Source>> given) {
@@ -321,7 +333,7 @@ __global__ void __launch_bounds__(reduce_threads, Steady ? column_blocks : 1)
                     shared[v * reduce_threads + thread] = total[v];
                 }
             }
-            __syncthreads(); // the next turn writes there
+            __syncthreads(); // the next iteration writes there
         }
         if (y != 0) continue;
         const std::int64_t at = unit * p.columns + column;
@@ -336,7 +348,7 @@ __global__ void __launch_bounds__(reduce_threads, Steady ? column_blocks : 1)
     }
 }
 
-/// What a reduction of nothing gives.
+/// Writes the result of an empty reduction.
 template <class Word>
 __global__ void fill_words(Word* out, Word value, std::int64_t count) {
     for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count;

@@ -10,21 +10,26 @@
 
 /// Fused elementwise regions.
 ///
-/// A thread takes `region_access::lanes` neighbouring elements of the domain at a time, 16 bytes of the widest operand. An operand
-/// that runs along the innermost axis is read by one access of all lanes where it is aligned, one that is repeated there by
-/// one access of one element. What crosses the end of a row of the domain, or is not aligned, is read element by element.
-/// Everything of an element is read before anything of it is written, so results may lie where operands of the same elements lie.
+/// A thread takes `region_access::lanes` neighbouring elements of the domain at a time, 16 bytes of
+/// the widest operand. An operand along the innermost axis is read by one access of all lanes where
+/// it is aligned; one that is repeated there by one access of one element. Vectors that cross the
+/// end of a row of the domain, or are not aligned, are read element by element. All operands of an
+/// element are read before any of its results is written, so results may overwrite operands of the
+/// same elements.
 ///
-/// Where what is not read in order repeats along outer axes, as a number per channel does, and the domain is large, threads step by
-/// whole periods: each keeps its places within the period and reads those operands once, the others by vectors wherever rows end.
+/// Where operands that are not read in order repeat along outer axes, as a number per channel does,
+/// and the domain is large, threads step by whole periods: each keeps its positions within the
+/// period and reads those operands once, and the others by vectors wherever rows end.
 ///
-/// Nothing is shared; registers hold the lanes of all operands and results, at most 256 bytes of them.
+/// No shared memory; registers hold the lanes of all operands and results, at most 256 bytes of
+/// them.
 
 namespace tapegraph::cuda::kernels {
 
 inline constexpr int map_threads = 256;
 
-/// The operands of a region and how they are broadcast over its domain: strides are 0 or those of a contiguous tensor.
+/// The operands of a region and how they are broadcast over its domain: strides are 0 or those of a
+/// contiguous tensor.
 template <int Slots>
 struct region_operands {
     static constexpr int lists = Slots > 0 ? Slots : 1;
@@ -32,7 +37,7 @@ struct region_operands {
     strided_index<lists> index;
     std::uint32_t repeated = 0; ///< bit s: operand s has one element for all of the innermost merged axis
     std::uint32_t in_order = 0; ///< bit s: operand s has as many elements as the domain, in the domain's order
-    bool aligned = false;       ///< whether the others lie as vectors of `region_access::lanes` elements must
+    bool aligned = false;       ///< whether the others are aligned for vectors of `region_access::lanes` elements
 
     /// Whether every operand is read in order or is one element.
     __host__ __device__ bool flat() const { return index.rank <= 1; }
@@ -56,7 +61,7 @@ __device__ __forceinline__ void load_lanes(const Word* p, int count, bool whole,
         for (int v = 0; v < V; ++v) to[v] = v < count ? p[v] : Word{};
     }
 }
-/// In one access: beside branches the compiler makes one of each lane.
+/// Stores all lanes in one access: with branches around, the compiler would split it into lanes.
 template <class Pack>
 __device__ __forceinline__ void store_pack(void* p, const Pack& pack) {
 #ifdef __CUDA_ARCH__
@@ -129,24 +134,25 @@ struct region_access<region<slots<Slots...>, results<Results...>, Instructions..
     using inputs = lane_lists<V, std::make_integer_sequence<int, slot_count>, machine::word_t<Slots>...>;
     using outputs = lane_lists<V, std::make_integer_sequence<int, result_count>, word<Results>...>;
 
-    /// How many vectors of every operand are on their way where one more is kept: all in less than 128 registers.
+    /// The number of vectors of every operand in flight where one more is kept, so that all fit
+    /// into less than 128 registers.
     static constexpr int rows_ahead = [] {
         constexpr int values = V * slot_count;
         return values <= (V <= 4 ? 16 : 8) ? 4 : (values <= (V <= 4 ? 28 : 16) ? 2 : 1);
     }();
 
-    /// Bytes to a multiple of which operands and results must lie to be read and written by vectors.
+    /// The alignment in bytes that operands and results need to be read and written by vectors.
     static constexpr std::size_t slot_alignment[slot_count + 1]{sizeof(machine::word_t<Slots>) * V..., 1};
     static constexpr std::size_t result_alignment[result_count + 1]{sizeof(word<Results>) * V..., 1};
 
-    /// Elements [i, i + count) of every operand; the other lanes become zero.
+    /// Reads elements [i, i + count) of every operand; the other lanes become zero.
     static __device__ __forceinline__ void read(const operands& in, std::int64_t i, int count, inputs& x) {
         if (in.flat())
             read_flat(in, i, count, x);
         else
             read_broadcast(in, i, count, x);
     }
-    /// Where the operands are flat.
+    /// As `read`, where the operands are flat.
     static __device__ __forceinline__ void read_flat(const operands& in, std::int64_t i, int count, inputs& x) {
         std::int64_t at[operands::lists];
         TG_UNROLL
@@ -162,7 +168,8 @@ struct region_access<region<slots<Slots...>, results<Results...>, Instructions..
             read_lane(in, at, v, v < count, x, slot_sequence{});
         }
     }
-    /// Whether elements [i, i + count) do not cross the end of a row; then they are read. `at`: the offsets of element i.
+    /// Reads elements [i, i + count) if they do not cross the end of a row, and returns whether it
+    /// did. `at` receives the offsets of element i.
     static __device__ __forceinline__ bool read_together(const operands& in, std::int64_t i, int count, inputs& x,
                                                          std::int64_t (&at)[operands::lists]) {
         const int inner = in.index.rank - 1;
@@ -174,7 +181,8 @@ struct region_access<region<slots<Slots...>, results<Results...>, Instructions..
         read_run(in, at, count, whole, x, slot_sequence{});
         return true;
     }
-    /// Element element_of(v) for lane v, of the first `count`, one after another: the least code.
+    /// Reads element element_of(v) into lane v for the first `count` lanes, one after another,
+    /// which takes the least code.
     template <class F>
     static __device__ __forceinline__ void read_singly(const operands& in, const F& element_of, int count, inputs& x) {
         std::int64_t at[operands::lists];
@@ -184,7 +192,8 @@ struct region_access<region<slots<Slots...>, results<Results...>, Instructions..
             read_into_lane(in, at, v, x, slot_sequence{});
         }
     }
-    /// Elements [i, i + V) of the operands that are not in the domain's order; the others become zero.
+    /// Reads elements [i, i + V) of the operands that are not in the domain's order; the others
+    /// become zero.
     static __device__ __forceinline__ void read_still(const operands& in, std::int64_t i, inputs& x) {
         TG_UNROLL
         for (int v = 0; v < V; ++v) {
@@ -193,11 +202,11 @@ struct region_access<region<slots<Slots...>, results<Results...>, Instructions..
             read_still(in, at, v, x, slot_sequence{});
         }
     }
-    /// Elements [i, i + V) of those that are, by whole vectors; leaves the others as they are.
+    /// Reads elements [i, i + V) of those that are, by whole vectors; leaves the others unchanged.
     static __device__ __forceinline__ void read_moving(const operands& in, std::int64_t i, inputs& x) {
         read_moving(in, i, x, slot_sequence{});
     }
-    /// Element i[v] for lane v, of the first `count`.
+    /// Reads element i[v] into lane v, for the first `count` lanes.
     static __device__ __forceinline__ void read_scattered(const operands& in, const std::int64_t (&i)[V], int count,
                                                           inputs& x) {
         TG_UNROLL
@@ -208,7 +217,7 @@ struct region_access<region<slots<Slots...>, results<Results...>, Instructions..
         }
     }
 
-    /// All results of the lanes.
+    /// Computes all results of the lanes.
     static __device__ __forceinline__ void evaluate(inputs& x, outputs& y) {
         evaluate(x, y, slot_sequence{}, result_sequence{});
     }
@@ -269,7 +278,7 @@ private:
                                                           int v, inputs& x, std::integer_sequence<int, S...>) {
         (put_into_lane(static_cast<const slot_word<S>*>(in.data[S])[at[S]], v, lanes_of<S>(x)), ...);
     }
-    // By selections: lanes are registers.
+    // By selections, since lanes are registers.
     template <class Word>
     static __device__ __forceinline__ void put_into_lane(Word value, int lane, Word (&to)[V]) {
         TG_UNROLL
@@ -307,13 +316,15 @@ struct map_arguments {
 template <class Region>
 using map_arguments_of = map_arguments<region_access<Region>::slot_count, region_access<Region>::result_count>;
 
-/// Vectors of lanes per thread and turn. A multiprocessor must keep some 30 KB on their way to use the memory's bandwidth:
-/// one operand of 16 bytes per thread falls short where registers keep it from being full. More lanes are enough by
+/// The number of vectors of lanes per thread and iteration. A multiprocessor must keep some 30 KB
+/// in flight to use the memory's bandwidth: one operand of 16 bytes per thread falls short where
+/// registers limit occupancy. More lanes are enough by themselves, and every one is a copy of the
+/// code.
 /// themselves, and every one is a copy of the code.
 template <class Region>
 inline constexpr int map_unroll = region_access<Region>::slot_count == 1 && region_access<Region>::lanes <= 4 ? 2 : 1;
 
-/// One-dimensional, `map_threads` to a block, any number of blocks.
+/// One-dimensional blocks of `map_threads` threads, any number of blocks.
 template <class Region>
 __global__ void __launch_bounds__(map_threads)
     map_region(const __grid_constant__ dependent<map_arguments_of<Region>> given) {
@@ -341,9 +352,10 @@ __global__ void __launch_bounds__(map_threads)
     }
 }
 
-/// The same where a turn of all threads is a whole number of periods of the operands that are not in the domain's order, the others
-/// and the results lie by vectors, and there are whole vectors of elements. As in fold_steadily, a vector is read where one has been
-/// used, so that some are always on their way.
+/// As map_region, where an iteration of all threads is a whole number of periods of the operands
+/// that are not in the domain's order, the other operands and the results are aligned for vectors,
+/// and the elements form whole vectors. As in fold_steadily, a vector is read as soon as one has
+/// been used, so that some are always in flight.
 template <class Region>
 __global__ void __launch_bounds__(map_threads, 2)
     map_steadily(const __grid_constant__ dependent<map_arguments_of<Region>> given) {
@@ -358,7 +370,7 @@ __global__ void __launch_bounds__(map_threads, 2)
     const auto read_next = [&](typename access::inputs& to) {
         to = still;
         access::read_moving(p.in, at, to);
-        if (at + turn < p.elements) at += turn; // behind the last vector the last one again, which nobody uses
+        if (at + turn < p.elements) at += turn; // after the last vector the last one again, which is unused
     };
     TG_UNROLL
     for (int k = 0; k < ahead; ++k) read_next(x[k]);

@@ -5,19 +5,21 @@
 
 #include <cstdint>
 
-/// Memory of programs that run within a kernel. Nothing is shared; memory plan:
+/// Memory operations of programs that run within a kernel. Nothing is shared; memory plan:
 ///
-///   copy_rows    several copies of rows in one launch: blocks of a y have a copy, and their threads its words, neighbours
-///                side by side. The host makes words of up to 16 bytes of what lies so that it can.
-///   store_words  numbers that the host knows, as the launch's arguments: a replayed launch has them, too.
+///   copy_rows    Several copies of rows in one launch: blocks of a y have a copy, and their
+///                threads its words, neighbours side by side. The host combines elements into words
+///                of up to 16 bytes where alignment allows.
+///   store_words  Numbers that the host knows, as the launch's arguments: a replayed launch has
+///                them, too.
 
 namespace tapegraph::cuda::kernels {
 
 struct copied_rows {
     void* to = nullptr;
     const void* from = nullptr; ///< null: zeros are written
-    int word = 1;               ///< bytes; the rest counts words
-    divisor row;                ///< in a row, of copies below 2^31
+    int word = 1;               ///< bytes; everything else counts words
+    divisor row;                ///< per row, for copies below 2^31
     std::int64_t row_words = 0, words = 0, to_pitch = 0, from_pitch = 0;
 };
 struct copied_rows_list {
@@ -36,7 +38,7 @@ __device__ void copy_words(const copied_rows& c, std::int64_t first, std::int64_
     }
 }
 
-// A template, as kernels in headers are.
+// A template, so that several sources may define it.
 template <class = void>
 __global__ void copy_rows(const __grid_constant__ copied_rows_list list) {
     const copied_rows& c = list.at[blockIdx.y];
@@ -51,7 +53,7 @@ __global__ void copy_rows(const __grid_constant__ copied_rows_list list) {
 }
 
 struct words_of_launch {
-    static constexpr int most = 32; ///< a thread each
+    static constexpr int most = 32; ///< one per thread
     std::uint64_t at[most];
 };
 template <class = void>

@@ -4,14 +4,15 @@
 
 #include <cstdint>
 
-/// Sums over rows of equal index, and rows written where indices point. The keys of the indices have been sorted, each with its
-/// position. Memory plan:
+/// Sums over rows of equal index, and rows written to indexed positions. The keys of the indices
+/// have been sorted, each with its position. Memory plan:
 ///
-///   sum_runs       a thread per place and column; at the first place of a run it adds the run's rows in their order and writes
-///                  the sum to the first of them. Neighbours have neighbouring columns. No shared memory. It leaves long
-///                  runs to scatter_runs.
-///   spread_sums    a thread per place and column copies its run's sum from there.
-///   assign_rows    a thread per word of a row.
+///   sum_runs       A thread per position and column; at the first position of a run it adds the
+///                  run's rows in their order and writes the sum to the first of them. Neighbours
+///                  have neighbouring columns. No shared memory. It leaves long runs to
+///                  scatter_runs.
+///   spread_sums    A thread per position and column copies its run's sum from there.
+///   assign_rows    A thread per word of a row.
 
 namespace tapegraph::cuda::kernels {
 
@@ -39,7 +40,8 @@ __global__ void spread_sums(box<2> part, scattering s, const sort_pair<Key>* sor
     out[sorted[place].position * s.width + column] = out[sorted[first].position * s.width + column];
 }
 
-/// table[indices[i], :] = rows[i, :]; rows [count, width] of words, of which the box is a part. Rows of equal indices are equal.
+/// table[indices[i], :] = rows[i, :]; rows [count, width] of words, of which the box is a part.
+/// Rows of equal indices are equal.
 template <class Word>
 __global__ void assign_rows(box<2> part, std::int64_t n, std::int64_t width, index_view indices, const Word* rows,
                             Word* table, fault_report report) {

@@ -5,14 +5,17 @@
 #include <cstdint>
 #include <type_traits>
 
-/// Running sums and products along one axis of [outer, length, inner], kept in double for floats and in 64 bits for integers. A
-/// line is what runs along the axis. Memory plan:
+/// Running sums and products along one axis of [outer, length, inner], accumulated in double for
+/// floats and in 64 bits for integers. A line is a sequence of elements along the axis. Memory
+/// plan:
 ///
-///   scan_lines   a thread per line, neighbours side by side where inner > 1; in the CPU's order. No shared memory.
-///   scan_rows    a block per line, or per chunk of one: tiles of 4 elements a thread go through shared memory (up to
-///                8.5 KiB), where each thread adds up its own four; the warps' totals are scanned by shuffles, the
-///                block's by all of them. What went before is carried from tile to tile.
-///   fold_chunks  the totals of chunks, from which a scan of them makes what goes before each.
+///   scan_lines   A thread per line, neighbours side by side where inner > 1; in the CPU's order.
+///                No shared memory.
+///   scan_rows    A block per line, or per chunk of one: tiles of 4 elements per thread go through
+///                shared memory (up to 8.5 KiB), where each thread sums its own four; the warps'
+///                totals are scanned by shuffles, the block's by all warps. The prefix is carried
+///                from tile to tile.
+///   fold_chunks  Computes the totals of chunks, from which a scan makes the prefix of each.
 
 namespace tapegraph::cuda::kernels {
 
@@ -31,9 +34,9 @@ __device__ A joined(A a, A b) {
 struct scan_shape {
     std::int64_t length, inner;
     bool exclusive, reverse;
-    std::int64_t chunk, chunks; ///< a line in pieces of `chunk` elements
+    std::int64_t chunk, chunks; ///< a line is split into chunks of `chunk` elements
 
-    /// Offset of the first element of a line, and how far apart its elements are.
+    /// The offset of the first element of a line, and the distance between its elements.
     __device__ std::int64_t begin(std::int64_t line) const {
         return (line / inner * length + (reverse ? length - 1 : 0)) * inner + line % inner;
     }
@@ -56,13 +59,13 @@ __global__ void scan_lines(scan_shape s, std::int64_t first, std::int64_t end, c
 
 inline constexpr int scan_threads = 256, scan_items = 4, scan_tile = scan_threads * scan_items;
 
-/// Blocks of a multiple of 32 threads, one for each chunk of each line. `before` [lines, chunks]: what goes before a chunk; null:
-/// nothing. y may be x.
+/// Blocks have a multiple of 32 threads, one block for each chunk of each line. `before` [lines,
+/// chunks] is the prefix of each chunk, or null for none. y may be x.
 template <bool Product, class T>
 __global__ void scan_rows(scan_shape s, const T* x, T* y, const scan_accumulator<T>* before) {
     using A = scan_accumulator<T>;
     constexpr A start = Product ? A(1) : A(0);
-    constexpr int span = 128 / sizeof(T); // fills the banks once: a thread's four lie apart from its neighbours' there
+    constexpr int span = 128 / sizeof(T); // fills the banks once: keeps a thread's four apart from its neighbours'
     __shared__ T staged[scan_tile + scan_tile / span];
     __shared__ A totals[scan_threads / 32];
     const auto slot = [](int i) { return i + i / span; };
@@ -108,7 +111,7 @@ __global__ void scan_rows(scan_shape s, const T* x, T* y, const scan_accumulator
     }
 }
 
-/// totals [lines, chunks]; blocks of scan_threads.
+/// totals is [lines, chunks]; blocks have scan_threads threads.
 template <bool Product, class T>
 __global__ void fold_chunks(scan_shape s, const T* x, scan_accumulator<T>* totals) {
     using A = scan_accumulator<T>;

@@ -4,23 +4,27 @@
 
 #include <cstdint>
 
-/// Additions where indices point, without atomics (of integers: scatter_integers.cuh): the indices have been sorted, and every element of the result has one thread
-/// that adds what belongs there in the order of the indices, as the CPU does. Memory plan:
+/// Additions at indexed positions without atomics (integers: scatter_integers.cuh). The indices
+/// have been sorted, and each element of the result has one thread that adds its updates in the
+/// order of the indices, as the CPU does. Memory plan:
 ///
-///   scatter_add    a thread per element of the result looks for its run among the sorted indices and reads the updates
-///                  itself, a few at a time. No shared memory. It leaves long runs out.
-///   scatter_runs   a block per long run (of a token that pads sentences, say) and up to 32 columns: all threads bring updates to
-///                  shared memory (16 KiB), one per column adds them.
+///   scatter_add    A thread per element of the result searches its run among the sorted indices
+///                  and reads the updates itself, a few at a time. No shared memory. It skips long
+///                  runs.
+///   scatter_runs   A block per long run (of a token that pads sentences, say) and up to 32
+///                  columns: all threads load updates into shared memory (16 KiB), one thread per
+///                  column adds them.
 
 namespace tapegraph::cuda::kernels {
 
-/// out [batches, outer, rows, width], of which the box is a part; updates [batches, outer, count, width]. Sorted indices
-/// lie in rows of `count`, one for each batch, or with `by_column` for each batch and column.
+/// out [batches, outer, rows, width], of which the box is a part; updates [batches, outer, count,
+/// width]. Sorted indices are rows of `count`, one for each batch, or with `by_column` for each
+/// batch and column.
 struct scattering {
     std::int64_t outer, rows, count, width;
     bool by_column;
-    bool leave_long = false; ///< of scatter_add: scatter_runs follows
-    bool to_first = false;   ///< a run's sum goes where its first update stands, instead of to the row that is its key
+    bool leave_long = false; ///< for scatter_add, when scatter_runs follows
+    bool to_first = false;   ///< a run's sum goes to the place of its first update instead of the row of its key
 };
 
 template <class Key>
@@ -35,14 +39,14 @@ __device__ std::int64_t first_not_below(const sort_pair<Key>* pairs, std::int64_
     return low;
 }
 
-/// Where the sorted indices of a batch, or of one of its columns, begin.
+/// The first sorted index of a batch, or of one of its columns.
 template <class Key>
 __device__ const sort_pair<Key>* sorted_row(const scattering& s, const sort_pair<Key>* sorted, std::int64_t batch,
                                             std::int64_t column) {
     return sorted + (s.by_column ? batch * s.width + column : batch) * s.count;
 }
 
-inline constexpr int long_run = 64; ///< runs of more updates are scatter_runs' part
+inline constexpr int long_run = 64; ///< scatter_runs handles runs of more updates
 
 template <class T, class Key>
 __global__ void scatter_add(box<4> part, scattering s, const sort_pair<Key>* sorted, const T* updates, T* out) {
@@ -76,8 +80,9 @@ inline constexpr int run_threads = 256;
 template <class T>
 inline constexpr int run_slots = sizeof(T) <= 4 ? 4096 : 2048;
 
-/// Grid: [every long_run-th place of the sorted indices, batches and outer axes and tiles of columns]. The block at the first
-/// such place in a long run does it. `columns`, a power of two up to 32, are a tile; with s.by_column it is 1.
+/// Grid: [every long_run-th position of the sorted indices, batches and outer axes and tiles of
+/// columns]. The block at the first such position in a long run handles the run. A tile has
+/// `columns` columns, a power of two up to 32; with s.by_column it is 1.
 template <class T, class Key>
 __global__ void scatter_runs(scattering s, int columns, std::int64_t first, const sort_pair<Key>* sorted,
                              const T* updates, T* out) {
@@ -89,7 +94,7 @@ __global__ void scatter_runs(scattering s, int columns, std::int64_t first, cons
     const std::int64_t place = blockIdx.x * static_cast<std::int64_t>(long_run);
     const Key key = pairs[place].key;
     if (!s.to_first && static_cast<std::uint64_t>(key) >= static_cast<std::uint64_t>(s.rows)) return; // outside: not added
-    // The run begins behind the place before, and does not end before long_run.
+    // The run begins after the position before, and does not end before long_run.
     const std::int64_t before = place >= long_run ? place - long_run : -1;
     if (before >= 0 && pairs[before].key == key) return;
     const std::int64_t begin = first_not_below(pairs, before + 1, place, key);

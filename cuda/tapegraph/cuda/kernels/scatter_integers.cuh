@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <cstdint>
 
-/// Integers added where indices point. In every order they come to the same bits, so nothing is sorted. Memory plan:
+/// Adds integers at indexed positions. Every order gives the same bits, so nothing is sorted.
+/// Memory plan:
 ///
-///   add_integers   a block adds a stretch of the updates, neighbours side by side: to a table of its own in shared memory (up to
-///                  16 KiB) that it then adds to the result, or if that is larger to the result itself. Of the places that a
-///                  warp's 32 updates go to, two are added to once: there may be one where most updates go, such as what is
-///                  not counted.
+///   add_integers   A block adds a stretch of the updates, neighbours side by side: to a table of
+///                  its own in shared memory (up to 16 KiB) that it then adds to the result or, if
+///                  the result is larger, to the result itself. For up to two of the positions that
+///                  a warp's 32 updates go to, the warp sums the updates and adds them once: most
+///                  updates may go to a single position, such as that of elements that are not
+///                  counted.
 
 namespace tapegraph::cuda::kernels {
 
@@ -18,11 +21,12 @@ inline constexpr int integer_threads = 256;
 template <class Word>
 inline constexpr int integer_cells = 16384 / sizeof(Word);
 
-/// Updates that a block takes: four and more for each of the cells that it clears and adds.
+/// The updates that a block takes: at least four for each of the cells that it clears and adds.
 inline std::int64_t integers_in_block(int cells) { return std::max<std::int64_t>(1024, std::int64_t{4} * cells); }
 
-/// Grid: [stretches of a slab's updates, slabs from `first` on]; out is zeros before. `cells`: of a slab of the result, if these
-/// fit into shared memory; otherwise 0. Word: unsigned, or unsigned long long. Without updates each is 1.
+/// Grid: [stretches of a slab's updates, slabs from `first` on]; out must be zero before. `cells`
+/// is the size of a slab of the result if it fits into shared memory, otherwise 0. Word is unsigned
+/// or unsigned long long. Without updates each counts as 1.
 template <class Word>
 __global__ void add_integers(scattering s, int cells, std::int64_t in_block, std::int64_t first, index_view indices,
                              bool checked, fault_report report, const Word* updates, Word* out) {

@@ -7,19 +7,22 @@
 #include <cstdint>
 #include <type_traits>
 
-/// Rows in order. What is sorted are pairs of a key and a position, by both: no two of them are equal, so every way of sorting is
-/// stable. Memory plan:
+/// Sorts rows. The sort compares pairs of a key and a position by both: no two of them are equal,
+/// so every way of sorting is stable. Memory plan:
 ///
-///   sort_tiles   a block takes a tile of a row, or several whole rows that fit, into shared memory (16 KiB) and sorts them
-///                there by a bitonic network, in which every exchange puts the smaller one first. Exchanges between
-///                neighbours make lanes meet in a bank: 1.6 to 2.1 times the least turns in all (tools/bank_conflicts).
-///   merge_runs   a block makes one tile of two runs merged: it finds by bisection ("merge path", Odeh, Green et al.,
-///                2012) which parts of the runs that takes, loads them into shared memory, and each thread again merges its
-///                part of them. The result leaves through shared memory, so that neighbours write side by side. A gap
-///                behind every 128 bytes keeps neighbours' parts in different banks.
+///   sort_tiles   A block loads a tile of a row, or several whole rows that fit, into shared memory
+///                (16 KiB) and sorts them there by a bitonic network, in which every exchange puts
+///                the smaller element first. Exchanges between neighbours cause bank conflicts: 1.6
+///                to 2.1 times the least number of cycles in total (tools/bank_conflicts).
+///   merge_runs   A block makes one tile of two merged runs: it finds by bisection ("merge path",
+///                Odeh, Green et al., 2012) which parts of the runs it needs, loads them into
+///                shared memory, and each thread again merges its part of them. The result is
+///                stored through shared memory, so that neighbours write side by side. A gap after
+///                every 128 bytes keeps neighbours' parts in different banks.
 ///
-/// Before a library's sort, sort_tiles makes the pairs (tiles of one element), and behind it merge_runs takes their positions, or
-/// the pairs without the numbers of their rows (of a run that has no partner).
+/// Before a library's sort, sort_tiles makes the pairs (tiles of one element), and after it
+/// merge_runs extracts their positions, or the pairs without their row numbers (as a run that has
+/// no partner).
 
 namespace tapegraph::cuda::kernels {
 
@@ -33,11 +36,12 @@ __device__ bool before(const sort_pair<Key>& a, const sort_pair<Key>& b) {
     return a.key < b.key || (a.key == b.key && a.position < b.position);
 }
 
-/// What makes rows that are sorted as one come out one after the other: each pair's row, above what is sorted of its key, or if
-/// the key has no room there, at the lower end of the position, which moves up. In memory the position lies above the key.
+/// The row number in each pair, which makes rows that are sorted as one come out one after the
+/// other. It is above the sorted bits of the key or, if the key has no room there, at the lower end
+/// of the position, which moves up. In memory the position is above the key.
 struct row_tag {
-    int bits = 0;     ///< of a row's number; 0: there is none
-    int key_bits = 0; ///< below it in the key; -1: it is in the position
+    int bits = 0;     ///< of a row number; 0: there is none
+    int key_bits = 0; ///< bits below it in the key; -1: it is in the position
 
     template <class Key>
     __device__ sort_pair<Key> put_on(const sort_pair<Key>& p, std::int64_t row) const {
@@ -45,7 +49,7 @@ struct row_tag {
         if (key_bits < 0) return {p.key, p.position << bits | static_cast<std::uint32_t>(row)};
         return {static_cast<Key>(low_bits(p.key) | static_cast<Key>(row) << key_bits), p.position};
     }
-    /// Of a key that had more bits than are sorted, these remain.
+    /// Removes the row number. A key keeps only its sorted bits.
     template <class Key>
     __device__ sort_pair<Key> take_off(const sort_pair<Key>& p) const {
         if (bits == 0) return p;
@@ -75,7 +79,8 @@ struct number_source {
     }
 };
 
-/// Keys of indices: row b * inner + c holds indices[b, :, c] of [batches, count, inner]. What is outside comes last.
+/// Keys of indices: row b * inner + c holds indices[b, :, c] of [batches, count, inner]. Indices
+/// outside come last.
 template <class Key>
 struct index_source {
     using key = Key;
@@ -84,7 +89,8 @@ struct index_source {
     bool checked;
     fault_report report;
 
-    /// As above; ones in all of them are `extent` or more, so what is outside comes last by these bits, too.
+    /// As above; with all of these bits set a key is at least `extent`, so indices outside come
+    /// last by these bits, too.
     static int bits(std::int64_t extent) { return std::bit_width(static_cast<std::uint64_t>(extent)); }
     __device__ key operator()(std::int64_t row, std::int64_t i) const {
         const std::int64_t place = (row / inner * count + i) * inner + row % inner, index = indices[place];
@@ -98,16 +104,17 @@ inline constexpr int sort_threads = 256;
 template <class Key>
 inline constexpr int sort_slots = 16384 / sizeof(sort_pair<Key>);
 
-/// A segment is a row, or a tile of one that is longer than a tile; it fills `width` slots, a power of two.
+/// A segment is a row, or a tile of a row that is longer than a tile; it fills `width` slots, a
+/// power of two.
 struct tile_sort {
     std::int64_t rows, length;
     int width;
-    std::int64_t wanted; ///< of a row's or a run's first elements
+    std::int64_t wanted; ///< first elements of a row or a run that are wanted
     row_tag tag = {};    ///< of the pairs in memory
 };
 
-/// Sorts segments into `pairs` [rows, length], or where rows are no longer than a tile their first positions into
-/// `order` [rows, wanted].
+/// Sorts segments into `pairs` [rows, length] or, where rows are no longer than a tile, writes
+/// their first positions to `order` [rows, wanted].
 template <class Source, class Key = typename Source::key>
 __global__ void sort_tiles(tile_sort s, Source source, sort_pair<Key>* pairs, std::int32_t* order) {
     constexpr int slots = sort_slots<Key>;
@@ -157,7 +164,7 @@ __global__ void sort_tiles(tile_sort s, Source source, sort_pair<Key>* pairs, st
 
 inline constexpr int merge_threads = 128, merge_items = 8, merge_tile = merge_threads * merge_items;
 
-/// Where an element of merge_runs's tile lies.
+/// The slot of an element of merge_runs's tile.
 template <class Key>
 __device__ constexpr int merge_slot(int i) {
     return i + i / (128 / static_cast<int>(sizeof(sort_pair<Key>)));
@@ -173,7 +180,8 @@ struct merge_part {
     }
 };
 
-/// How many of the first d elements of two runs merged come from the first run, of a elements; the second has b.
+/// How many of the first d elements of two merged runs come from the first run, which has a
+/// elements; the second has b.
 template <class Run>
 __device__ std::int64_t merge_split(const Run& first, std::int64_t a, const Run& second, std::int64_t b,
                                     std::int64_t d) {
@@ -188,14 +196,15 @@ __device__ std::int64_t merge_split(const Run& first, std::int64_t a, const Run&
     return low;
 }
 
-/// One pass: runs of `run` elements, of which only the first `wanted` are there, become runs of twice as many.
+/// One pass: runs of `run` elements, of which only the first `wanted` exist, become runs of twice
+/// as many.
 struct merge_pass {
     std::int64_t length, run, wanted;
     std::int64_t in_row; ///< pairs of runs in a row
     std::int64_t tiles;  ///< tiles of a merged run
-    row_tag tag = {};    ///< of what is read
+    row_tag tag = {};    ///< of the pairs that are read
 
-    __device__ std::int64_t there(std::int64_t begin) const { // of the run that begins there
+    __device__ std::int64_t there(std::int64_t begin) const { // elements of the run that begins there
         std::int64_t count = length - begin;
         if (run < count) count = run;
         if (wanted < count) count = wanted;
@@ -213,7 +222,7 @@ __global__ void merge_runs(merge_pass m, const sort_pair<Key>* in, sort_pair<Key
     const std::int64_t a = m.there(begin), b = m.there(begin + m.run), all = a + b < m.wanted ? a + b : m.wanted;
     const std::int64_t from = (blockIdx.x - merged * m.tiles) * merge_tile;
     const std::int64_t to = from + merge_tile < all ? from + merge_tile : all;
-    if (from >= all) return; // as a whole block
+    if (from >= all) return; // the whole block returns
     if (t % 32 == 0 && t < 64) splits[t / 32] = merge_split(first, a, second, b, t == 0 ? from : to);
     __syncthreads();
     const int na = static_cast<int>(splits[1] - splits[0]), n = static_cast<int>(to - from);

@@ -4,13 +4,14 @@
 
 #include <bit>
 
-/// C = A B for one step of a recurrence: few rows, small tiles, an element at a time, and an epilogue that sees a thread's
-/// sums of a row together, so that the gates of a unit meet where their sums are. Long products are implicit_gemm.cuh's.
+/// C = A B for one step of a recurrence: few rows, small tiles, one element at a time, and an
+/// epilogue that receives a thread's sums of a row together, so that all gates of a unit are in one
+/// thread. For long products see implicit_gemm.cuh.
 ///
-/// One block computes a tile of C, BM by BN; its threads keep TM by TN sums each in registers. Shared memory holds
-/// two tiles of A (BK by BM, padded) and two of B (BK by BN): while one pair is multiplied the next is on its way
-/// through registers into the other, so one barrier per step suffices. k runs in order: results do not depend on
-/// timing. Grid: x tiles of M, y tiles of N.
+/// One block computes a tile of C, BM by BN; each of its threads keeps TM by TN sums in registers.
+/// Shared memory holds two tiles of A (BK by BM, padded) and two of B (BK by BN): while one pair is
+/// multiplied, the next is loaded through registers into the other, so one barrier per step
+/// suffices. k runs in order: results do not depend on timing. Grid: x tiles of M, y tiles of N.
 
 namespace tapegraph::cuda::kernels {
 
@@ -19,19 +20,20 @@ struct step_tile {
     static constexpr int BM = BM_, BN = BN_, BK = BK_, TM = TM_, TN = TN_;
     static constexpr int threads = BM / TM * (BN / TN);
     static_assert(BM % TM == 0 && BN % TN == 0 && threads % 32 == 0 && threads <= 1024);
-    /// Lines that B's loader walks over: some beyond BN, where threads do not come out even.
+    /// Lines that B's loader walks over: some beyond BN, where the number of threads is not a
+    /// multiple of it.
     static constexpr int loaded_n = threads % BN == 0 ? BN : static_cast<int>(std::bit_ceil(unsigned(BN)));
     static_assert(threads % BK == 0 && threads % BM == 0 && threads % loaded_n == 0, "loaders walk in whole lines");
     static_assert(BM * BK % threads == 0 && loaded_n * BK % threads == 0, "every thread loads as much");
 };
 
-/// Loads one operand's tile: `lines` runs over m or n, `steps` over k. Threads next to each other take elements that lie
-/// next to each other in memory: along k if AlongK, else along the line.
+/// Loads one operand's tile: `lines` runs over m or n, `steps` over k. Neighbouring threads take
+/// neighbouring elements in memory: along k if AlongK, else along the line.
 template <class Tile, int Lines, bool AlongK>
 struct step_loader {
     static constexpr int each = Lines * Tile::BK / Tile::threads;
-    static constexpr int rows = AlongK ? each : 1; ///< different lines one thread loads
-    static constexpr int taps = AlongK ? 1 : each; ///< different k one thread loads
+    static constexpr int rows = AlongK ? each : 1; ///< different lines that one thread loads
+    static constexpr int taps = AlongK ? 1 : each; ///< different k that one thread loads
     static constexpr int line_step = AlongK ? Tile::threads / Tile::BK : 0;
     static constexpr int tap_step = AlongK ? 0 : Tile::threads / Lines;
 
@@ -54,11 +56,12 @@ __device__ auto a_of(const Problem& problem, const Line& line, const Step& step)
         return element_or_zero(problem.a(line, step));
 }
 
-/// `Problem`: element type T; extents m, n, k; a_along_k, b_along_k; types a_line, a_step, b_line,
-/// b_step with functions line_a(m), step_a(k, end of k) and so on; a(line, step) and b(line, step), addresses
-/// or null where the operand is zero, or for A a_value(line, step), the element; store(m, n, value). Indices beyond the extents are asked for. A problem
-/// with store_line(m, tile, column, sums) instead gets a thread's sums of a row together, those of columns
-/// column + i * BN / TN of the tile, and sees to the extent of n itself.
+/// `Problem` has the element type T; extents m, n, k; a_along_k, b_along_k; types a_line, a_step,
+/// b_line, b_step with functions line_a(m), step_a(k, end of k) and so on; a(line, step) and
+/// b(line, step), which return addresses or null where the operand is zero, or for A a_value(line,
+/// step), the element itself; store(m, n, value). Indices beyond the extents are passed, too. A
+/// problem with store_line(m, tile, column, sums) instead receives a thread's sums of a row
+/// together, those of columns column + i * BN / TN of the tile, and checks the extent of n itself.
 template <class Problem, class Tile>
 __global__ void __launch_bounds__(Tile::threads) step_gemm(Problem problem) {
     using T = typename Problem::T;
@@ -107,8 +110,8 @@ __global__ void __launch_bounds__(Tile::threads) step_gemm(Problem problem) {
             if (of_b(i)) shared_b[buffer][load_b::step(thread, i) * pitch_b + load_b::line(thread, i)] = next_b[i];
     };
 
-    // A thread's sums: TM rows and TN columns, in pieces of four that neighbours interleave, so that a warp's reads of
-    // shared memory are consecutive.
+    // A thread's sums: TM rows and TN columns, in pieces of four that neighbours interleave, so
+    // that a warp's reads of shared memory are consecutive.
     const int across = Tile::BN / Tile::TN;
     const int row = thread / across, column = thread % across;
     T sum[Tile::TM][Tile::TN]{};

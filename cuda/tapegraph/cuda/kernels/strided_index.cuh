@@ -4,11 +4,12 @@
 
 #include <cstdint>
 
-/// From the number of an element in a row-major index space to where it lies in several strided lists.
+/// Converts the index of an element in a row-major index space to its offsets in several strided
+/// lists.
 
 namespace tapegraph::cuda::kernels {
 
-/// `divisor` for numerators below 2^63.
+/// A `divisor` for numerators below 2^63.
 struct wide_divisor {
     std::uint64_t value = 1, multiplier = 1;
     std::uint32_t shift = 0;
@@ -30,8 +31,9 @@ struct wide_divisor {
     }
 };
 
-/// Up to 8 axes, outermost first; neighbouring axes are merged where every list lets them. Divisions are multiplications, of
-/// 32 bits while numbers and offsets stay below 2^31.
+/// An index space of up to 8 axes, outermost first; neighbouring axes are merged where the strides
+/// of every list allow it. Divisions are multiplications, of 32 bits while indices and offsets stay
+/// below 2^31.
 template <int Lists>
 struct strided_index {
     static constexpr int most_axes = 8;
@@ -45,7 +47,7 @@ struct strided_index {
     std::int64_t strides[most_axes][Lists]{};
     std::int64_t reach[Lists]{}; ///< the largest offset
 
-    /// Adds an axis inside of those there are.
+    /// Adds an axis inside the existing ones.
     void add(std::int64_t extent, const std::int64_t* stride) {
         size *= extent;
         if (extent == 1) return;
@@ -67,7 +69,7 @@ struct strided_index {
 
     std::int64_t inner_extent() const { return rank == 0 ? 1 : extents[rank - 1]; }
 
-    /// Writes the offsets of element i; returns its place on the innermost axis.
+    /// Writes the offsets of element i; returns its position on the innermost axis.
     __host__ __device__ __forceinline__ std::int64_t offsets(std::int64_t i, std::int64_t (&at)[Lists]) const {
         if (wide) return walk<std::int64_t>(i, at);
         std::uint32_t narrow[Lists];

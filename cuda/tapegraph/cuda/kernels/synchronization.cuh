@@ -8,28 +8,29 @@
 #include <simt/synchronization.hpp>
 #endif
 
-/// How blocks wait for each other and see each other's memory, one function each; tests on the CPU supply twins
-/// (simt/synchronization.hpp). Counters in global memory are for grids that run together (cooperative launches), clusters
-/// for sm_90 and later; elsewhere a kernel that uses clusters traps.
+/// How blocks wait for each other and see each other's memory; tests on the CPU supply twins
+/// (simt/synchronization.hpp). Counters in global memory are for cooperative launches, clusters for
+/// sm_90 and later; elsewhere a kernel that uses clusters traps.
 
 #ifndef TG_SIMT
 namespace tapegraph::cuda::kernels {
 
-/// Reads what another block has written: past this multiprocessor's own cache.
+/// Reads what another block has written, bypassing this multiprocessor's own cache.
 template <class T>
 __device__ __forceinline__ T load_from_others(const T* at) {
     return __ldcg(at);
 }
-/// Writes what other blocks will read when they have seen this block's next add_to_count.
+/// Writes what other blocks will read after they have seen this block's next add_to_count.
 template <class T>
 __device__ __forceinline__ void store_for_others(T* at, T value) {
     *at = value;
 }
-/// Counts one up; who sees it in wait_for_count sees everything this thread had written or had seen before.
+/// Increments the counter; a thread that sees this in wait_for_count sees everything this thread
+/// had written or seen before.
 __device__ __forceinline__ void add_to_count(unsigned* count) {
     asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(__cvta_generic_to_global(count)) : "memory");
 }
-/// Waits until the counter has come to `target`, or gone past it.
+/// Waits until the counter has reached or passed `target`.
 __device__ __forceinline__ void wait_for_count(const unsigned* count, unsigned target) {
     unsigned seen;
     do {
@@ -40,7 +41,7 @@ __device__ __forceinline__ void wait_for_count(const unsigned* count, unsigned t
     } while (static_cast<int>(seen - target) < 0);
 }
 
-/// This block's number in its cluster.
+/// The rank of this block in its cluster.
 __device__ __forceinline__ unsigned cluster_rank() {
     unsigned rank = 0;
 #if __CUDA_ARCH__ >= 900
@@ -50,8 +51,9 @@ __device__ __forceinline__ unsigned cluster_rank() {
 #endif
     return rank;
 }
-/// What this block waits for when others of its cluster send it something: phases that end when as many bytes have come as
-/// expect_bytes said. In shared memory; begin_arrivals, by one thread, before a barrier of the cluster.
+/// A barrier on which this block waits for data that others of its cluster send: a phase ends when
+/// as many bytes have arrived as expect_bytes announced. It lies in shared memory; one thread calls
+/// begin_arrivals before a barrier of the cluster.
 using arrivals = std::uint64_t;
 __device__ __forceinline__ void begin_arrivals(arrivals* own) {
 #if __CUDA_ARCH__ >= 900
@@ -62,7 +64,7 @@ __device__ __forceinline__ void begin_arrivals(arrivals* own) {
     __trap();
 #endif
 }
-/// Of one thread, once a phase, before or after the first bytes have come.
+/// Called by one thread, once per phase, before or after the first bytes have arrived.
 __device__ __forceinline__ void expect_bytes(arrivals* own, unsigned bytes) {
 #if __CUDA_ARCH__ >= 900
     const auto at = static_cast<std::uint32_t>(__cvta_generic_to_shared(own));
@@ -71,9 +73,10 @@ __device__ __forceinline__ void expect_bytes(arrivals* own, unsigned bytes) {
     __trap();
 #endif
 }
-/// Sends a value to where `own`, an address in this block's shared memory, lies in that of block `rank` of the cluster, and
-/// counts its bytes among the arrivals there. Who has waited for these sees it; nothing else is ordered by it, and so it costs no
-/// fence of all memory, which a barrier of the cluster does (MEMBAR.ALL.GPU).
+/// Sends a value to the location of `own`, an address in this block's shared memory, in block
+/// `rank` of the cluster, and counts its bytes among the arrivals there. A thread that has waited
+/// for these sees the value. Nothing else is ordered by it, so it needs no fence of all memory,
+/// which a barrier of the cluster does (MEMBAR.ALL.GPU).
 template <class T>
 __device__ __forceinline__ void send_to_cluster(T* own, unsigned rank, T value, arrivals* arrived) {
     static_assert(sizeof(T) == 4 || sizeof(T) == 8);
@@ -97,7 +100,8 @@ __device__ __forceinline__ void send_to_cluster(T* own, unsigned rank, T value, 
     __trap();
 #endif
 }
-/// Waits for the end of a phase: `parity` is 0 for the first, then 1, 0, ... Nobody may be two phases behind.
+/// Waits for the end of a phase: `parity` is 0 for the first, then 1, 0, ... No thread may be two
+/// phases behind.
 __device__ __forceinline__ void wait_for_arrivals(arrivals* own, unsigned parity) {
 #if __CUDA_ARCH__ >= 900
     const auto at = static_cast<std::uint32_t>(__cvta_generic_to_shared(own));
@@ -114,7 +118,8 @@ __device__ __forceinline__ void wait_for_arrivals(arrivals* own, unsigned parity
     __trap();
 #endif
 }
-/// The two halves of a barrier of all threads of a cluster: what each wrote before it arrived is seen after the wait.
+/// The two halves of a barrier of all threads of a cluster: what each wrote before it arrived is
+/// visible after the wait.
 __device__ __forceinline__ void arrive_at_cluster() {
 #if __CUDA_ARCH__ >= 900
     asm volatile("barrier.cluster.arrive.release;" ::: "memory");

@@ -3,31 +3,34 @@
 #include <tapegraph/cuda/kernels/recurrent_step.cuh>
 #include <tapegraph/cuda/kernels/tensor_gemm.cuh>
 
-/// One step of a recurrent layer on tensor cores, in TF32: the problems of recurrent_step.cuh, samples as rows, units and gates
-/// as columns, and the cell computed where its sums are. Which ways of running there are says plan.cuh.
+/// One step of a recurrent layer on tensor cores, in TF32: the problems of recurrent_step.cuh, with
+/// samples as rows, units and gates as columns, and the cell computed in the thread that has the
+/// sums. plan.cuh describes the ways to run a layer.
 ///
-/// A is not read from the states but from scratch memory: rows [samples, pitch] of what the products see (h d, r h d, or dz), rounded
-/// already by the step that made it, and padded with zeros to whole tiles. B is R as it lies, or, where units are not a
-/// multiple of four, a copy with such rows; so all copies are of 16 bytes. Columns stand in groups of eight units, each with all
-/// gates of the phase one after the other, so that groups never straddle warps.
+/// A is not read from the states but from scratch memory: rows [samples, pitch] of the products'
+/// operands (h d, r h d, or dz), already rounded by the step that made them, and padded with zeros
+/// to whole tiles. B is R in place or, where units are not a multiple of four, a copy with padded
+/// rows; so all copies are of 16 bytes. Columns form groups of eight units, each with all gates of
+/// the phase one after the other, so that groups never straddle warps.
 ///
-/// Sums go through shared memory to threads that each have a unit of a sample: eight neighbouring units and four samples a warp,
-/// which is one turn for all banks and whole sectors of memory. A thread asks for what four cells take before it computes
-/// the first.
+/// Sums go through shared memory to threads that each have a unit of a sample: eight neighbouring
+/// units and four samples per warp, which uses all banks once and whole sectors of memory. A thread
+/// loads the inputs of four cells before it computes the first.
 
 namespace tapegraph::cuda::kernels {
 
-/// Steps of k in a tile, which rows of A are padded to.
+/// Steps of k in a tile; rows of A are padded to a multiple of it.
 inline constexpr int tensor_step_depth = 32;
 
-/// What the products read, and leave for the next ones: rows of A of this step and of the next, those of the product with the last
-/// gate (reset_before), and R [units, gates, `units`], whose last extent is padded.
+/// What the products read, and leave for the next ones: rows of A of this step and of the next,
+/// those of the product with the last gate (reset_before), and R [units, gates, `units`], whose
+/// last extent is padded.
 struct tensor_operands {
     float *now, *next, *of_last;
     int pitch, last_pitch;
     const float* weights;
     int units;
-    bool whole; ///< not rounded: tf32x3 takes both parts
+    bool whole; ///< not rounded: tf32x3 needs both parts
 
     __device__ float rounded(float x) const { return whole ? x : from_bits(to_tf32(x)); }
     template <int Phase>
@@ -48,9 +51,9 @@ struct tensor_forward_step : recurrent_forward_step<Cell, float, Phase_> {
                         const tensor_operands& rows)
         : base(shape, operands, step, 8 * base::gates), o(rows) {}
 
-    /// R is read down: from an element of a row to that of the next.
+    /// R is read down its columns: the distance from one row to the next.
     __device__ std::int64_t line_of_b() const { return static_cast<std::int64_t>(Cell::gates) * o.units; }
-    /// Where a column lies in a row of R, or -1.
+    /// The offset of a column in a row of R, or -1.
     __device__ int column_of_b(int n) const {
         const int unit = n / (8 * base::gates) * 8 + n % 8, gate = n / 8 % base::gates;
         return unit < this->s.units ? (phase_gates<Cell, Phase>::first + gate) * o.units + unit : -1;
@@ -69,7 +72,7 @@ struct tensor_forward_step : recurrent_forward_step<Cell, float, Phase_> {
 template <class Cell, int Phase_>
 struct tensor_backward_step : recurrent_backward_step<Cell, float, Phase_> {
     using base = recurrent_backward_step<Cell, float, Phase_>;
-    static constexpr int Phase = Phase_, gates = 1; ///< of a unit's sums
+    static constexpr int Phase = Phase_, gates = 1; ///< sums per unit
     static constexpr bool b_along_k = true;
     tensor_operands o;
 
@@ -79,7 +82,7 @@ struct tensor_backward_step : recurrent_backward_step<Cell, float, Phase_> {
         if (this->k > 0) this->k = base::gates * o.units;
     }
 
-    /// R is read across: from a row to the next.
+    /// R is read along its rows: the distance from one row to the next.
     __device__ std::int64_t line_of_b() const { return static_cast<std::int64_t>(Cell::gates) * o.units; }
     __device__ int column_of_b(int) const { return base::first_gate * o.units; }
     __device__ void finish(const typename base::inputs& in, int sample, int unit, const float (&sums)[1]) const {
@@ -92,8 +95,8 @@ struct tensor_backward_step : recurrent_backward_step<Cell, float, Phase_> {
     }
 };
 
-/// How a thread copies its part of tiles of A, one after the other along k. Of samples that are not there nothing is copied, since
-/// nothing that is made of them is kept.
+/// Copies a thread's part of the tiles of A, one after the other along k. Nothing is copied for
+/// samples beyond the batch, since nothing computed from them is kept.
 template <class Problem, class Operand>
 class copied_states {
     using walk = typename Operand::walk;
@@ -115,7 +118,7 @@ private:
     std::int64_t apart_;
     int lines_; ///< samples from the thread's first on
 };
-/// The same of R, whose lines are columns or rows of it.
+/// Copies a thread's part of R, whose lines are columns or rows of it.
 template <class Problem, class Operand>
 class copied_weights {
     using walk = typename Operand::walk;
@@ -151,9 +154,9 @@ public:
 
 private:
     const float* at_;
-    int step_; ///< the thread's, in k
+    int step_; ///< of the thread, in k
     std::int64_t apart_;
-    int columns_[along_k ? 1 : walk::each]; ///< or how many units there are from the thread's first on
+    int columns_[along_k ? 1 : walk::each]; ///< or the number of units from the thread's first on
 };
 
 template <class Problem, class Tile>
@@ -161,7 +164,7 @@ struct tensor_step_parts {
     using of_a = staged_operand<Tile, float, Tile::BM, true, 4>;
     using of_b = staged_operand<Tile, float, Tile::BN, Problem::b_along_k, 4>;
     static constexpr int stage = of_a::size + of_b::size;
-    static constexpr int sums_pitch = Tile::BN + 8; ///< four rows of pairs in turn end in all banks
+    static constexpr int sums_pitch = Tile::BN + 8; ///< four rows of pairs in sequence use all banks
     static_assert(sums_pitch % 16 == 8 && Tile::BN / Tile::WN % (8 * Problem::gates) == 0);
     static constexpr int bytes =
         4 * (Tile::Stages * stage > Tile::BM * sums_pitch ? Tile::Stages * stage : Tile::BM * sums_pitch);
@@ -259,7 +262,8 @@ __global__ void __launch_bounds__(Tile::threads, 1) tensor_step(Problem problem)
     }
 }
 
-/// What the products of the first step see: h0 d, and zeros behind it; zeros in all `rows` else, whose pitch is a multiple of 32.
+/// The operands of the first step's products: h0 d, followed by zeros; zeros in all other `rows`.
+/// The pitch is a multiple of 32.
 template <class T>
 __global__ void begin_tensor_steps(recurrent_shape s, const T* h0, const T* dropped, tensor_operands o,
                                    std::int64_t rows) {
@@ -277,7 +281,7 @@ __global__ void begin_tensor_steps(recurrent_shape s, const T* h0, const T* drop
     }
 }
 
-/// Rows of `units` as rows of `padded`, with zeros.
+/// Copies rows of `units` to rows of `padded`, filled with zeros.
 template <class T>
 __global__ void pad_units(const T* from, T* to, std::int64_t rows, int units, int padded) {
     const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;

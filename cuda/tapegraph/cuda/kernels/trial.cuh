@@ -4,11 +4,13 @@
 
 #include <cstdint>
 
-/// What trials of kernels need: operands, and whether two results agree. A thread takes every so-many-th element.
+/// Supports trials of kernels: makes operands, and compares two results. Threads stride over the
+/// elements.
 
 namespace tapegraph::cuda::kernels {
 
-/// Numbers between -1 and 1 without a pattern: tensor cores and memory take less power, and so less time, for numbers with one.
+/// Numbers between -1 and 1 without a pattern: with a pattern, tensor cores and memory would use
+/// less power, and so less time.
 template <class T>
 __global__ void noise(T* at, std::int64_t count, std::uint32_t seed) {
     const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
@@ -22,7 +24,8 @@ __global__ void noise(T* at, std::int64_t count, std::uint32_t seed) {
     }
 }
 
-/// largest[thread of the grid] = the largest |a[i] - b[i]| of those that the thread takes; infinity where one is NaN.
+/// largest[thread of the grid] = the largest |a[i] - b[i]| among the thread's elements; infinity
+/// where one is NaN.
 template <class T>
 __global__ void largest_differences(const T* a, const T* b, std::int64_t count, double* largest) {
     const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;

@@ -9,22 +9,23 @@
 #include <algorithm>
 #include <cstdint>
 
-/// A convolution as a product of a warpgroup's instructions (wgmma): rows are pixels of the results, columns their channels, k taps and
-/// channels (im2col_box.hpp). Both operands' tiles are fetched by TMA, pixels in its im2col mode, into a ring of stages in shared
-/// memory. A thread of the first warpgroup does nothing else. The other two multiply, 64 rows or twice that each; sums stay in their
-/// registers, of which the first one leaves them most of its own. Per stage one barrier counts the bytes that arrive, and one the
-/// warps that have done with them.
+/// A convolution as a product of wgmma instructions: rows are pixels of the results, columns their
+/// channels, k taps and channels (im2col_box.hpp). TMA fetches both operands' tiles, pixels in its
+/// im2col mode, into a ring of stages in shared memory; one thread of the first warpgroup issues
+/// these and does nothing else. The other two warpgroups multiply, 64 rows or twice that each; sums
+/// stay in their registers, for which the first warpgroup releases most of its own. Per stage one
+/// barrier counts the bytes that arrive, and one the warps that have finished with them.
 
 namespace tapegraph::cuda::kernels {
 
 /// Rows, columns and stages of a block's tile; k is tile_row_bytes deep.
 template <int Fragments_, int Columns_>
 struct warpgroup_tile {
-    static constexpr int Fragments = Fragments_, Columns = Columns_; ///< a warpgroup's rows in 64s
+    static constexpr int Fragments = Fragments_, Columns = Columns_; ///< a warpgroup's rows, in multiples of 64
     static constexpr int rows_of_group = 64 * Fragments, Rows = 2 * rows_of_group, threads = 3 * 128;
     static constexpr int stage_bytes = (Rows + Columns) * tile_row_bytes;
     static constexpr int Stages = std::min(6, (227 * 1024 - 2 * tile_alignment) / stage_bytes);
-    static constexpr int shared_bytes = Stages * stage_bytes + tile_alignment; ///< more than is used, to align it
+    static constexpr int shared_bytes = Stages * stage_bytes + tile_alignment; ///< extra bytes to align it
     static_assert(Columns % 8 == 0 && Columns <= 256 && Stages >= 2);
 };
 
@@ -32,17 +33,17 @@ template <class T>
 struct warpgroup_problem {
     im2col_walk walk;
     int m, n;
-    int chain;        ///< steps of k whose sums are added up in registers at once: long sums would lose accuracy there
-    float* partial;   ///< [m, n], of the chains before; used where there are several
+    int chain;        ///< steps of k summed in registers at once: longer sums would lose accuracy there
+    float* partial;   ///< [m, n], of the chains before; used if there are several
     T* out;           ///< [m, n]
     const T* bias;    ///< [n], or null
-    bool relu, pairs; ///< pairs: two results lie together and aligned
+    bool relu, pairs; ///< pairs: two results are contiguous and aligned
 
     __device__ T finished(float sum, int column) const {
         if constexpr (sizeof(T) == sizeof(float)) {
             if (bias != nullptr) sum += bias[column];
             return !relu || sum > 0 || sum != sum ? sum : 0.0f; // NaN stays NaN
-        } else { // each step is rounded, as the operations it stands for are
+        } else { // each step is rounded, like the operations it stands for
             T value = static_cast<T>(sum);
             if (bias != nullptr) value = static_cast<T>(static_cast<float>(value) + static_cast<float>(bias[column]));
             const float rounded = static_cast<float>(value);
@@ -66,7 +67,7 @@ private:
     };
 };
 
-/// Where a ring of stages is read or written.
+/// A position in the ring of stages, for reading or writing.
 template <int Stages>
 struct ring_place {
     int stage = 0;
@@ -92,8 +93,8 @@ __device__ void fetch_tiles(const tensor_map& pixels, const tensor_map& filters,
             const im2col_fetch fetch = p.walk.fetch(tap, step);
             unsigned char* const to = tiles + at.stage * Tile::stage_bytes;
             tile_barrier* const counted = arrived + at.stage;
-            wait_for_phase(released + at.stage, at.phase ^ 1); // not the first time round: nothing is in use
-            expect_bytes_of(counted, Tile::stage_bytes);       // what is outside of an operand is counted, too
+            wait_for_phase(released + at.stage, at.phase ^ 1); // no wait in the first round: nothing is in use
+            expect_bytes_of(counted, Tile::stage_bytes);       // elements outside of an operand count, too
             fetch_pixels(pixels, counted, to, fetch.channel, start.column, start.row, start.image, fetch.offset_column,
                          fetch.offset_row);
             fetch_filters(filters, counted, to + Tile::Rows * tile_row_bytes, fetch.channel, first_column,
@@ -138,7 +139,7 @@ __device__ void multiply_tiles(const warpgroup_problem<T>& p, std::uint32_t tile
                 warpgroup_product<T, Tile::Columns>::add(moved_descriptor(of_group, 64 * f, k),
                                                          moved_descriptor(b, 0, k), sum[f]);
             commit_products();
-            wait_products<1>(); // those of the step before are done
+            wait_products<1>(); // those of the previous step are done
             hold_sums();
             if (previous >= 0) release(previous);
             previous = at.stage;
@@ -148,10 +149,11 @@ __device__ void multiply_tiles(const warpgroup_problem<T>& p, std::uint32_t tile
         hold_sums();
         release(previous);
 
-        // Of what is known before the loop the compiler would keep all addresses through it.
+        // With values known before the loop, the compiler would keep all addresses in registers
+        // through it.
         const int begin_m = computed_here(static_cast<int>(blockIdx.x)) * Tile::Rows + group * Tile::rows_of_group;
         const int begin_n = computed_here(static_cast<int>(blockIdx.y)) * Tile::Columns;
-        const auto each_pair = [&](const auto& f) { // f(row's place, column, two sums)
+        const auto each_pair = [&](const auto& f) { // f(row's position, column, two sums)
             TG_UNROLL
             for (int i = 0; i < sums; i += 4) {
                 const int n = computed_here(begin_n) + column_of_sum(thread, i);

@@ -16,40 +16,44 @@
 #include <cutlass/arch/reg_reconfig.h>
 #endif
 
-/// What a warpgroup's products need, one function each, of CuTe's atoms: tiles that TMA fetches, barriers in shared memory that count
-/// them, the products. For sm_90a alone. Tests on the CPU supply twins (simt/warpgroup_instructions.hpp).
+/// Wraps CuTe's atoms for warpgroup products: tiles that TMA fetches, barriers in shared memory
+/// that count them, the products. For sm_90a only. Tests on the CPU supply twins
+/// (simt/warpgroup_instructions.hpp).
 
 #ifndef TG_SIMT
 namespace tapegraph::cuda::kernels {
 
-/// How TMA reads a tensor; made by ops/convolution/tensor_maps.cuh.
+/// TMA's description of a tensor; made by ops/convolution/tensor_maps.cuh.
 using tensor_map = CUtensorMap;
-/// Phases that end when so many threads have arrived as were said, and all bytes that were expected. In shared memory.
+/// A barrier whose phases end when the given number of threads and all expected bytes have arrived.
+/// In shared memory.
 using tile_barrier = std::uint64_t;
 
 __device__ __forceinline__ void begin_barrier(tile_barrier* b, int arrivals) {
     cutlass::arch::ClusterBarrier::init(b, static_cast<std::uint32_t>(arrivals));
 }
-/// Behind the beginning of all barriers, by the thread that began them: TMA, too, has to see it.
+/// Called by the thread that initialised all barriers, afterwards: makes them visible to TMA, too.
 __device__ __forceinline__ void show_barriers() { cutlass::arch::fence_barrier_init(); }
-/// Arrives, and has the phase wait for bytes that are fetched.
+/// Arrives, and makes the phase wait for bytes that are fetched.
 __device__ __forceinline__ void expect_bytes_of(tile_barrier* b, int bytes) {
     cutlass::arch::ClusterTransactionBarrier::arrive_and_expect_tx(b, static_cast<std::uint32_t>(bytes));
 }
 __device__ __forceinline__ void arrive_at(tile_barrier* b) { cutlass::arch::ClusterBarrier::arrive(b); }
-/// Waits for the end of a phase: `parity` is 0 for the first, then 1, 0, ...; 1 before the first does not wait.
+/// Waits for the end of a phase: `parity` is 0 for the first, then 1, 0, ...; 1 before the first
+/// does not wait.
 __device__ __forceinline__ void wait_for_phase(tile_barrier* b, std::uint32_t parity) {
     cutlass::arch::ClusterBarrier::wait(b, parity);
 }
 
-/// Fetches pixels, as many as the map says, from a place of its box on, `offset` further each (ops/convolution/im2col_box.hpp).
+/// Fetches as many pixels as the map says, from a position of its box on, each `offset` further
+/// (ops/convolution/im2col_box.hpp).
 __device__ __forceinline__ void fetch_pixels(const tensor_map& map, tile_barrier* b, void* to, int channel, int column,
                                              int row, int image, int offset_column, int offset_row) {
     cute::SM90_TMA_LOAD_IM2COL_4D::copy(&map, b, to, channel, column, row, image,
                                         static_cast<std::uint16_t>(offset_column),
                                         static_cast<std::uint16_t>(offset_row));
 }
-/// Fetches rows of a filter's tap, which other blocks want, too.
+/// Fetches rows of a filter's tap, which other blocks need, too.
 __device__ __forceinline__ void fetch_filters(const tensor_map& map, tile_barrier* b, void* to, int channel, int row,
                                               int tap) {
     constexpr auto keep = static_cast<std::uint64_t>(cute::TMA::CacheHintSm90::EVICT_LAST);
@@ -60,7 +64,8 @@ __device__ __forceinline__ std::uint32_t shared_address(const void* at) {
     return static_cast<std::uint32_t>(__cvta_generic_to_shared(at));
 }
 
-/// A warpgroup has so many registers for each thread from here on, and leaves the others, or takes them when they are left.
+/// Sets the number of registers per thread of a warpgroup from here on: releases the rest, or waits
+/// until enough are released.
 template <int Registers>
 __device__ __forceinline__ void leave_registers() {
     cutlass::arch::warpgroup_reg_dealloc<Registers>();
@@ -70,10 +75,11 @@ __device__ __forceinline__ void take_registers() {
     cutlass::arch::warpgroup_reg_alloc<Registers>();
 }
 
-/// Products go on while threads do something else. Sums are held from before the first to the wait for the last.
+/// Products are asynchronous. Their sums must stay in registers from before the first until the
+/// wait for the last.
 __device__ __forceinline__ void begin_products() { cute::warpgroup_arrive(); }
 __device__ __forceinline__ void commit_products() { cute::warpgroup_commit_batch(); }
-/// Waits until at most Groups of what was committed are not done.
+/// Waits until at most Groups of the committed groups are pending.
 template <int Groups>
 __device__ __forceinline__ void wait_products() {
     cute::warpgroup_wait<Groups>();
@@ -82,7 +88,8 @@ __device__ __forceinline__ void hold(float& sum) { cute::warpgroup_fence_operand
 
 template <class Atom, int Columns>
 struct product_of_atom {
-    /// sum += a b of a warpgroup: 64 rows of a, Columns of b, product_bytes of k, both by descriptor (swizzled_tile.hpp).
+    /// sum += a b of a warpgroup: 64 rows of a, Columns of b, product_bytes of k, both by
+    /// descriptor (swizzled_tile.hpp).
     __device__ static void add(std::uint64_t a, std::uint64_t b, float (&sum)[Columns / 2]) {
         add(a, b, sum, std::make_integer_sequence<int, Columns / 2>());
     }
@@ -94,7 +101,7 @@ private:
         Atom::fma(a, b, sum[I]...);
     }
 };
-/// Of float elements, read as TF32, bfloat16 or half.
+/// Products of float elements, read as TF32, bfloat16 or half.
 template <class T, int Columns>
 struct warpgroup_product;
 

@@ -1,7 +1,8 @@
 #include <tapegraph/cuda/context.hpp>
 #include <tapegraph/cuda/ops/convolution/by_warpgroups.cuh>
 
-/// Convolutions by warpgroups (kernels/warpgroup_convolution.cuh), for sm_90a alone, compiled once per build where CuTe's headers are.
+/// Convolutions by warpgroups (kernels/warpgroup_convolution.cuh) for sm_90a only, compiled once
+/// per build where CuTe's headers are found.
 
 namespace tapegraph::cuda {
 namespace {

@@ -13,12 +13,14 @@
 #include <thrust/sequence.h>
 #include <thrust/system_error.h>
 
-/// CUB's selections, runs and histograms, and Thrust's bisections and sequences, compiled once per program.
+/// Selections, run lengths and histograms by CUB, and bisections and sequences by Thrust, compiled
+/// once per program.
 
-// What their kernels are made of lies outside of our namespace, so that tests/gpu.sh can tell them from our kernels by their names.
+// The types that these kernels are instantiated with lie outside our namespace, so that
+// tests/gpu.sh can distinguish their kernels from ours by name.
 namespace first_places {
 
-/// Keeps what comes first, where a result has room for it.
+/// Keeps the first results, as many as the output has room for.
 struct kept {
     std::int32_t* out;
     std::int64_t size;
@@ -41,7 +43,8 @@ struct nan_last {
 namespace tapegraph::cuda {
 namespace {
 
-/// How many there are is written in front of CUB's own scratch memory, and not read: the host would have to wait for it.
+/// CUB writes the number of results in front of its own scratch memory. Nobody reads it: the host
+/// would have to wait for it.
 constexpr std::size_t front = 256;
 
 cudaError_t device_select(void* scratch, std::size_t& bytes, std::int32_t* found, const std::uint8_t* marks,
@@ -63,7 +66,7 @@ cudaError_t device_count(void* scratch, std::size_t& bytes, const std::int32_t* 
                                                static_cast<std::int32_t>(count), stream);
 }
 
-/// What CUB says when it is only asked for bytes; 0 says that it has no kernels for the device.
+/// The scratch memory that CUB asks for; 0 means that it has no kernels for the device.
 std::size_t asked(cudaError_t error, std::size_t bytes) {
     if (error == cudaSuccess) return front + bytes;
     cudaGetLastError();
@@ -115,7 +118,7 @@ bool usable() {
     cudaGetLastError();
     return false;
 }
-/// What Thrust throws, as ours.
+/// Rethrows Thrust's exceptions as the library's.
 template <class F>
 void checked(const char* algorithm, const char* operation, void* stream, const F& f) {
     try {

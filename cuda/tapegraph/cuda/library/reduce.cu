@@ -7,9 +7,10 @@
 #include <thrust/iterator/transform_iterator.h>
 #include <thrust/iterator/transform_output_iterator.h>
 
-/// CUB's reductions of whole tensors, compiled once per program.
+/// Reductions of whole tensors by CUB, compiled once per program.
 
-// What CUB's kernels are made of lies outside of our namespace, so that tests/gpu.sh can tell them from our kernels by their names.
+// The types that CUB's kernels are instantiated with lie outside our namespace, so that
+// tests/gpu.sh can distinguish its kernels from ours by name.
 namespace positions_of_extremes {
 
 template <class T>
@@ -25,7 +26,8 @@ struct candidate_at {
     __host__ __device__ candidate<T> operator()(std::int32_t i) const { return {x[i], i}; }
 };
 
-/// The rule of kernels::wins (cuda/kernels/arg_reduce.cuh), in which no two candidates are equal: in every order the same one is left.
+/// The rule of kernels::wins (cuda/kernels/arg_reduce.cuh). No two candidates compare equal, so the
+/// same one wins in every order.
 template <bool Maximum, class T>
 struct better {
     __host__ __device__ candidate<T> operator()(const candidate<T>& a, const candidate<T>& b) const {
@@ -50,7 +52,8 @@ struct place_of {
 namespace tapegraph::cuda {
 namespace {
 
-// Operators with a type: theirs is what is folded, so that nothing is wider than the elements.
+// Operators with an explicit type: CUB accumulates in the operator's type, so nothing becomes wider
+// than the elements.
 template <class T>
 cudaError_t device_reduce(void* scratch, std::size_t& bytes, reduction kind, const T* x, T* out, std::int64_t count,
                           cudaStream_t stream) {
@@ -81,7 +84,8 @@ cudaError_t device_find(void* scratch, std::size_t& bytes, bool maximum, const T
     return maximum ? found(p::better<true, T>{}) : found(p::better<false, T>{});
 }
 
-/// What CUB says when it is only asked for bytes; at least one, because 0 says that it has no kernels for the device.
+/// The scratch memory that CUB asks for, at least one byte, because 0 means that it has no kernels
+/// for the device.
 std::size_t asked(cudaError_t error, std::size_t bytes) {
     if (error == cudaSuccess) return bytes > 0 ? bytes : 1;
     cudaGetLastError();

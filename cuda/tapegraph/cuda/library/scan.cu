@@ -9,7 +9,8 @@
 namespace tapegraph::cuda {
 namespace {
 
-// Operators with a type: theirs is what is carried from element to element, so that nothing is wider than Word.
+// Operators with an explicit type: CUB accumulates in the operator's type, so nothing becomes wider
+// than Word.
 template <class Word>
 cudaError_t device_scan(void* scratch, std::size_t& bytes, scan_way way, const Word* x, Word* y, std::int64_t count,
                         cudaStream_t stream) {

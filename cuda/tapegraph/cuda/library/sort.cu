@@ -7,9 +7,10 @@
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 
-/// CUB's radix sorts for rows of sort.cuh, compiled once per program.
+/// CUB's radix sorts for the rows of sort.cuh, compiled once per program.
 
-// What CUB's kernels are made of lies outside of our namespace, so that tests/gpu.sh can tell them from our kernels by their names.
+// The types that CUB's kernels are instantiated with lie outside our namespace, so that
+// tests/gpu.sh can distinguish its kernels from ours by name.
 namespace rows_of_one_length {
 
 struct begin_of {
@@ -25,9 +26,9 @@ namespace {
 
 using kernels::sort_pair;
 
-/// A pair as one number, whose lowest bits are the key's, and the position's follow. CUB's sort is stable, so positions stay in
-/// order without being looked at. Plain numbers, because then nothing of ours is in the names of CUB's kernels, and tests/gpu.sh can
-/// tell them from ours.
+/// A pair as one integer with the key in the lowest bits and the position above it. CUB's sort is
+/// stable, so positions stay in order without being compared. A plain integer keeps our names out
+/// of CUB's kernels, so tests/gpu.sh can distinguish them from ours.
 template <class Key>
 using word = std::conditional_t<sizeof(Key) == 4, std::uint64_t, unsigned __int128>;
 
@@ -51,7 +52,7 @@ std::size_t scratch_bytes(std::int64_t count, int bits) {
 template <class Key>
 sort_pair<Key>* sort(const char* operation, void* stream, sort_pair<Key>* pairs, sort_pair<Key>* other,
                      std::int64_t count, int bits, void* scratch, std::size_t bytes) {
-    // The host looks at none of them.
+    // The host never reads either buffer.
     cub::DoubleBuffer buffers(reinterpret_cast<word<Key>*>(pairs), reinterpret_cast<word<Key>*>(other));
     driver::check(radix_sort<Key>(scratch, bytes, buffers, count, bits, static_cast<cudaStream_t>(stream)),
                   "cub::DeviceRadixSort::SortKeys", operation);

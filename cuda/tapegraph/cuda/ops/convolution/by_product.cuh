@@ -7,17 +7,19 @@
 
 #include <algorithm>
 
-/// The passes of a convolution of one group as a library's matrix products: over its windows written out, chunk by chunk, so that
-/// they fit into scratch memory, or over the images themselves, where a window is one pixel. It also takes batches whose pixels
-/// cannot be counted in 32 bits, and is what kernels that write nothing out are compared with on a device.
+/// Computes the passes of a convolution of one group as matrix products of a library: over its
+/// windows written out, in chunks that fit into scratch memory, or over the images themselves where
+/// a window is one pixel. This also handles batches whose pixels cannot be counted in 32 bits, and
+/// is the reference that kernels without written-out windows are compared with on a device.
 
 namespace tapegraph::cuda {
 
-/// `gemm` is called with gemm_arguments<T>, in order: cuda::gemm on the call's stream, or what a test puts there.
+/// `gemm` is called in order with gemm_arguments<T>: cuda::gemm on the call's stream, or a test's
+/// substitute.
 template <class T, class Gemm>
 class convolution_by_product {
 public:
-    /// `workspace` holds detail::chunk_bytes(g, sizeof(T), limit), for the same limit.
+    /// `workspace` must hold detail::chunk_bytes(g, sizeof(T), limit) for the same limit.
     convolution_by_product(const kernel_call& call, const char* operation, const convolution_geometry& g,
                            void* workspace, std::size_t limit, const Gemm& gemm)
         : call_(call),

@@ -15,19 +15,21 @@
 #include <cstddef>
 #include <cstdint>
 
-/// A pass of a convolution by warpgroup_convolution: its scratch memory, the copies that go before, the tile.
+/// Runs a pass of a convolution by warpgroup_convolution: its scratch memory, the copies before it,
+/// the choice of a tile.
 ///
-/// Rows of channels that are a multiple of 16 bytes long are fetched as they lie. Others, and all floats, come from a copy in scratch
-/// memory: with rows padded to 16 bytes, floats rounded to TF32. Filters of a forward pass are copied with the channels of k last,
-/// because wgmma reads 32-bit operands along k alone.
+/// Rows of channels whose length is a multiple of 16 bytes are fetched in place. Other rows, and
+/// all floats, are fetched from a copy in scratch memory, with rows padded to 16 bytes and floats
+/// rounded to TF32. Filters of a forward pass are copied with the channels of k last, because wgmma
+/// reads 32-bit operands along k only.
 
 namespace tapegraph::cuda {
 
-/// The parts of a call's scratch memory, one behind the other.
+/// The parts of a call's scratch memory, one after the other.
 struct warpgroup_scratch {
-    std::int64_t pitch;                    ///< elements from a packed row to the next
+    std::int64_t pitch;                    ///< elements from one packed row to the next
     std::int64_t pixels, filters, partial; ///< bytes
-    int chain;                             ///< steps of k whose sums are added up at once
+    int chain;                             ///< steps of k whose sums are added up in registers at once
 
     warpgroup_scratch(const im2col_convolution& c, std::size_t element) {
         const auto bytes = static_cast<std::int64_t>(element);
@@ -55,8 +57,9 @@ public:
           parts_(c, sizeof(T)),
           scratch_(static_cast<unsigned char*>(scratch)) {}
 
-    /// In the tile that takes the fewest cycles by count: waves of blocks, each bound by its products or by what it fetches from the
-    /// second cache, of which a multiprocessor is thought to get 32 bytes a cycle.
+    /// Launches in the tile with the fewest predicted cycles: waves of blocks, each bound by its
+    /// products or by what it fetches from the L2 cache, of which a multiprocessor is assumed to
+    /// get 32 bytes a cycle.
     template <class... Tile>
     void run(std::int64_t multiprocessors) const {
         const auto cost = [&](std::int64_t rows, std::int64_t columns) {
@@ -108,7 +111,7 @@ private:
     static unsigned pieces(std::int64_t whole, std::int64_t piece) {
         return static_cast<unsigned>((whole + piece - 1) / piece);
     }
-    /// `rows` rows of channels as TMA takes them: where they lie, or copied.
+    /// `rows` rows of channels in the form that TMA reads: in place, or copied.
     const T* packed(const void* from, std::int64_t rows, unsigned char* to) const {
         if (sizeof(T) != sizeof(float) && parts_.pitch == c_.channels && is_aligned(from, 16))
             return static_cast<const T*>(from);
@@ -121,7 +124,7 @@ private:
     }
     const T* packed_filters() const {
         unsigned char* const to = scratch_ + parts_.pixels;
-        if (c_.turned) return packed(o_.filters, std::int64_t{c_.taps()} * c_.results, to); // they lie along k
+        if (c_.turned) return packed(o_.filters, std::int64_t{c_.taps()} * c_.results, to); // contiguous along k
         driver::launch(stream_, operation_,
                        {{pieces(c_.channels, 32), pieces(c_.results, 32), static_cast<unsigned>(c_.taps())}, {32, 8}},
                        kernels::turn_filters<T>, static_cast<const T*>(o_.filters), reinterpret_cast<T*>(to),

@@ -11,19 +11,20 @@
 #include <string>
 #include <vector>
 
-/// How a pass of a convolution is computed: which ways there are, and which is predicted to be the fastest. Both are functions of
-/// the shape and of a few properties of the device, so that the scratch memory can be planned without addresses.
+/// Chooses how a pass of a convolution is computed: lists the candidates and predicts the fastest.
+/// Both depend only on the shape and on a few properties of the device, so scratch memory can be
+/// planned without addresses.
 
 namespace tapegraph::cuda {
 
 namespace detail {
 
-/// A pass as a product in tiles of our kernels, and what each tile costs.
+/// A pass as a tiled product by our kernels, with the cost of each tile.
 class tiled_products {
 public:
     struct choice {
         int tile = 0;
-        std::int64_t splits = 0; ///< 0: nothing was chosen
+        std::int64_t splits = 0; ///< 0: nothing is chosen
         double cost = 0;
     };
 
@@ -33,7 +34,8 @@ public:
         const bool tensor = element == 4 && mode != math_mode::fp32 && device.tensor_cores;
         plan_.algorithm = tensor ? convolution_algorithm::tensor_cores : convolution_algorithm::multiply_adds;
         plan_.exact = tensor && mode == math_mode::tf32x3;
-        // Elements that lie together where an operand is read: channels of x and of y; dy and w are read along y's.
+        // Contiguous elements where an operand is read: channels of x and of y; dy and w are read
+        // along y's.
         const std::int64_t together =
             pass == convolution_pass::input_gradient ? g.group_out() : g.group_in() | g.group_out();
         plan_.vector = together % 4 == 0 && element == 4 ? 4 : together % 2 == 0 ? 2 : 1;
@@ -47,7 +49,7 @@ public:
         if (on_tensor_cores()) return tensor_tiles;
         return multiply_add_tiles;
     }
-    /// Whether there is a kernel of a tile for these operands.
+    /// Whether a tile has a kernel for these operands.
     bool takes(int tile) const {
         const product_tile& t = tiles()[static_cast<std::size_t>(tile)];
         return plan_.vector >= t.vector && (element_ == 4 || tile == 0) && (!plan_.exact || t.exact);
@@ -56,7 +58,7 @@ public:
         return most_splits(bytes(), extents_.k / (4 * tiles()[static_cast<std::size_t>(tile)].depth), g_.groups,
                            limit_);
     }
-    /// The splits of a tile that cost least.
+    /// The cheapest number of splits of a tile.
     choice best(int tile) const {
         choice least;
         const product_tile& t = tiles()[static_cast<std::size_t>(tile)];
@@ -69,7 +71,7 @@ public:
         }
         return least;
     }
-    /// Of all tiles.
+    /// The cheapest of all tiles.
     choice best() const {
         choice least;
         for (int t = 0; t < static_cast<int>(tiles().size()); ++t)
@@ -87,7 +89,7 @@ public:
 
 private:
     std::int64_t bytes() const { return extents_.m * extents_.n * g_.groups * static_cast<std::int64_t>(element_); }
-    // k as it is walked: the channels of a tap are padded to whole steps.
+    // k as the kernel walks it: the channels of a tap are padded to whole steps.
     product_extents walked(const product_tile& tile) const {
         product_extents reached = extents_;
         if (pass_ == convolution_pass::filter_gradient) return reached;
@@ -107,7 +109,7 @@ private:
     double useful_ = 1;
 };
 
-/// Batches whose pixels cannot be counted in 32 bits are computed in pieces, by the library alone.
+/// Batches whose pixels cannot be counted in 32 bits are computed in pieces, by the library only.
 inline bool is_countable(const convolution_geometry& g) {
     return g.groups > 1 || g.batch * std::max(g.in_height * g.in_width, g.out_height * g.out_width) <= most_counted;
 }
@@ -132,9 +134,10 @@ inline convolution_plan warpgroups_plan(const convolution_geometry& g, convoluti
     p.workspace = library_workspace(g, pass, type);
     return p;
 }
-/// Cycles that warpgroups take: in waves of blocks, each bound by its products or by what it fetches from the second cache, as
-/// by_warpgroups.cuh counts them to choose a tile; before them rows are copied, in two launches. On an H200 eight passes of floats took 0.95
-/// to 1.25 times that.
+/// Predicted cycles of warpgroups: waves of blocks, each bound by its products or by what it
+/// fetches from the L2 cache, as by_warpgroups.cuh counts them to choose a tile; before them rows
+/// are copied, in two launches. On an H200 eight passes of floats took 0.95 to 1.25 times the
+/// prediction.
 inline double warpgroups_cycles(const convolution_geometry& g, convolution_pass pass, std::size_t element,
                                 int multiprocessors) {
     const bool forward = pass == convolution_pass::forward;
@@ -170,7 +173,8 @@ inline convolution_plan few_channels_plan(const few_channels_tiling& t, const co
     const product_extents e(g, pass);
     std::int64_t splits = 1;
     if (pass == convolution_pass::filter_gradient) {
-        // Two blocks each, and chains of at most 4,096 products: 8 / warps_across warps share a tile's pixels.
+        // Two blocks per multiprocessor, and chains of at most 4,096 products: 8 / warps_across
+        // warps share a tile's pixels.
         const std::int64_t chain = 4096 / (t.pixels / (8 / t.warps_across));
         splits =
             std::clamp<std::int64_t>(std::max<std::int64_t>(2 * device.multiprocessors, (t.tiles + chain - 1) / chain),
@@ -193,14 +197,16 @@ inline convolution_plan choose_convolution(const convolution_geometry& g, convol
     if (shallow.fits && pass == convolution_pass::forward)
         return detail::few_channels_plan(shallow, g, pass, element, device, limit);
 
-    // A product of matrices as any other, which matmul gives to the library, too.
+    // This is an ordinary matrix product, and matmul uses the library for those, too.
     const detail::product_extents e(g, pass);
     if (detail::is_pixelwise(g) && e.m * e.n > 0 && e.k > 0) return detail::library_plan(g, element, limit);
 
     const detail::tiled_products tiled(g, pass, element, mode, device, limit);
     const detail::tiled_products::choice best = tiled.best();
-    // The library's product of windows written out, where it is thought to be done sooner; in TF32 by a quarter, where the predictions are
-    // less sure. What takes no longer than forty launches is not asked about. It has no 3xTF32: float then.
+    // The library's product of written-out windows is chosen where it is predicted to be faster; in
+    // TF32 by a quarter, because those predictions are less certain. It is not considered for
+    // passes that take no longer than forty launches. The library has no 3xTF32, so it computes in
+    // float then.
     const bool tensor = tiled.on_tensor_cores(), exact = tiled.is_exact(), rounded = tensor && !exact;
     const auto cycles = [&](double cost, bool on_tensor_cores) {
         return cost / detail::machine_balance::of(element, on_tensor_cores).per_cycle;
@@ -221,8 +227,9 @@ inline convolution_plan choose_convolution(const convolution_geometry& g, convol
     return ours < tiles ? detail::few_channels_plan(shallow, g, pass, element, device, limit) : tiled.plan_of(best);
 }
 
-/// The same for 16-bit elements: by warpgroups, or on tensor cores in the tiles that floats in TF32 would have, of which they take half the
-/// time. Where it is neither, float kernels between conversions take over.
+/// As choose_convolution, for 16-bit elements: by warpgroups, or on tensor cores in the tiles of
+/// TF32, which then take half the time. Where neither is possible, float kernels between
+/// conversions take over.
 inline convolution_plan choose_narrow_convolution(const convolution_geometry& g, convolution_pass pass, dtype type,
                                                   const convolution_device& device,
                                                   std::size_t limit = convolution_workspace_limit) {
@@ -238,7 +245,8 @@ inline convolution_plan choose_narrow_convolution(const convolution_geometry& g,
     return tiles.plan_of(best);
 }
 
-/// What plans are remembered by: algorithm, tile and splits, which tell those of one shape apart.
+/// The name by which a plan is remembered: algorithm, tile and splits, which distinguish the plans
+/// of one shape.
 inline std::string name_of(const convolution_plan& p) {
     constexpr const char* names[]{"multiply_adds", "tensor_cores", "few_channels", "direct", "product", "warpgroups"};
     std::string name = names[static_cast<int>(p.algorithm)];
@@ -251,7 +259,8 @@ inline std::string name_of(const convolution_plan& p) {
     return name;
 }
 
-/// All plans that are worth a trial, each once, the predicted one first. Another kernel takes part by its line here.
+/// All plans that are worth a trial, each once, with the predicted one first. A new kernel joins by
+/// adding its line here.
 inline std::vector<convolution_plan> convolution_candidates(const convolution_geometry& g, convolution_pass pass,
                                                             std::size_t element, math_mode mode,
                                                             const convolution_device& device,
@@ -262,7 +271,7 @@ inline std::vector<convolution_plan> convolution_candidates(const convolution_ge
             if (name_of(each) == name_of(p)) return;
         all.push_back(p);
     };
-    // A tile in as many parts as are thought best, in one, and in half and twice as many.
+    // Tries a tile with the predicted number of splits, with one, and with half and twice as many.
     const auto add_tiles = [&](const detail::tiled_products& tiled) {
         for (int t = 0; t < static_cast<int>(tiled.tiles().size()); ++t) {
             if (!tiled.takes(t)) continue;

@@ -11,15 +11,16 @@
 #include <tapegraph/cuda/ops/convolution/measured.cuh>
 #include <tapegraph/ops/convolution/call_geometry.hpp>
 
-/// convolution_op, with bias and relu, and its two gradients on a device: depthwise, separable and transposed
-/// convolutions are made of the same. What computes them is chosen by shape (choose.hpp), by math_mode and, if so
-/// wanted, by trials (measured.cuh).
+/// Kernels of convolution_op, with bias and relu, and of its two gradients; depthwise, separable
+/// and transposed convolutions are built from these. The algorithm is chosen by shape (choose.hpp),
+/// by math_mode and, if requested, by trials (measured.cuh).
 
 namespace tapegraph::cuda {
 
 namespace detail {
 
-/// Kernels count pixels, and elements within an image, in 32 bits. A batch of one group is cut where it has more.
+/// Kernels count pixels, and elements within an image, in 32 bits. A batch of one group is split
+/// where it has more.
 inline void check_convolution(const convolution_geometry& g, const char* operation) {
     const auto within = [&](std::int64_t count, const char* what) {
         if (count > most_counted)
@@ -108,13 +109,13 @@ struct product_launch {
 
 template <class T>
 struct convolution_operands {
-    const T *a, *b; ///< gathered, and the other
+    const T *a, *b; ///< the gathered operand, and the other one
     T* out;
     const T* bias = nullptr;
     bool relu = false;
 };
 
-/// So many results lie together and aligned.
+/// Whether this many results are contiguous and aligned.
 template <class T>
 int width_of(std::int64_t n, std::int64_t pitch, const T* to) {
     int width = 16 / static_cast<int>(sizeof(T));
@@ -175,7 +176,7 @@ void add_splits(const kernel_call& call, const char* operation, const convolutio
 
 template <class T, convolution_pass Pass>
 struct convolution_run {
-    /// Of this thread's device; valid until the next call.
+    /// The plans for this thread's device; valid until the next call.
     static const convolution_plans& plans(const convolution_geometry& g) {
         return plans_of<T, Pass>(g,
                                  [&g](const kernel_call& call, const T* a, const T* b, const convolution_plan& plan) {
@@ -200,7 +201,7 @@ struct convolution_run {
                             const convolution_operands<T>& o, convolution_plan plan, T* to) {
         while (plan.vector > 1 && !aligned_to(sizeof(T) * static_cast<std::size_t>(plan.vector), {o.a, o.b})) {
             plan.vector /= 2;
-            plan.tile = 0; // takes what the others do not
+            plan.tile = 0; // handles what the others cannot
         }
         auto p = problem<Forward>(g, plan, o);
         p.splits = plan.splits;
@@ -211,7 +212,7 @@ struct convolution_run {
         const std::int64_t results = static_cast<std::int64_t>(p.m) * p.n * p.groups;
         const unsigned blocks = std::min(pieces_of(results, 256), 65535u);
         if constexpr (kernels::pools_rows<Forward>)
-            return; // never planned so
+            return; // never planned in this way
         else if constexpr (Pass == convolution_pass::filter_gradient)
             launch(call, operation, {{blocks, static_cast<unsigned>(p.splits)}, 256u},
                    kernels::direct_filter_gradient<T>, p);
@@ -236,7 +237,7 @@ struct convolution_run {
 
     static void run_by_warpgroups(const kernel_call& call, const char* operation, const convolution_geometry& g,
                                   const convolution_operands<T>& o) {
-        const library_convolution_operands operands{o.a, o.b, o.out, o.bias, o.relu}; // not in the call: nvcc 13.0
+        const library_convolution_operands operands{o.a, o.b, o.out, o.bias, o.relu}; // not inline: nvcc 13.0
         convolution_of_library.run(operation, call.stream, g, Pass, dtype_of<T>, operands,
                                    library_scratch(call.workspace));
     }
@@ -257,7 +258,8 @@ struct convolution_run {
         if (plan.splits > 1) add_splits(call, operation, o, call.out[0].elements(), plan.splits, g.out_channels);
     }
 
-    /// Without what follows if the plan has several splits: then `to` receives a slice of each.
+    /// Runs without the epilogue if the plan has several splits: `to` then receives a slice for
+    /// each.
     static void run_slices(const kernel_call& call, const char* operation, const convolution_geometry& g,
                            const convolution_operands<T>& o, const convolution_plan& plan, T* to) {
         if (plan.algorithm == convolution_algorithm::few_channels) {

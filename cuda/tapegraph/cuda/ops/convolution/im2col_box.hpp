@@ -5,12 +5,14 @@
 
 #include <cstdint>
 
-/// How a pass of a convolution is read by TMA's im2col mode: which corners its box has, and which coordinates and offsets fetch the
-/// pixels of a tile for a tap and some channels. The device's kernel and the tests of it on the CPU use the same arithmetic.
+/// How TMA's im2col mode reads a pass of a convolution: the corners of its box, and the coordinates
+/// and offsets that fetch the pixels of a tile for a tap and some channels. The device's kernel and
+/// its tests on the CPU share this arithmetic.
 ///
-/// The box holds the places of a window's first tap, of all outputs of an image. A fetch begins at one of them and takes the following
-/// ones, `stride` apart along a line, then from the box's first column in the next line, then in the next image; the pixels that it
-/// delivers lie `offset` further. What is outside of the image is delivered as zeros.
+/// The box contains the positions of a window's first tap for all outputs of an image. A fetch
+/// begins at one of them and continues with the following ones, `stride` apart along a line, then
+/// from the box's first column in the next line, then in the next image; the pixels that it
+/// delivers lie `offset` further. Positions outside the image are delivered as zeros.
 
 namespace tapegraph::cuda {
 
@@ -29,21 +31,22 @@ struct im2col_axis {
           lower(static_cast<int>(-pad)),
           upper(static_cast<int>((out_ - 1) * stride_ - pad - (in_ - 1))) {}
 
-    /// What a descriptor of four dimensions holds.
+    /// Whether the extents fit a descriptor of four dimensions.
     bool is_encodable() const {
         return in > 0 && out > 0 && taps > 0 && stride >= 1 && stride <= 8 && lower >= -128 && lower <= 127 &&
                upper >= -128 && upper <= 127 && (taps - 1) * dilation <= 255;
     }
-    /// The first tap's place of an output.
+    /// The position of the first tap of an output.
     TG_HD int place_of(int output) const { return lower + output * stride; }
 };
 
-/// A forward pass, or an input gradient of stride 1 as one: dy is convolved, the filter's taps taken from its last to its first.
+/// A forward pass, or an input gradient of stride 1 computed as one: dy is convolved with the
+/// filter's taps in reverse order.
 struct im2col_convolution {
     im2col_axis rows, columns;
-    int images, channels; ///< of what is fetched
-    int results;          ///< channels of what is computed
-    bool turned;          ///< taps are counted from the filter's last
+    int images, channels; ///< of the fetched images
+    int results;          ///< channels of the results
+    bool turned;          ///< taps are counted from the filter's last one
 
     im2col_convolution(const convolution_geometry& g, convolution_pass pass)
         : rows(pass == convolution_pass::forward ? im2col_axis(g.in_height, g.out_height, g.kernel_height,
@@ -59,11 +62,11 @@ struct im2col_convolution {
           results(static_cast<int>(pass == convolution_pass::forward ? g.out_channels : g.in_channels)),
           turned(pass == convolution_pass::input_gradient) {}
 
-    /// Pixels that are fetched from, and pixels of the results.
+    /// The number of pixels that are fetched from, and the number of pixels of the results.
     std::int64_t sources() const { return std::int64_t{images} * rows.in * columns.in; }
     int pixels() const { return images * rows.out * columns.out; }
     int taps() const { return rows.taps * columns.taps; }
-    /// Whether the mode has this pass; what is counted fits 31 bits.
+    /// Whether the mode supports this pass; all counts must fit into 31 bits.
     static bool has(const convolution_geometry& g, convolution_pass pass) {
         const auto counted = [&](std::int64_t height, std::int64_t width, std::int64_t channels) {
             return height > 0 && width > 0 && channels > 0 && height <= detail::most_counted &&
@@ -81,16 +84,17 @@ struct im2col_convolution {
     }
 };
 
-/// Where a fetch begins, and where a tap's pixels lie from there.
+/// Where a fetch begins, and the offset of a tap's pixels from there.
 struct im2col_start {
     int column, row, image;
 };
 struct im2col_fetch {
     int channel, offset_column, offset_row;
-    int filter_tap; ///< of the filter as it lies
+    int filter_tap; ///< index of the tap in the filter's memory
 };
 
-/// The fetches of a kernel, step by step along k: taps, and of each tap `depth` channels at a time.
+/// The fetches of a kernel, step by step along k: taps, and within each tap `depth` channels at a
+/// time.
 struct im2col_walk {
     im2col_axis rows, columns;
     int steps_of_tap, depth, last_tap;
@@ -105,7 +109,7 @@ struct im2col_walk {
           turned(c.turned) {}
 
     TG_HD int steps() const { return (last_tap + 1) * steps_of_tap; }
-    /// Of the tile whose first row is this pixel of the results.
+    /// The start of the tile whose first row is this pixel of the results.
     TG_HD im2col_start start(int pixel) const {
         const int line = pixel / columns.out;
         return {columns.place_of(pixel - line * columns.out), rows.place_of(line % rows.out), line / rows.out};

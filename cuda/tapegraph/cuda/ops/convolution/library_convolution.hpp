@@ -6,39 +6,43 @@
 #include <cstddef>
 #include <cstdint>
 
-/// Convolutions by a warpgroup's products (wgmma) of tiles that TMA fetches, which devices of compute capability 9.0 alone have. One
-/// source has them, cuda/tapegraph/cuda/library/convolution_sm90.cu. When it is linked, it puts its functions here before main().
+/// Declares convolutions by wgmma products of tiles that TMA fetches, which only devices of compute
+/// capability 9.0 support. When the source that implements them,
+/// cuda/tapegraph/cuda/library/convolution_sm90.cu, is linked, it registers its functions here
+/// before main().
 
 namespace tapegraph::cuda {
 
-/// Addresses in the device's memory.
+/// Addresses in device memory.
 struct library_convolution_operands {
     const void *pixels, *filters; ///< x and w; of an input gradient dy and w
     void* results;                ///< y; of an input gradient dx
-    const void* bias = nullptr;   ///< of y's channels, or null
+    const void* bias = nullptr;   ///< one element per channel of y, or null
     bool relu = false;
 };
 
-/// Elements are f32, whose factors are rounded to TF32, bf16 or f16; sums are float. Nothing here waits for the device or allocates.
+/// Elements are f32 (factors are rounded to TF32), bf16 or f16; sums are float. The functions
+/// neither wait for the device nor allocate.
 struct library_convolution {
     static constexpr std::size_t scratch_alignment = 256;
-    /// Whether the current device computes a pass so.
+    /// Whether the current device supports a pass.
     bool (*takes)(const convolution_geometry& g, convolution_pass pass, dtype element) = nullptr;
-    /// Scratch memory of a call that is taken, aligned to scratch_alignment.
+    /// Scratch memory for a supported pass, aligned to scratch_alignment.
     std::size_t (*scratch_bytes)(const convolution_geometry& g, convolution_pass pass, dtype element) = nullptr;
-    /// Computes a pass that is taken on `stream`. Throws device_error with the operation's name.
+    /// Computes a supported pass on `stream`. Throws device_error with the operation's name.
     void (*run)(const char* operation, void* stream, const convolution_geometry& g, convolution_pass pass,
                 dtype element, const library_convolution_operands& operands, void* scratch) = nullptr;
 };
 
-/// Empty until a source puts functions there.
+/// Empty until a linked source registers its functions.
 inline library_convolution convolution_of_library;
 
-/// Whether it computes a pass on the current device.
+/// Whether the library computes a pass on the current device.
 inline bool library_takes(const convolution_geometry& g, convolution_pass pass, dtype type = dtype::f32) {
     return convolution_of_library.takes != nullptr && convolution_of_library.takes(g, pass, type);
 }
-/// Scratch memory for that, wherever it begins: programs align it less than the library wants.
+/// Scratch memory for that pass with room to align it: programs align memory less strictly than the
+/// library requires.
 inline std::size_t library_workspace(const convolution_geometry& g, convolution_pass pass, dtype type = dtype::f32) {
     return convolution_of_library.scratch_bytes(g, pass, type) + library_convolution::scratch_alignment - 1;
 }

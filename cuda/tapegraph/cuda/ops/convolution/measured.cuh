@@ -14,17 +14,17 @@
 #include <string_view>
 #include <vector>
 
-/// The plans of convolutions that are in use: predicted, remembered or measured (measured_plans.cuh).
+/// The plans of convolutions in use: predicted, remembered or measured (measured_plans.cuh).
 
 namespace tapegraph::cuda::detail {
 
 inline convolution_device convolution_device_of(const context& on) {
     return {on.properties().multiprocessors, on.properties().major >= 8, on.device()};
 }
-/// This thread's.
+/// The properties of this thread's device.
 inline convolution_device this_convolution_device() { return convolution_device_of(context::current()); }
 
-/// What a plan is remembered for.
+/// The key under which a plan is remembered.
 inline std::string convolution_work(const convolution_geometry& g, convolution_pass pass, dtype type, math_mode mode) {
     constexpr const char* passes[]{"forward", "input_gradient", "filter_gradient"};
     std::string name = std::string("convolution ") + passes[static_cast<int>(pass)];
@@ -48,9 +48,10 @@ inline std::string convolution_work(const convolution_geometry& g, convolution_p
     return name;
 }
 
-/// How far two sums of k products of numbers between -1 and 1 may be apart by rounding. A sum's standard deviation is sqrt(k) / 3; the
-/// errors are as random as the products, so the largest of all results is below eight of theirs. A factor in TF32 is off by 2^-10 at
-/// most, 3xTF32 leaves out 2^-20, and every addition may be off by half a unit of the sum so far.
+/// How far two sums of k products of numbers between -1 and 1 may differ by rounding. A sum's
+/// standard deviation is sqrt(k) / 3; the errors are as random as the products, so the largest of
+/// all results stays below eight of their standard deviations. A factor in TF32 is off by 2^-10 at
+/// most, 3xTF32 omits 2^-20, and every addition may be off by half a unit of the sum so far.
 inline double convolution_difference(std::int64_t k, std::size_t element, math_mode mode) {
     const double unit = element == sizeof(float) ? 0x1p-24 : 0x1p-53, terms = static_cast<double>(k);
     const double factors = element != sizeof(float) || mode == math_mode::fp32 ? 0
@@ -59,7 +60,7 @@ inline double convolution_difference(std::int64_t k, std::size_t element, math_m
     return 8 * std::sqrt(terms) / 3 * (factors + terms * unit);
 }
 
-/// Operands of a pass, and its candidates to run on them.
+/// The operands of a pass, and its candidates run on them.
 template <class T, convolution_pass Pass, class Perform>
 class convolution_trial {
 public:
@@ -114,7 +115,7 @@ private:
 template <class T, convolution_pass Pass, class Perform>
 convolution_plan plan_of_mode(context& on, const convolution_geometry& g, math_mode mode,
                               const convolution_device& device, const Perform& perform) {
-    if (!device.tensor_cores || sizeof(T) != sizeof(float)) mode = math_mode::fp32; // the same in all of them
+    if (!device.tensor_cores || sizeof(T) != sizeof(float)) mode = math_mode::fp32; // all modes compute the same
     if (!plans_vary()) return choose_convolution(g, Pass, sizeof(T), mode, device);
     const std::vector<convolution_plan> plans = convolution_candidates(g, Pass, sizeof(T), mode, device);
     const product_extents e(g, Pass);
@@ -131,13 +132,13 @@ convolution_plan plan_of_mode(context& on, const convolution_geometry& g, math_m
         on, work, [&] { return convolution_trial<T, Pass, Perform>(on, g, mode, work.results, plans, perform); }))];
 }
 
-/// All that have been given out.
+/// All plans that have been given out.
 inline lasting_plans<known_convolution_plans::key, convolution_plans>& convolution_plans_in_use() {
     static auto& plans = *new lasting_plans<known_convolution_plans::key, convolution_plans>;
     return plans;
 }
 
-/// For this thread's device; valid until the next call.
+/// The plans for this thread's device; valid until the next call.
 template <class T, convolution_pass Pass, class Perform>
 const convolution_plans& plans_of(const convolution_geometry& g, const Perform& perform) {
     using known = known_convolution_plans;
@@ -151,7 +152,8 @@ const convolution_plans& plans_of(const convolution_geometry& g, const Perform& 
     });
 }
 
-/// Mode and plan of a pass of floats, where the plan does not follow from the shape alone; empty elsewhere. The text lasts.
+/// The mode and plan of a pass of floats where the plan does not follow from the shape alone; empty
+/// otherwise. The text stays valid.
 template <convolution_pass Pass>
 std::string_view convolution_method(const convolution_geometry& g, const buffer_view& to) {
     if (!plans_vary()) return {};

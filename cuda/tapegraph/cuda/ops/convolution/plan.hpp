@@ -9,8 +9,8 @@
 #include <tuple>
 #include <utility>
 
-/// Which kernel computes a pass of a convolution, in what tiles and how many parts, and what each is thought to cost. choose.hpp
-/// chooses.
+/// Describes which kernel computes a pass of a convolution, in which tiles and how many parts, with
+/// the predicted cost of each. choose.hpp chooses.
 
 namespace tapegraph::cuda {
 
@@ -20,25 +20,27 @@ enum class convolution_algorithm {
     multiply_adds, ///< implicit_gemm
     tensor_cores,  ///< tensor_gemm
     few_channels,  ///< images of 1, 3 or 4 channels (kernels/few_channels.cuh)
-    direct,        ///< a thread per result: groups too narrow for a tile (kernels/direct_convolution.cuh)
-    product,       ///< a library's product, of pixels or of windows written out (by_product.cuh)
+    direct,        ///< one thread per result: groups too narrow for a tile (kernels/direct_convolution.cuh)
+    product,       ///< a library's product, of pixels or of written-out windows (by_product.cuh)
     warpgroups     ///< library_convolution.hpp: where it is linked, on compute capability 9.0
 };
-/// Those that compute all of a pass themselves, in scratch memory of their own: no parts of sums are added up behind them.
+/// Algorithms that compute all of a pass themselves, in scratch memory of their own: no partial
+/// sums are added up after them.
 constexpr bool is_whole(convolution_algorithm a) {
     return a == convolution_algorithm::product || a == convolution_algorithm::warpgroups;
 }
 
-/// What a choice depends on besides the shape.
+/// The properties of a device that a choice depends on.
 struct convolution_device {
     int multiprocessors = 132;
-    bool tensor_cores = true; ///< compute capability 8.0
-    int number = 0;           ///< among the process's devices: what is measured holds for one
+    bool tensor_cores = true; ///< compute capability 8.0 or later
+    int number = 0;           ///< index among the process's devices: measurements hold for one device
 };
 
-/// Tiles that kernels exist for. `rate` is the part of the peak (of mma.sync, where tensor cores are) that they reached on an H200, as the
-/// medians of some forty passes say (benchmarks/gpu_layers.cu; the model of costs is then within a fifth for most). The first of a list
-/// takes everything; the others at least `vector` float elements at once, and `exact` tf32x3.
+/// The tiles that kernels exist for. `rate` is the fraction of the peak (of mma.sync on tensor
+/// cores) that they reached on an H200, as medians of some forty passes (benchmarks/gpu_layers.cu);
+/// the cost model is then within a fifth for most. The first tile of a list takes everything; the
+/// others read at least `vector` float elements at once, and support tf32x3 if `exact`.
 struct product_tile {
     int rows, columns, depth, threads;
     double rate;
@@ -51,10 +53,12 @@ inline constexpr product_tile tensor_tiles[]{{64, 64, 16, 128, 0.24, 1, true},
                                              {64, 80, 16, 128, 0.3, 2, false},
                                              {128, 160, 16, 256, 0.44, 2, false},
                                              {128, 104, 16, 128, 0.53, 4, false}};
-/// What 3xTF32 takes of the time of TF32 in the same tile: more than products stand in the loop.
+/// The time of 3xTF32 relative to TF32 in the same tile: less than threefold, because the loop does
+/// more than products.
 inline constexpr double exact_slowness = 1.27;
 
-/// Scratch memory a pass may ask for: less for a shape means fewer parts, which is slower but never wrong.
+/// The scratch memory that a pass may ask for: a shape that gets less has fewer parts, which is
+/// slower but never wrong.
 inline constexpr std::size_t convolution_workspace_limit = std::size_t{256} << 20;
 
 struct convolution_plan {
@@ -69,7 +73,8 @@ struct convolution_plan {
 
 namespace detail {
 
-/// Pairs of an output and a tap that meet an input, along one axis.
+/// The number of pairs of an output and a tap that read an input rather than padding, along one
+/// axis.
 inline std::int64_t meetings(std::int64_t in, std::int64_t out, std::int64_t taps, std::int64_t stride,
                              std::int64_t pad, std::int64_t dilation) {
     std::int64_t count = 0;
@@ -82,7 +87,7 @@ inline std::int64_t meetings(std::int64_t in, std::int64_t out, std::int64_t tap
     return count;
 }
 
-/// The part of the products of an implicit GEMM that do not multiply padding.
+/// The fraction of the products of an implicit GEMM that do not multiply padding.
 inline double useful_part(const convolution_geometry& g, convolution_pass pass) {
     const bool gradient = pass == convolution_pass::input_gradient;
     const double all = static_cast<double>((gradient ? g.in_height : g.out_height) * g.kernel_height) *
@@ -95,7 +100,7 @@ inline double useful_part(const convolution_geometry& g, convolution_pass pass) 
            all;
 }
 
-/// The product's extents.
+/// The extents of the product.
 struct product_extents {
     std::int64_t m = 0, n = 0, k = 0;
     product_extents(const convolution_geometry& g, convolution_pass pass) {
@@ -114,14 +119,16 @@ struct product_extents {
     }
 };
 
-/// How many splits there may be: few enough for the grid, the scratch memory and something to do for each.
+/// The largest number of splits: limited by the grid, by the scratch memory, and by the work that
+/// each needs.
 inline std::int64_t most_splits(std::int64_t bytes, std::int64_t work, std::int64_t groups, std::size_t limit) {
     const std::int64_t fitting = bytes > 0 ? static_cast<std::int64_t>(limit) / bytes : 1;
     return std::max<std::int64_t>(
         1, std::min({fitting, work, std::int64_t{65535} / std::max<std::int64_t>(1, groups), std::int64_t{1024}}));
 }
 
-/// What a multiprocessor does in a cycle (float on cores and on tensor cores, double), to weigh traffic against sums.
+/// Operations of a multiprocessor per cycle (float on cores and on tensor cores, double), to weigh
+/// memory traffic against arithmetic.
 struct machine_balance {
     double per_cycle, per_byte;
     static machine_balance of(std::size_t element, bool tensor) {
@@ -131,13 +138,13 @@ struct machine_balance {
     }
 };
 
-/// Multiply-adds' worth of time that one multiprocessor takes.
+/// The predicted time of a product on one multiprocessor, in multiply-adds.
 inline double product_cost(const product_tile& t, const product_extents& e, std::int64_t groups, std::int64_t splits,
                            std::size_t element, bool tensor, int multiprocessors) {
     const auto pieces = [](std::int64_t whole, std::int64_t piece) { return (whole + piece - 1) / piece; };
     const std::int64_t blocks = pieces(e.m, t.rows) * pieces(e.n, t.columns) * groups * splits;
     const auto each = static_cast<double>(pieces(blocks, multiprocessors));
-    const auto depth = static_cast<double>(pieces(pieces(e.k, t.depth), splits) * t.depth + 48); // 48: to begin and end
+    const auto depth = static_cast<double>(pieces(pieces(e.k, t.depth), splits) * t.depth + 48); // 48: begin and end
     const double busy = std::min(1.0, each * t.threads / 256); // fewer warps do not hide the latencies
     const machine_balance balance = machine_balance::of(element, tensor);
     double cost = each * t.rows * t.columns * depth / (t.rate * busy);
@@ -148,22 +155,24 @@ inline double product_cost(const product_tile& t, const product_extents& e, std:
     return cost;
 }
 
-/// What kernels count in 32 bits.
+/// The largest number that kernels count in 32 bits.
 inline constexpr std::int64_t most_counted = 0x7FFFFFFF;
 
-/// Whether each output sees one pixel, the one in its place: the images are their windows.
+/// Whether each output depends on the one pixel at its position: then the images are their own
+/// windows.
 inline bool is_pixelwise(const convolution_geometry& g) {
     return g.groups == 1 && g.kernel_height * g.kernel_width == 1 && g.stride_height == 1 && g.stride_width == 1 &&
            g.pad_top == 0 && g.pad_left == 0 && g.in_height == g.out_height && g.in_width == g.out_width;
 }
-/// Elements from one window that is written out to the next. Products read 16 bytes at once where rows begin at multiples of them,
-/// which those of 150 channels do not.
+/// The number of elements from one written-out window to the next. Products read 16 bytes at once
+/// where rows begin at multiples of 16 bytes, which rows of 150 channels do not.
 inline std::int64_t window_pitch(const convolution_geometry& g, std::size_t element) {
     const std::int64_t depth = g.kernel_height * g.kernel_width * g.in_channels;
     const auto wide = static_cast<std::int64_t>(16 / element);
     return is_pixelwise(g) ? depth : (depth + wide - 1) / wide * wide;
 }
-/// Of convolution_by_product: at least one image, also where its windows need more than the limit.
+/// The number of images in a chunk of convolution_by_product: at least one, even where its windows
+/// need more than the limit.
 inline std::int64_t images_of_chunk(const convolution_geometry& g, std::size_t element, std::size_t limit) {
     const std::int64_t in = g.in_height * g.in_width, out = g.out_height * g.out_width;
     const std::int64_t bytes = out * window_pitch(g, element) * static_cast<std::int64_t>(element);
@@ -179,14 +188,15 @@ inline std::size_t chunk_bytes(const convolution_geometry& g, std::size_t elemen
            element;
 }
 
-/// Multiply-adds' worth of time of convolution_by_product on one multiprocessor. On an H200 its passes took 0.93 to 1.34 times that.
-/// Windows are written once and read once, past the caches.
+/// The predicted time of convolution_by_product on one multiprocessor, in multiply-adds. On an H200
+/// its passes took 0.93 to 1.34 times that. Windows are written once and read once, past the
+/// caches.
 inline double library_cost(const convolution_geometry& g, convolution_pass pass, std::size_t element, bool tensor,
                            int multiprocessors, std::size_t limit) {
     const machine_balance balance = machine_balance::of(element, tensor);
     const std::int64_t pixels = g.batch * g.out_height * g.out_width, pitch = window_pitch(g, element);
     product_extents e(g, pass == convolution_pass::filter_gradient ? pass : convolution_pass::forward);
-    if (pass == convolution_pass::input_gradient) std::swap(e.n, e.k); // to windows, which are then added up
+    if (pass == convolution_pass::input_gradient) std::swap(e.n, e.k); // gives windows, which are then added up
     const std::int64_t most = most_splits(e.m * e.n * static_cast<std::int64_t>(element), e.k / 128, 1,
                                           std::size_t{32} << 20); // in scratch memory of its own
     double least = 0;
@@ -202,30 +212,32 @@ inline double library_cost(const convolution_geometry& g, convolution_pass pass,
            2 * static_cast<double>(pixels * pitch) * static_cast<double>(element) * balance.per_byte / multiprocessors;
 }
 
-/// Multiply-adds' worth of time of a filter gradient by few_channels on one multiprocessor. On an H200 it took 28 us and 0.08 of the peak of
-/// float cores (of outputs 0.22, which no other way surpasses).
+/// The predicted time of a filter gradient by few_channels on one multiprocessor, in multiply-adds.
+/// On an H200 it took 28 us plus its products at 0.08 of the peak of float cores. (Forward passes
+/// reach 0.22, which no other algorithm surpasses.)
 inline double few_channels_gradient_cost(const product_extents& e, int multiprocessors) {
     return 50000 * machine_balance::of(sizeof(float), false).per_cycle +
            static_cast<double>(e.m) * static_cast<double>(e.n) * static_cast<double>(e.k) / (0.08 * multiprocessors);
 }
 
-/// How few_channels kernels cut a pass, if their shared memory holds it.
+/// How few_channels kernels tile a pass, if the tile fits into their shared memory.
 struct few_channels_tiling {
     bool fits = false;
-    int sums = 0;                      ///< channels of a thread
+    int sums = 0;                      ///< channels per thread
     int warps_across = 0, columns = 0; ///< of a block's channels
     int tile_log = 0, pixels = 0;
     std::int64_t tiles = 0; ///< of all images
     std::size_t shared = 0; ///< bytes
 
     few_channels_tiling() = default;
-    /// `pooled`: tiles of whole windows of 2 by 2 pixels.
+    /// `pooled`: tiles consist of whole windows of 2 by 2 pixels.
     few_channels_tiling(const convolution_geometry& g, convolution_pass pass, std::size_t element,
                         bool pooled = false) {
         const bool shallow = g.in_channels == 1 || g.in_channels == 3 || g.in_channels == 4;
         if (pass == convolution_pass::input_gradient || g.groups != 1 || !shallow) return;
         double least = 0;
-        // A thread's sums for 10 channels outweigh its reads of shared memory; those for 4 do not.
+        // With 10 channels a thread's arithmetic outweighs its reads of shared memory; with 4 it
+        // does not.
         for (auto [each, warps, slowness] : {std::tuple{4, 1, 1.3}, {4, 2, 1.3}, {10, 1, 1.0}, {10, 2, 1.0}}) {
             if (element != sizeof(float) && each != 4) continue;
             few_channels_tiling t;
@@ -239,7 +251,7 @@ struct few_channels_tiling {
     }
 
 private:
-    // The width that leaves the fewest pixels idle, and of those the smallest halo.
+    // Chooses the width that leaves the fewest pixels idle, and among those the smallest halo.
     void cut(const convolution_geometry& g, convolution_pass pass, std::size_t element, bool pooled) {
         std::int64_t best_halo = 0;
         for (int log = pooled ? 1 : 0; pixels >> log > (pooled ? 1 : 0); ++log) {

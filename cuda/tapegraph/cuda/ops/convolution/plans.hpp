@@ -10,18 +10,18 @@
 #include <cstring>
 #include <memory>
 
-/// Plans that have been made. A call asks for its plan several times (for scratch memory in each mode, and to run), a training
-/// step for the same shapes as the one before.
+/// Caches plans. A call asks for its plan several times (for scratch memory in each mode, and to
+/// run), and a training step repeats the shapes of the step before.
 
 namespace tapegraph::cuda {
 
-/// The plans of one pass, one for every math_mode: the mode may change after the kernel was asked for the size of its scratch memory
-/// and before it runs.
+/// The plans of one pass for every math_mode: the mode may change between the query for scratch
+/// memory and the run.
 struct convolution_plans {
     std::array<convolution_plan, 3> by_mode{};
-    std::size_t workspace = 0; ///< the most of them
+    std::size_t workspace = 0; ///< the maximum over the modes
 
-    /// choose(mode) gives a plan.
+    /// choose(mode) returns a plan.
     template <class Choose>
     static convolution_plans of_modes(const Choose& choose) {
         convolution_plans plans;
@@ -35,13 +35,15 @@ struct convolution_plans {
     const convolution_plan& operator[](math_mode mode) const { return by_mode[static_cast<std::size_t>(mode)]; }
 };
 
-/// The plans of some shapes, of one thread. A shape has one place, which it may take from another.
+/// One thread's plans of recently used shapes. Each shape hashes to one entry, which it may take
+/// over from another shape.
 class known_convolution_plans {
-    // What a device looks at: the algorithm behind it is the CPU's, and followed by bytes that may hold anything.
+    // The fields that matter on a device: the algorithm after them concerns the CPU, and padding
+    // bytes may hold anything.
     static constexpr std::size_t extents = offsetof(convolution_geometry, algorithm) / sizeof(std::int64_t);
 
 public:
-    /// All that plans depend on.
+    /// Everything that plans depend on.
     using key = std::array<std::int64_t, extents + 3>;
 
     /// The plans of the calling thread.
@@ -49,13 +51,13 @@ public:
         static thread_local known_convolution_plans plans;
         return plans;
     }
-    /// Those of the calling thread that are predicted whatever is measured.
+    /// The calling thread's plans that are predicted even where others are measured.
     static known_convolution_plans& predictions() {
         static thread_local known_convolution_plans plans;
         return plans;
     }
 
-    /// What make(key) gives, from memory where the shape is known. Valid until the next call.
+    /// The result of make(key), cached for known shapes. Valid until the next call.
     template <class Make>
     const convolution_plans& of(const convolution_geometry& g, convolution_pass pass, std::size_t element,
                                 const convolution_device& device, const Make& make) {
@@ -63,14 +65,14 @@ public:
         if (entries_ == nullptr) entries_ = std::make_unique<std::array<entry, places>>();
         entry& e = (*entries_)[place_of(asked)];
         if (e.asked != asked) {
-            e.asked = {}; // no shape's, in case of an exception
+            e.asked = {}; // matches no shape, in case of an exception
             e.plans = make(asked);
             e.asked = asked;
             ++made_;
         }
         return e.plans;
     }
-    /// The same with what choose_convolution gives.
+    /// As above, with the plans of choose_convolution.
     const convolution_plans& of(const convolution_geometry& g, convolution_pass pass, std::size_t element,
                                 const convolution_device& device) {
         return of(g, pass, element, device, [&](const key&) {
@@ -78,7 +80,7 @@ public:
                 [&](math_mode m) { return choose_convolution(g, pass, element, m, device); });
         });
     }
-    /// How often plans had to be made so far.
+    /// The number of times that plans had to be made so far.
     std::int64_t made() const { return made_; }
 
     static key key_of(const convolution_geometry& g, convolution_pass pass, std::size_t element,
@@ -93,9 +95,9 @@ public:
     }
 
 private:
-    static constexpr std::size_t places = 256; // of a word_hash
+    static constexpr std::size_t places = 256; // entries of a word_hash
     struct entry {
-        key asked{}; // zeros: an element has bytes
+        key asked{}; // zeros match no shape: an element has bytes
         convolution_plans plans;
     };
 

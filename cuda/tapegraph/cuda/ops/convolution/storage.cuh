@@ -7,11 +7,12 @@
 
 #include <algorithm>
 
-/// Convolutions of 16-bit elements: those whose outputs see one pixel are the library's products; others are computed by warpgroups
-/// (library_convolution.hpp), or run on tensor cores as they lie, with float sums in scratch memory that a second kernel adds up,
-/// finishes and rounds; where these cannot (odd channels, few of them, an older device), the float kernels between conversions.
-/// Convolution, bias and relu each round their result, as they do alone. The math_mode does not matter: products of 16-bit
-/// elements are exact in float.
+/// Convolutions of 16-bit elements. Those whose outputs depend on one pixel are matrix products of
+/// the library. Others are computed by warpgroups (library_convolution.hpp), or on tensor cores
+/// with float sums in scratch memory, which a second kernel adds up, finishes and rounds. Where
+/// neither works (odd channels, few of them, an older device), float kernels between conversions
+/// take over. Convolution, bias and relu each round their result, as they do when run separately.
+/// The math_mode does not matter: products of 16-bit elements are exact in float.
 
 namespace tapegraph::cuda {
 
@@ -25,7 +26,8 @@ struct narrow_convolution {
 
     explicit narrow_convolution(const convolution_geometry& of) : g(of) {
         const convolution_device device = this_convolution_device();
-        // half and bfloat16 have plans of their own: no element of ours has three bytes.
+        // half and bfloat16 have separate plans, told apart by a size of 3 bytes that no element
+        // type has.
         constexpr std::size_t element = std::is_same_v<T, half> ? sizeof(T) : sizeof(T) + 1;
         plan = known_convolution_plans::predictions().of(of, Pass, element, device, [&](const auto&) {
             return convolution_plans::of_modes(
@@ -40,7 +42,7 @@ struct narrow_convolution {
         return by_warpgroups ? plan.workspace : slice() * sizeof(float) * static_cast<std::size_t>(plan.splits);
     }
 
-    /// The splits' sums.
+    /// Computes the sums of the splits.
     void run(const kernel_call& call, const char* operation, const T* a, const T* b, float* sums) const {
         check_convolution(g, operation);
         convolution_plan aligned = plan;
@@ -54,7 +56,7 @@ struct narrow_convolution {
         else
             launch_on(call, operation, aligned, kernels::filter_gradient_problem<T>(g, a, b, sums));
     }
-    /// c = relu(the splits' sums + bias).
+    /// c = relu(sum of the splits + bias).
     void finish(const kernel_call& call, const char* operation, const float* sums, const T* bias, std::int64_t channels,
                 T* c, bool relu) const {
         const std::int64_t rows = static_cast<std::int64_t>(slice()) / channels;
@@ -63,7 +65,7 @@ struct narrow_convolution {
     }
 
 private:
-    /// Channels that lie together wherever an operand is read.
+    /// The number of contiguous channels wherever an operand is read.
     std::int64_t lanes() const {
         const std::int64_t together =
             Pass == convolution_pass::input_gradient ? g.group_out() : g.group_in() | g.group_out();
@@ -85,7 +87,7 @@ private:
     }
 };
 
-/// A pass of a convolution whose outputs see one pixel: the product of two matrices as they lie.
+/// A pass of a convolution whose outputs depend on one pixel: the product of two matrices in place.
 template <class T, convolution_pass Pass>
 gemm_arguments<T> pixelwise_product(const convolution_geometry& g, const T* a, const T* b, T* c) {
     const std::int64_t pixels = g.batch * g.out_height * g.out_width, in = g.in_channels, out = g.out_channels;
@@ -101,7 +103,8 @@ gemm_arguments<T> pixelwise_product(const convolution_geometry& g, const T* a, c
     return p;
 }
 
-/// What a call of one of the three passes takes and does; `run` of float kernels where the cores cannot.
+/// Scratch memory and execution of a call of one of the three passes, without the fallback to float
+/// kernels.
 template <class Op, class T, convolution_pass Pass>
 struct narrow_call {
     static bool by_library(const convolution_geometry& g) {
@@ -115,7 +118,8 @@ struct narrow_call {
         const runtime::detail::widened_call wide(c);
         return wide.bytes + kernel<Op, float>::workspace(wide.call);
     }
-    /// Whether it has been done; `bias` may be null.
+    /// Returns false if the cores cannot do it and the caller must use float kernels; `bias` may be
+    /// null.
     static bool run(const kernel_call& c, const char* operation, const T* bias, bool relu) {
         const convolution_geometry g = runtime::geometry_of<Op>(c);
         if (by_library(g)) {
@@ -141,7 +145,7 @@ struct narrow_call {
     }
 };
 
-/// Calls f<T>() for the type of a call's operands.
+/// Calls f<T>() for the element type of a call's operands.
 template <class F>
 auto with_storage_of(const kernel_call& c, const F& f) {
     return c.in[0].type == dtype::bf16 ? f.template operator()<bfloat16>() : f.template operator()<half>();

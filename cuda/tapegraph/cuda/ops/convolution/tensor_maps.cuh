@@ -13,23 +13,25 @@
 #include <cudaTypedefs.h>
 #endif
 
-/// Tensors as TMA reads them, into tiles of rows of 128 swizzled bytes (kernels/swizzled_tile.hpp). Elements of 2 or 4 bytes travel as
-/// integers: of TMA's own rounding of floats to TF32 it is not said which it is. Tests on the CPU supply twins
+/// Describes tensors for TMA, which reads them into tiles of rows of 128 swizzled bytes
+/// (kernels/swizzled_tile.hpp). Elements of 2 or 4 bytes travel as integers, since it is not
+/// documented how TMA itself rounds floats to TF32. Tests on the CPU supply twins
 /// (simt/warpgroup_instructions.hpp).
 
 namespace tapegraph::cuda {
 
-/// Images [images, height, width, channels], channels together. Places along the image begin with the columns, as CUTLASS has them
-/// (cuda.h lists them from the other end): the box's corners, counted from the first and the last pixel, and the steps within it.
+/// Images [images, height, width, channels], with channels contiguous. Coordinates along the image
+/// begin with the columns, as in CUTLASS (cuda.h lists them from the other end): the box's corners,
+/// counted from the first and the last pixel, and the steps within it.
 struct map_of_images {
     const void* at; ///< aligned to 16 bytes, as are pixels
     std::uint64_t element, channels, width, height, images;
-    std::uint64_t pixel_bytes; ///< from one pixel to the next
+    std::uint64_t pixel_bytes; ///< bytes from one pixel to the next
     int lower[2], upper[2];
     std::uint32_t steps[2];
     std::uint32_t rows; ///< pixels of a tile
 };
-/// Filters [taps, results, channels], channels together.
+/// Filters [taps, results, channels], with channels contiguous.
 struct map_of_filters {
     const void* at;
     std::uint64_t element, channels, results, taps;
@@ -40,7 +42,7 @@ struct map_of_filters {
 #ifndef TG_SIMT
 namespace detail {
 
-/// The driver's functions, found without linking it; null where it has none.
+/// The driver's functions, looked up without linking it; null where it lacks them.
 struct tensor_map_encoders {
     PFN_cuTensorMapEncodeIm2col_v12000 im2col = nullptr;
     PFN_cuTensorMapEncodeTiled_v12000 tiled = nullptr;

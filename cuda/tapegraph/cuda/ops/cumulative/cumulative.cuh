@@ -10,7 +10,8 @@
 #include <limits>
 #include <type_traits>
 
-/// cumulative_sum and cumulative_product. Integers along few long lines go to a library where it is linked.
+/// Kernels of cumulative_sum and cumulative_product. Integers along few long lines go to a library
+/// where it is linked.
 
 namespace tapegraph::cuda {
 
@@ -26,9 +27,10 @@ struct scan_kernel {
     static scan_way way(const kernel_call& c) {
         return {Product, runtime::attributes_of<cumulative_sum_op>(c).exclusive != 0};
     }
-    /// Scratch memory of the library, which scans lines one after the other; 0: our kernels do. They go through a line that is in
-    /// chunks three times in three launches, CUB twice in two (CCCL 3.0), which saves time if bytes through memory, launches counted
-    /// as such, are fewer: of a single line always, of four lines from 1,310,721 elements of 4 bytes on.
+    /// Scratch memory of the library, which scans one line after the other; 0 if our kernels are
+    /// chosen. Ours pass over a line in chunks three times in three launches, CUB twice in two
+    /// (CCCL 3.0). CUB is chosen where it moves fewer bytes, with launches counted as bytes: always
+    /// for a single line, for four lines from 1,310,721 elements of 4 bytes on.
     static std::size_t library_bytes(const kernel_call& c, const line_plan& p) {
         if constexpr (std::is_integral_v<element> && sizeof(element) >= 4) {
             constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
@@ -67,7 +69,7 @@ struct scan_kernel {
             });
         accumulator* before = nullptr;
         const auto blocks = static_cast<unsigned>(p.lines * p.chunks);
-        if (p.chunks > 1) { // totals of chunks, then what goes before each
+        if (p.chunks > 1) { // totals of chunks, then the prefix of each
             before = static_cast<accumulator*>(c.workspace);
             launch(c, name, {blocks, kernels::scan_threads}, kernels::fold_chunks<Product, element>, s, x, before);
             const kernels::scan_shape totals{p.chunks, 1, true, false, p.chunks, 1};

@@ -14,9 +14,11 @@
 #include <utility>
 #include <vector>
 
-/// check_finite, check: what they find becomes the call's fault, and is thrown when the host next waits for the device. The step
-/// goes on until then. print: the values are copied to the host, and printed in order with the step by a thread of CUDA's, while
-/// the program goes on; all has been printed once the host has waited for the device.
+/// Kernels of operations with side effects. Findings of check_finite and check become the call's
+/// fault, which is thrown when the host next waits for the device; the step continues until then.
+/// For print, the values are copied to the host and printed, in order with the step, by one of
+/// CUDA's threads while the program continues; everything has been printed once the host has waited
+/// for the device.
 
 namespace tapegraph::cuda {
 
@@ -25,29 +27,29 @@ namespace detail {
 template <class T>
 void look_through(const kernel_call& c, fault_kind kind, std::string_view label) {
     const std::int64_t count = c.in[0].elements();
-    constexpr std::int64_t each = 8, most_blocks = 2048; // elements of a thread; enough blocks for a device
+    constexpr std::int64_t each = 8, most_blocks = 2048; // elements per thread; enough blocks for a device
     const std::int64_t blocks = std::clamp<std::int64_t>(divide_up(count, 256 * each), 1, most_blocks);
     launch(c, "check", {static_cast<unsigned>(blocks), 256}, kernels::find_fault<T>, c.in[0].as<const T>(), count,
-           report_elements(c, kind, label.data()), c.out[0].as<bool>()); // the label is a literal, with its zero
+           report_elements(c, kind, label.data()), c.out[0].as<bool>()); // the label is a literal, null-terminated
 }
 
-/// What a print copies to and says.
+/// The text of a print and the host memory that it copies to.
 struct printing {
     std::string_view label;
-    buffer_view value; ///< its data in pinned memory
+    buffer_view value; ///< its data is in pinned memory
 
     static void say(void* self) {
         const auto& p = *static_cast<const printing*>(self);
         try {
             runtime::detail::print(p.label, p.value);
-        } catch (...) { // of a sink: nobody is there to catch it
+        } catch (...) { // thrown by a sink; nobody could catch it here
         }
     }
 };
 
-/// The one of a call, which is told by stream, result, label and shape. It lives as long as the program, because a captured
-/// graph prints with every replay; calls of one kind follow one another on their stream, so none overwrites what another has
-/// not printed.
+/// The printing of a call, identified by stream, result, label and shape. It lives as long as the
+/// program, because a captured graph prints with every replay. Calls with the same key follow one
+/// another on their stream, so none overwrites what another has not printed yet.
 template <class = void>
 printing& printing_of(const kernel_call& c, std::string_view label) {
     static std::mutex guard;

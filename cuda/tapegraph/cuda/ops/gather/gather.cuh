@@ -9,8 +9,9 @@
 
 #include <bit>
 
-/// gather, gather_nd, take_along, one_hot. An index outside its axis becomes the call's fault, with the text the CPU would
-/// throw; then the result has zeros (of one_hot: `off`) where it would have led.
+/// Kernels of gather, gather_nd, take_along and one_hot. An index outside its axis becomes the
+/// call's fault, with the text that the CPU would throw; the result is zero (of one_hot: `off`) at
+/// its place.
 
 namespace tapegraph::cuda {
 
@@ -18,7 +19,7 @@ namespace detail {
 
 inline kernels::index_view indices_of(const buffer_view& v) { return {v.data, v.type == dtype::i64}; }
 
-/// Takes the widest words that slices and addresses allow.
+/// Gathers in the widest words that slices and addresses allow.
 inline void gather(const kernel_call& c, const char* operation, std::int64_t batches, kernels::gathering g,
                    std::size_t size, kernels::index_view indices) {
     const void *const table = c.in[0].data, *const out = c.out[0].data;
@@ -39,7 +40,8 @@ inline void gather(const kernel_call& c, const char* operation, std::int64_t bat
     });
 }
 
-/// Tuples of indices into `table` as row numbers in the call's workspace, -1 for those outside.
+/// Converts tuples of indices into `table` to row numbers in the call's workspace, -1 for those
+/// outside.
 inline kernels::index_view flat_rows(const kernel_call& c, const char* operation, const buffer_view& table) {
     auto* const flat = static_cast<std::int64_t*>(c.workspace);
     kernels::tuple_shape t;

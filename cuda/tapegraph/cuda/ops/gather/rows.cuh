@@ -4,7 +4,8 @@
 #include <tapegraph/cuda/ops/gather/scatter.cuh>
 #include <tapegraph/ops/gather/rows_kernel.hpp>
 
-/// sum_of_equal_rows and assign_rows on a device. An index outside the table becomes the call's fault; its row is not written.
+/// Kernels of sum_of_equal_rows and assign_rows. An index outside the table becomes the call's
+/// fault; its row is not written.
 
 namespace tapegraph::cuda {
 

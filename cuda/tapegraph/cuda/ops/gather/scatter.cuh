@@ -5,18 +5,19 @@
 #include <tapegraph/cuda/ops/gather/gather.cuh>
 #include <tapegraph/cuda/ops/ordering/sort.cuh>
 
-/// scatter_add, scatter_nd, put_along: the adjoints of gather, gather_nd, take_along. What an index outside its axis brings is
-/// left out and the index becomes the call's fault. Integers are added as they come, all else in the order of the indices.
+/// Kernels of scatter_add, scatter_nd and put_along, the adjoints of gather, gather_nd and
+/// take_along. An index outside its axis becomes the call's fault, and its update is dropped.
+/// Integers are added in any order, everything else in the order of the indices.
 
 namespace tapegraph::cuda {
 
 namespace detail {
 
-/// Sums that do not depend on the order, of types that atomics add.
+/// Types whose sums do not depend on the order and that atomics can add.
 template <class T>
 inline constexpr bool any_order = std::is_integral_v<T> && sizeof(T) >= 4;
 
-// Keys of 32 bits, unless an axis is longer than they count.
+// Keys have 32 bits unless an axis is longer than they can count.
 inline bool narrow_keys(const kernels::scattering& s) { return s.rows < std::int64_t{0xFFFFFFFF}; }
 
 template <class Key>
@@ -31,19 +32,19 @@ std::size_t scatter_bytes(const kernel_call& c, std::int64_t batches, const kern
                           : sort_of<std::uint64_t>(c, batches, s).workspace();
 }
 
-/// The columns, a power of two, of which a block of scatter_runs makes one long run's sums.
+/// The number of columns, a power of two, for which a block of scatter_runs sums one long run.
 inline int run_columns(const kernels::scattering& s) {
     int columns = 1;
     while (!s.by_column && columns < 32 && columns < s.width) columns *= 2;
     return columns;
 }
-/// A block per long run of sorted indices.
+/// Launches a block per long run of sorted indices.
 template <class Key, class T>
 void scatter_long_runs(const kernel_call& c, const char* operation, std::int64_t batches, const kernels::scattering& s,
                        const kernels::sort_pair<Key>* sorted, const T* updates, T* out) {
     const int columns = run_columns(s);
     const std::int64_t tiles = batches * s.outer * divide_up(s.width, columns);
-    constexpr std::int64_t most = 65535; // of a grid's second axis
+    constexpr std::int64_t most = 65535; // limit of a grid's second axis
     for (std::int64_t first = 0; first < tiles; first += most)
         launch(c, operation,
                {{static_cast<unsigned>(divide_up(s.count, kernels::long_run)),
@@ -52,7 +53,7 @@ void scatter_long_runs(const kernel_call& c, const char* operation, std::int64_t
                kernels::scatter_runs<T, Key>, s, columns, first, sorted, updates, out);
 }
 
-/// `checked`: the indices are row numbers, or -1 where something has been reported.
+/// `checked`: the indices are row numbers, or -1 where a fault has been reported.
 template <class Key, class T>
 void scatter_keyed(const kernel_call& c, const char* operation, std::int64_t batches, kernels::scattering s,
                    kernels::index_view indices, bool checked, void* workspace) {
@@ -60,7 +61,8 @@ void scatter_keyed(const kernel_call& c, const char* operation, std::int64_t bat
     const kernels::index_source<Key> source{indices, s.count, inner, s.rows, checked, report_indices(c, operation)};
     const auto* const sorted =
         sort_of<Key>(c, batches, s).run(c, operation, source, batches * inner, nullptr, workspace);
-    // Blocks for long runs, unless there would be one for every few updates; then there are threads enough.
+    // Long runs get blocks, unless there would be a block for every few updates; then there are
+    // enough threads without them.
     const std::int64_t tiles = batches * s.outer * divide_up(s.width, run_columns(s));
     s.leave_long = s.count > kernels::long_run && (!s.by_column || tiles <= 1024);
     const std::int64_t counts[]{batches, s.outer, s.rows, s.width};
@@ -83,7 +85,7 @@ void scatter_integers(const kernel_call& c, const char* operation, std::int64_t 
         });
     const int shared = cells <= kernels::integer_cells<word> ? static_cast<int>(cells) : 0;
     const std::int64_t in_block = kernels::integers_in_block(shared);
-    constexpr std::int64_t most = 65535; // of a grid's second axis
+    constexpr std::int64_t most = 65535; // limit of a grid's second axis
     for (std::int64_t first = 0; elements > 0 && first < slabs; first += most)
         launch(c, operation,
                {{static_cast<unsigned>(divide_up(elements, in_block)),
@@ -140,7 +142,7 @@ struct kernel<scatter_nd_op, T> {
     }
 
 private:
-    static std::size_t rows_bytes(const kernel_call& c) { // the pairs behind them are aligned
+    static std::size_t rows_bytes(const kernel_call& c) { // the pairs after them are aligned
         return (runtime::detail::flat_row_bytes(c) + 15) / 16 * 16;
     }
     static kernels::scattering shape(const kernel_call& c) {

@@ -5,14 +5,16 @@
 
 #include <cstdint>
 
-/// Index spaces in parts: kernels count with 31 bits and add to 64-bit bases, so what is larger takes several launches.
+/// Splits index spaces: kernels count in 31 bits and add to 64-bit bases, so larger spaces take
+/// several launches.
 
 namespace tapegraph::cuda::detail {
 
-/// What one launch counts through at most. A variable, so that tests can have small tensors take several launches.
+/// The most elements that one launch counts. A variable, so that tests can make small tensors take
+/// several launches.
 inline std::int64_t most_elements = std::int64_t{1} << 30;
 
-/// A thread per element.
+/// A launch with one thread per element.
 inline driver::launch_shape over(std::int64_t elements, unsigned threads = 256) {
     driver::launch_shape shape;
     shape.grid = static_cast<unsigned>(divide_up(elements, threads));
@@ -47,7 +49,7 @@ void for_boxes(int rank, const std::int64_t* counts, const F& f) {
     cut(cut, all);
 }
 
-/// The same for a row of `count`.
+/// As above, for a row of `count`.
 template <class F>
 void for_pieces(std::int64_t count, const F& f) {
     for (std::int64_t first = 0; first < count; first += most_elements)

@@ -8,12 +8,12 @@
 
 #include <type_traits>
 
-/// fill, arange, linspace. Both ways to write integers at equal distances are one launch that reads nothing; the library's is taken where
-/// it is linked.
+/// Kernels of fill, arange and linspace. Both ways to write equally spaced integers are one launch
+/// that reads nothing; the library's is used where it is linked.
 
 namespace tapegraph::cuda {
 
-// Here T is the type of the operand that shows the mode.
+// Here T is the type of the operand that selects the mode.
 template <class Element, class T>
 struct kernel<arange_op<Element>, T> {
     static void run(const kernel_call& c) {

@@ -2,12 +2,13 @@
 
 #include <cstdint>
 
-/// Integers at equal distances are Thrust's where a program has it: cuda/tapegraph/cuda/library/places.cu puts its function here before
-/// main() when it is linked. Without it our kernel writes them, the same ones (cuda/ops/movement/fill.cuh).
+/// Declares Thrust's sequences of equally spaced integers. When
+/// cuda/tapegraph/cuda/library/places.cu is linked, it registers its function here before main().
+/// Without it our own kernel writes the same integers (cuda/ops/movement/fill.cuh).
 
 namespace tapegraph::cuda {
 
-/// Word: std::uint32_t or std::uint64_t. Nothing here waits for the device or allocates.
+/// Word is std::uint32_t or std::uint64_t. The functions neither wait for the device nor allocate.
 template <class Word>
 struct library_sequence {
     /// Whether the source was compiled for the current device.

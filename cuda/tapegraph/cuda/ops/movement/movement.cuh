@@ -9,14 +9,15 @@
 
 #include <cstring>
 
-/// Elements moved: transpose, slice, pad, tile, repeat, roll, concat. One kernel per size of an element serves them all.
+/// Kernels that move elements: transpose, slice, pad, tile, repeat, roll, concat. One kernel per
+/// element size serves them all.
 
 namespace tapegraph::cuda {
 
 namespace detail {
 
-/// The axes of a rearrangement, outermost first, without those of extent 1 and with those merged that are one run on both
-/// sides.
+/// The axes of a rearrangement, outermost first. Axes of extent 1 are dropped, and axes that are
+/// contiguous on both sides are merged.
 struct rearranged_axes {
     int rank = 0;
     std::int64_t counts[max_rank], elements = 1;
@@ -47,7 +48,7 @@ struct rearranged_axes {
         return rank > 0 && at[rank - 1].rule == kernels::axis_rule::strided && at[rank - 1].in_stride == 1 &&
                at[rank - 1].out_stride == 1;
     }
-    /// Takes two elements for one, if runs and addresses allow it.
+    /// Treats two elements as one, if runs and addresses allow it.
     bool widen(std::size_t size, const void* in, const void* out) {
         const auto address = reinterpret_cast<std::uintptr_t>(in) | reinterpret_cast<std::uintptr_t>(out);
         if (!contiguous_runs() || counts[rank - 1] % 2 != 0 || address % (2 * size) != 0) return false;
@@ -60,7 +61,8 @@ struct rearranged_axes {
     }
 };
 
-/// Tiles, if an axis is contiguous in the operand, another in the result, and both fill a good part of a tile.
+/// Transposes in tiles, if one axis is contiguous in the operand, another in the result, and both
+/// fill a good part of a tile.
 inline bool turn(const kernel_call& call, const char* operation, const rearranged_axes& axes, std::size_t size,
                  const void* in, void* out) {
     constexpr std::int64_t least = 8, tile = kernels::transpose_tile;
@@ -97,7 +99,7 @@ inline bool turn(const kernel_call& call, const char* operation, const rearrange
     return true;
 }
 
-/// `fill`: the element for places that nothing leads to.
+/// `fill` is the element for positions that have no source.
 inline void rearrange(const kernel_call& call, const char* operation, rearranged_axes axes, std::size_t size,
                       const void* in, void* out, const void* fill = nullptr) {
     if (axes.elements == 0) return;
@@ -125,12 +127,12 @@ inline void rearrange(const kernel_call& call, const char* operation, rearranged
     });
 }
 
-/// Stride of axis i of a row-major tensor.
+/// The stride of axis i of a row-major tensor.
 inline std::int64_t stride_of(const buffer_view& v, int i) { return runtime::detail::span(v, i + 1, v.rank); }
 
 } // namespace detail
 
-// Movement depends on the size of an element only; T is ignored beyond that.
+// Movement depends only on the size of an element; T does not matter otherwise.
 template <class T>
 struct kernel<transpose_op, T> {
     static void run(const kernel_call& c) {

@@ -7,7 +7,7 @@
 
 #include <limits>
 
-/// argmax and argmin. Those of whole tensors go to a library where it is linked.
+/// Kernels of argmax and argmin. Those of whole tensors go to a library where it is linked.
 
 namespace tapegraph::cuda {
 
@@ -34,9 +34,11 @@ struct kernel<arg_reduce_op, T> {
     }
 
 private:
-    /// Scratch memory of a library that looks through one line; 0: our kernels do. Either reads the line once and looks through what is
-    /// left in a second launch; ours then reads the candidates' elements, a sector of 32 bytes each, which the library has kept beside
-    /// their positions. A line that is one block's is a launch of ours and may be two of the library.
+    /// Scratch memory of a library that searches one line; 0 if our kernels are chosen. Either
+    /// reads the line once and searches the remaining candidates in a second launch; ours then
+    /// reads the candidates' elements, a sector of 32 bytes each, which the library has stored with
+    /// their positions. A line that fits one block takes our kernels one launch and may take the
+    /// library two.
     static std::size_t library_bytes(const kernel_call& c, const detail::line_plan& p, bool maximum) {
         if (arg_reduction_of_library<element>.find == nullptr || p.lines != 1 || p.chunks == 1 ||
             p.length > std::numeric_limits<std::int32_t>::max())

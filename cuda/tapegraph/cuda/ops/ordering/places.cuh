@@ -10,7 +10,8 @@
 #include <cstring>
 #include <limits>
 
-/// searchsorted, and what nonzero, unique and bincount are made of. What is one row goes to a library where it is linked.
+/// Kernels of searchsorted, and the parts that nonzero, unique and bincount are made of. Single
+/// rows go to a library where it is linked.
 
 namespace tapegraph::cuda {
 
@@ -36,7 +37,8 @@ struct kernel<searchsorted_op, T> {
         const bool right = runtime::attributes_of<searchsorted_op>(c).right != 0;
         const auto *const sorted = c.in[0].as<const element>(), *const values = c.in[1].as<const element>();
         auto* const out = c.out[0].as<std::int32_t>();
-        // Both bisect for each value, in one launch. Several rows would be a launch each.
+        // Both bisect for each value, in one launch. Several rows would take the library one launch
+        // each.
         if (search_of_library<element>.search != nullptr && n > 0 && detail::counted_by_library(rows, n))
             if (search_of_library<element>.usable())
                 return search_of_library<element>.search("searchsorted", c.stream, right, sorted, n, values, m, out);
@@ -47,8 +49,9 @@ struct kernel<searchsorted_op, T> {
     }
 };
 
-/// The library's selection reads a mark once and writes a place for each, 1 + 4 bytes at most, in two launches and a filling with zeros.
-/// Ours write marks as numbers (5 bytes), add these up (8 to 12) and read both once more (5 and a place) in four to six.
+/// The library's selection reads a mark once and writes a position for each, 1 + 4 bytes at most,
+/// in two launches after a fill with zeros. Our kernels write marks as numbers (5 bytes), sum these
+/// (8 to 12) and read both once more (5 and a position) in four to six.
 template <class T>
     requires std::is_same_v<T, bool>
 struct kernel<marked_places_op, T> {
@@ -77,7 +80,8 @@ struct kernel<marked_places_op, T> {
 
 private:
     static constexpr const char* name = "marked_places";
-    // It depends on T, or the compiler would ask for the kernel here, before component.cuh says which the component holds.
+    // This depends on T; otherwise the compiler would instantiate the kernel here, before
+    // component.cuh declares which ones the component holds.
     using number = std::conditional_t<std::is_same_v<T, bool>, std::int32_t, T>;
     static constexpr runtime::kernel_functions sums = kernel_for<cumulative_sum_op, number>();
 
@@ -89,10 +93,10 @@ private:
         detail::use_device_of(c);
         return selection_of_library.scratch_bytes(n);
     }
-    static std::size_t number_bytes(const kernel_call& c) { // what follows is aligned
+    static std::size_t number_bytes(const kernel_call& c) { // the data after it is aligned
         return (static_cast<std::size_t>(c.in[0].elements()) * sizeof(std::int32_t) + 255) / 256 * 256;
     }
-    /// The running sums of the numbers that lie in the workspace, in their place.
+    /// The running sums of the numbers in the workspace, computed in place.
     struct running {
         buffer_view numbers;
         std::int64_t words[attribute_words<cumulative_sum_op>];
@@ -113,9 +117,11 @@ private:
     };
 };
 
-/// A number is read once, 4 bytes, by all. Runs by ours are additions to the table: in shared memory, or where that does not hold it to
-/// sectors of 32 bytes, which the library's runs write once and side by side. A histogram of up to 256 places is kept in shared memory by
-/// both, in two launches (the library clears the result by a kernel, ours by a filling); the library's larger ones are not.
+/// Every way reads a number once, 4 bytes. Runs by our kernels are added to the table: in shared
+/// memory or, where that cannot hold it, to sectors of 32 bytes, which the library's runs write
+/// once and contiguously. Both keep a histogram of up to 256 bins in shared memory, in two launches
+/// (the library clears the result by a kernel, ours by a fill); the library does not do so for
+/// larger ones.
 template <class T>
     requires std::is_same_v<T, std::int32_t>
 struct kernel<count_places_op, T> {
@@ -133,7 +139,7 @@ struct kernel<count_places_op, T> {
         const kernels::scattering s{1, length, n, 1, false};
         const int shared = length <= kernels::integer_cells<unsigned> ? static_cast<int>(length) : 0;
         const std::int64_t in_block = kernels::integers_in_block(shared);
-        constexpr std::int64_t most = 65535; // of a grid's second axis
+        constexpr std::int64_t most = 65535; // limit of a grid's second axis
         for (std::int64_t first = 0; first < rows; first += most)
             launch(c, name,
                    {{static_cast<unsigned>(detail::divide_up(n, in_block)),

@@ -11,28 +11,32 @@
 #include <bit>
 #include <limits>
 
-/// Rows in order, and argsort.
+/// Kernels that sort rows, and argsort.
 
 namespace tapegraph::cuda {
 
 namespace detail {
 
-/// Rows that are enough for a library that gives each a block of its own: two for each of an H100's 132 multiprocessors. A variable, so
-/// that tests have enough with few.
+/// The number of rows from which a library that gives each row a block keeps the device busy: two
+/// for each of an H100's 132 multiprocessors. A variable, so that tests reach this with few rows.
 inline std::int64_t rows_of_blocks = 264;
 
-/// Sorts rows, in tiles that are then merged, or by a library's radix sort where that is linked and moves less: row by row, all
-/// side by side, or all of them as one, for which each pair carries the number of its row. All give the same order. Workspace and run make the same one.
-/// By what launch_bytes.hpp predicts, a single row goes to the library if it has more than 524,288 floats, or 131,072 indices
-/// into up to 32,767 places; eight rows do, as one, from 262,145 floats or 109,227 indices on, and row by row from 2,686,976 or
-/// 868,352 on; 264 rows do side by side from 16,385 bytes, or 8,193 indices into up to 4,095 places on.
+/// Sorts rows: in tiles that are then merged, or by a library's radix sort where that is linked and
+/// moves fewer bytes. The library sorts row by row, all rows side by side, or all as one, for which
+/// each pair carries its row number. All ways give the same order. Workspace and run construct the
+/// same object.
+/// By the predictions of launch_bytes.hpp, a single row goes to the library if it has more than
+/// 524,288 floats, or 131,072 indices into up to 32,767 places. Eight rows do so as one from
+/// 262,145 floats or 109,227 indices on, and row by row from 2,686,976 or 868,352 on. 264 rows do
+/// so side by side from 16,385 bytes, or 8,193 indices into up to 4,095 places on.
 template <class Key>
 class row_sort {
 public:
     using pair = kernels::sort_pair<Key>;
 
-    /// At most `rows` of `length`, of which the first `wanted` are the result: as positions, or with `keep` the pairs, which
-    /// then stay in the workspace. `bits`: the lowest bits of keys, in which they differ.
+    /// Plans for at most `rows` rows of `length`, of which the first `wanted` elements are the
+    /// result: as positions or, with `keep`, as pairs that stay in the workspace. `bits` is the
+    /// number of lowest bits in which keys differ.
     row_sort(const kernel_call& c, std::int64_t rows, std::int64_t length, std::int64_t wanted, int bits, bool keep)
         : rows_(rows), length_(length), wanted_(std::min(wanted, length)), bits_(bits), keep_(keep) {
         constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
@@ -66,8 +70,8 @@ public:
                library_bytes_;
     }
 
-    /// The positions of the wanted elements of each row go to `order` [rows, wanted]; where pairs are kept the result is where
-    /// they are, [rows, length].
+    /// Writes the positions of the wanted elements of each row to `order` [rows, wanted]; where
+    /// pairs are kept, returns their address, [rows, length].
     template <class Source>
     const pair* run(const kernel_call& c, const char* operation, const Source& source, std::int64_t rows,
                     std::int32_t* order, void* workspace) const {
@@ -81,28 +85,31 @@ private:
     static constexpr std::int64_t slots = kernels::sort_slots<Key>, pair_bytes = sizeof(pair);
     static constexpr int key_bits = 8 * sizeof(Key);
 
-    // Bytes through memory, launches counted as such. Both read the source once, and that is left out. Tiles write what is wanted
-    // of them, and each pass reads and writes it.
+    // Bytes moved through memory, with launches counted as bytes. Both ways read the source once,
+    // which is left out. Tiles write their wanted elements, and each pass reads and writes these.
     std::int64_t merge_bytes() const {
         std::int64_t bytes = rows_ * wanted_in(slots) * pair_bytes + bytes_per_launch;
         for (std::int64_t run = slots; run < length_; run *= 2)
             bytes += 2 * rows_ * wanted_in(2 * run) * pair_bytes + bytes_per_launch;
         return bytes;
     }
-    // Pairs are written once, read once for the counts of all digits, and each digit of 8 bits moves them. CUB clears counters twice
-    // and launches two kernels, then clears and launches once per digit (CCCL 3.0). `finished` pairs of a row are read once more, for
-    // their positions or to leave their rows' numbers behind, by a launch, where a last merge does it on its way.
+    // Pairs are written once, read once to count all digits, and moved once for each digit of 8
+    // bits. CUB clears counters twice and launches two kernels, then clears and launches once per
+    // digit (CCCL 3.0). `finished` pairs of a row are read once more by another launch, to extract
+    // their positions or to drop row numbers, which a last merge does in passing.
     std::int64_t radix_bytes(std::int64_t sorts, int bits, std::int64_t finished) const {
         const std::int64_t digits = divide_up(bits, 8), launches = 1 + sorts * (4 + 2 * digits) + (finished > 0);
         return (rows_ * length_ * (2 + 2 * digits) + 2 * rows_ * finished) * pair_bytes + launches * bytes_per_launch;
     }
-    // A block sorts a row by digits of 6 bits, in a launch for each: it reads pairs for the counts, then once more, and writes them.
+    // A block sorts a row by digits of 6 bits, in one launch per digit: it reads pairs to count
+    // them, reads them again, and writes them.
     std::int64_t block_bytes(int bits) const {
         const std::int64_t digits = divide_up(bits, 6), launches = 1 + digits + (keep_ ? 0 : 1);
         return (rows_ * length_ * (1 + 3 * digits) + 2 * rows_ * (keep_ ? 0 : wanted_)) * pair_bytes +
                launches * bytes_per_launch;
     }
-    // The number of elements of a row that are left when each of its runs of `run` elements keeps only as many as are wanted.
+    // The number of elements of a row that remain when each of its runs of `run` elements keeps
+    // only the wanted ones.
     std::int64_t wanted_in(std::int64_t run) const {
         return std::min(length_, divide_up(length_, run) * std::min(run, wanted_));
     }
@@ -141,7 +148,7 @@ private:
         return from;
     }
 
-    // No kernels but those that merging takes, so that a program costs nothing more to compile.
+    // This uses only kernels that merging needs anyway, so that programs take no longer to compile.
     template <class Source>
     const pair* by_library(const kernel_call& c, const char* operation, const Source& source, std::int64_t rows,
                            std::int32_t* order, pair* pairs) const {
@@ -166,7 +173,7 @@ private:
     int bits_;
     bool keep_;
     std::int64_t at_once_ = 1;  ///< rows that the library sorts as one
-    bool side_by_side_ = false; ///< a block of the library's for each row
+    bool side_by_side_ = false; ///< each row is sorted by a block of the library
     kernels::row_tag tag_;
     std::size_t library_bytes_ = 0; ///< scratch memory of the library; 0: tiles are merged
 };

@@ -6,9 +6,10 @@
 
 #include <algorithm>
 
-/// convolution_bias_pool_op: the largest of 2 by 2 outputs leaves the kernel that convolves. The plan is that of the
-/// convolution alone, so sums are added in the same order. Where it splits k, or has a kernel of another kind, its sums go to
-/// scratch memory and are finished and pooled from there.
+/// The kernel of convolution_bias_pool_op: the convolution's kernel itself takes the maximum of 2
+/// by 2 outputs. The plan is that of the convolution alone, so sums are added in the same order.
+/// Where the plan splits k, or uses a kernel of another kind, the sums go to scratch memory and are
+/// finished and pooled from there.
 
 namespace tapegraph::cuda {
 
@@ -67,7 +68,7 @@ struct kernel<convolution_bias_pool_op<Relu>, T> {
 
 private:
     struct geometries {
-        convolution_geometry whole, even; ///< even: as far as windows reach
+        convolution_geometry whole, even; ///< even: the part that windows cover
         explicit geometries(const kernel_call& c)
             : whole(runtime::unpooled_geometry(c)), even(runtime::pooled_geometry(c)) {}
     };
@@ -83,7 +84,7 @@ private:
         default: return false;
         }
     }
-    // Of scratch memory: the sums, and what the convolution needs beside them.
+    // In scratch memory: the sums, followed by what the convolution itself needs.
     static std::size_t slices(const geometries& g, const convolution_plan& plan) {
         const convolution_geometry& y = g.whole;
         const auto bytes = static_cast<std::size_t>(y.batch * y.out_height * y.out_width * y.out_channels) * sizeof(T);

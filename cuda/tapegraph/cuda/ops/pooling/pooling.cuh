@@ -9,13 +9,14 @@
 #include <cstdint>
 #include <initializer_list>
 
-/// Maximum and average pooling, and their gradients.
+/// Kernels of maximum and average pooling, and their gradients.
 
 namespace tapegraph::cuda {
 
 namespace detail {
 
-/// Launches f over the elements of the image or of the pooled one, `Lanes` channels a thread. `name`: the operation.
+/// Launches f over the elements of the image or of the pooled image, with `Lanes` channels per
+/// thread. `name` is the operation's.
 template <int Lanes = 1, class... P, class... A>
 void pool(const kernel_call& c, const char* name, const cpu::pool_geometry& g, bool of_input, bool whole_count,
           void (*f)(kernels::pool_shape, P...), A... tensors) {
@@ -46,8 +47,8 @@ void pool(const kernel_call& c, const char* name, const cpu::pool_geometry& g, b
     }
 }
 
-/// Calls f(constant<n>()): a thread takes n channels at once, 16 bytes of them or 8 if the number of channels and the tensors'
-/// addresses allow it.
+/// Calls f(constant<n>()), where n is the number of channels that a thread takes at once: 16 bytes
+/// of them, or 8 if the number of channels and the tensors' addresses allow no more.
 template <class T, int Bytes = 16, class F>
 void by_lanes(std::int64_t channels, std::initializer_list<const void*> tensors, const F& f) {
     constexpr int lanes = Bytes / static_cast<int>(sizeof(T));
@@ -64,7 +65,8 @@ void by_lanes(std::int64_t channels, std::initializer_list<const void*> tensors,
     }
 }
 
-/// A thread takes so many elements one after another; for more there would be too few threads.
+/// The most elements that one thread takes one after another; beyond that there would be too few
+/// threads.
 inline constexpr std::int64_t most_in_window = 16;
 
 template <bool Maximum, class T>
@@ -80,7 +82,7 @@ void pool_forward(const kernel_call& c, const char* name, const cpu::pool_geomet
         go(kernels::constant<1>());
 }
 
-/// x and y: null for averages.
+/// x and y are null for averages.
 template <bool Maximum, class T>
 void pool_gradient(const kernel_call& c, const char* name, const cpu::pool_geometry& g, bool whole_count, const T* x,
                    const T* y) {

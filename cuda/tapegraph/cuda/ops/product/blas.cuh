@@ -11,11 +11,12 @@
 #include <memory>
 #include <string>
 
-/// The few calls to cuBLASLt, each checked. Tests on the CPU replace this header by simt/blas.hpp, which multiplies.
+/// Wraps the few calls to cuBLASLt and checks each of them. Tests on the CPU replace this header by
+/// simt/blas.hpp, which computes the products.
 
 namespace tapegraph::cuda::blas {
 
-/// Throws device_error with the call, the operation it was for, its shapes, and cuBLAS's own words.
+/// Throws device_error with the call, the operation it was for, its shapes and cuBLAS's error text.
 inline void check(cublasStatus_t status, const char* call, const char* operation, const product* p = nullptr) {
     if (status == CUBLAS_STATUS_SUCCESS) return;
     throw device_error(std::string(call) + " for " + operation + (p == nullptr ? "" : " of " + text(*p)) + ": " +
@@ -23,7 +24,7 @@ inline void check(cublasStatus_t status, const char* call, const char* operation
 }
 
 using handle = cublasLtHandle_t;
-/// On the current device.
+/// Creates a handle on the current device.
 inline handle create() {
     handle h = nullptr;
     check(cublasLtCreate(&h), "cublasLtCreate", "matrix products");
@@ -31,11 +32,13 @@ inline handle create() {
 }
 inline void destroy(handle h) { cublasLtDestroy(h); }
 
-/// A product with the algorithm that is to compute it.
+/// A product together with the algorithm that computes it.
 class plan {
 public:
-    /// Null when cuBLASLt has no algorithm for it. A product with a bias and the same one without have one algorithm, so that their
-    /// sums, and their bits, are the same: the best of those that take both. Where none does, there is none for the product with.
+    /// Returns null when cuBLASLt has no algorithm for the product. A product with a bias and the
+    /// same one without use one algorithm, the best of those that support both, so that their sums
+    /// have the same bits. Where no algorithm supports both, there is none for the product with a
+    /// bias.
     static std::unique_ptr<plan> find(handle h, const char* operation, const product& p, std::size_t workspace,
                                       const void*) {
         std::unique_ptr<plan> made(new plan(p));
@@ -52,7 +55,8 @@ public:
                   "cublasLtMatmulPreferenceSetAttribute", operation, &p);
         };
         prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{workspace});
-        // Parts of a sum are added up in the type they were computed in: a 16-bit result is rounded once.
+        // Partial sums are added in the type they were computed in, so a 16-bit result is rounded
+        // once.
         std::uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
         if (size_of(p.type) > 2) schemes |= CUBLASLT_REDUCTION_SCHEME_INPLACE;
         prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, schemes);
@@ -94,11 +98,11 @@ public:
         return made;
     }
 
-    /// Enqueues it. `workspace` is what find() was told, aligned to 256 bytes.
+    /// Enqueues the product. `workspace` has the size that find() was given, aligned to 256 bytes.
     void run(handle h, driver::stream s, const char* operation, const void* a, const void* b, const void* bias, void* d,
              void* workspace, std::size_t workspace_bytes) {
         if (product_.bias) set(operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
-        const double one = 1, zero = 0; // a float's scale factors are floats, a double's doubles
+        const double one = 1, zero = 0; // scale factors have the type float for float, double for double
         const float one_f = 1, zero_f = 0;
         const bool wide = product_.type == dtype::f64;
         const void* const alpha = wide ? static_cast<const void*>(&one) : &one_f;
@@ -133,7 +137,8 @@ private:
         lay_out(operation, b_, p.transpose_b ? p.n : p.k, p.transpose_b ? p.k : p.n, p.ldb, p.stride_b);
         lay_out(operation, d_, p.m, p.n, p.ldd, p.stride_d);
     }
-    // The bias's address is looked at when it is added: here it says how far it may be aligned, the same for all.
+    // Here the address of the bias only states its alignment, the same for all products; the real
+    // one is set when the product runs.
     void set_epilogue(const char* operation, bool bias) {
         set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE,
             static_cast<std::uint32_t>(bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT));

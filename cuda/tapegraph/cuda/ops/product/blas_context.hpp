@@ -13,12 +13,13 @@
 #include <mutex>
 #include <tuple>
 
-/// cuBLASLt on one device: the handle, an algorithm per product, scratch memory per stream.
+/// The state of cuBLASLt on one device: the handle, an algorithm per product, scratch memory per
+/// stream.
 
 namespace tapegraph::cuda {
 
-/// What a product needs besides its inputs is made when it is first met and then kept: run every product once before a
-/// stream is captured. Safe to use from several threads.
+/// Whatever a product needs besides its inputs is created when the product is first met and then
+/// kept, so run every product once before a stream is captured. Thread-safe.
 class blas_context {
 public:
     /// `major` is the device's compute capability. The device must be current.
@@ -32,7 +33,7 @@ public:
         blas::destroy(handle_);
     }
 
-    /// Enqueues a product; false, and nothing is done, when cuBLASLt has no algorithm for it.
+    /// Enqueues a product. Returns false, and does nothing, when cuBLASLt has no algorithm for it.
     bool multiply(driver::stream stream, const char* operation, const blas::product& p, const void* a, const void* b,
                   const void* bias, void* d) {
         const std::lock_guard lock(guard_);
@@ -44,7 +45,7 @@ public:
         return true;
     }
 
-    /// Gives back the scratch memory of a stream that is about to be destroyed.
+    /// Releases the scratch memory of a stream that is about to be destroyed.
     void forget(driver::stream stream) {
         const std::lock_guard lock(guard_);
         const auto found = workspaces_.find(stream);
@@ -64,7 +65,7 @@ private:
         bool operator()(const blas::product& a, const blas::product& b) const { return key(a) < key(b); }
     };
 
-    // Products on two streams run at once, so each stream has its own.
+    // Products on two streams run concurrently, so each stream has its own scratch memory.
     void* workspace(driver::stream stream) {
         void*& at = workspaces_[stream];
         if (at == nullptr) {

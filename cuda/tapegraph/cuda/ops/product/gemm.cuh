@@ -7,14 +7,15 @@
 #include <algorithm>
 #include <cstdint>
 
-/// Matrix products on a device, for every kernel that contains one.
+/// Matrix products on a device, used by every kernel that contains one.
 
 namespace tapegraph::cuda {
 
-/// C = relu(op(A) op(B) + bias), row-major: op(A) is m by k, op(B) k by n; leading dimensions are the elements between
-/// two rows as they lie in memory. T is float, double, bfloat16 or half (the last two add up in float). `accumulate` adds
-/// to C; `bias` of n elements is added to every row; a `batch` of such products lies `stride_*` elements apart, and a
-/// stride of 0 reads one matrix again.
+/// C = relu(op(A) op(B) + bias), row-major: op(A) is m by k, op(B) k by n; leading dimensions are
+/// the number of elements between two rows in memory. T is float, double, bfloat16 or half (the
+/// last two accumulate in float). `accumulate` adds to C; `bias` of n elements is added to every
+/// row; the products of a `batch` are `stride_*` elements apart, and a stride of 0 reads the same
+/// matrix again.
 template <class T>
 struct gemm_arguments {
     std::int64_t m = 0, n = 0, k = 0;
@@ -39,13 +40,14 @@ inline std::uint32_t alignment_of(const void* at) {
     return address % 256 == 0 ? 256u : static_cast<std::uint32_t>(address & (~address + 1));
 }
 
-// A row-major matrix is the transpose of the column-major one in the same place, and C^T = op(B)^T op(A)^T: the operands
-// change places and keep their flags. A bias per column of C is one per row of C^T.
+// A row-major matrix is the transpose of the column-major one in the same memory, and C^T = op(B)^T
+// op(A)^T: the operands are swapped and keep their flags. A bias per column of C is one per row of
+// C^T.
 template <class T>
 blas::product product_of(const gemm_arguments<T>& g, bool bias, math_mode mode) {
     blas::product q;
     q.type = dtype_of<T>;
-    q.tf32 = mode == math_mode::tf32 && q.type == dtype::f32; // cuBLAS has no 3xTF32: float then
+    q.tf32 = mode == math_mode::tf32 && q.type == dtype::f32; // cuBLAS has no 3xTF32 and computes in float then
     q.m = g.n, q.n = g.m, q.k = g.k;
     q.transpose_a = g.transpose_b, q.lda = g.ldb, q.stride_a = g.stride_b;
     q.transpose_b = g.transpose_a, q.ldb = g.lda, q.stride_b = g.stride_a;
@@ -66,9 +68,9 @@ void finish(driver::stream stream, const char* operation, const gemm_arguments<T
 
 } // namespace detail
 
-/// Enqueues the product on a stream of this thread's device; `operation` is named in errors. An empty inner extent gives
-/// zeros. Throws device_error. The first call with a shape looks for an algorithm, the first on a stream makes its scratch
-/// memory: both belong before a capture.
+/// Enqueues the product on a stream of this thread's device; `operation` is named in errors. An
+/// empty inner extent gives zeros. Throws device_error. The first call with a shape searches for an
+/// algorithm, and the first on a stream allocates its scratch memory: run both before a capture.
 template <class T>
 void gemm(driver::stream stream, const char* operation, gemm_arguments<T> g, math_mode mode = current_math_mode()) {
     if (g.m == 0 || g.n == 0 || g.batch == 0) return;
@@ -76,7 +78,7 @@ void gemm(driver::stream stream, const char* operation, gemm_arguments<T> g, mat
         if (!g.accumulate || g.bias != nullptr || g.relu) detail::finish(stream, operation, g, !g.accumulate);
         return;
     }
-    constexpr std::int64_t most = 65535; // what a grid's z holds
+    constexpr std::int64_t most = 65535; // limit of a grid's z
     if (g.batch > most) {
         for (std::int64_t first = 0; first < g.batch; first += most) {
             gemm_arguments<T> part = g;
@@ -87,8 +89,9 @@ void gemm(driver::stream stream, const char* operation, gemm_arguments<T> g, mat
         return;
     }
     blas_context& blas = context::current().blas();
-    // cuBLASLt's relu turns NaN into 0, its bias adds before rounding to 16 bits, and its kernels read vectors of a bias about
-    // whose address nobody asks them: then ours comes behind.
+    // cuBLASLt's relu turns NaN into 0, its bias is added before rounding to 16 bits, and its
+    // kernels read the bias as vectors without checking its alignment. In these cases our own
+    // kernel runs after the product.
     const bool inside = g.bias != nullptr && !g.relu && sizeof(T) > 2 && detail::alignment_of(g.bias) >= 16;
     if (inside && blas.multiply(stream, operation, detail::product_of(g, true, mode), g.b, g.a, g.bias, g.c)) return;
     const blas::product q = detail::product_of(g, false, mode);

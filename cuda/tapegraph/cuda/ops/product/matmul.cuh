@@ -8,13 +8,14 @@
 #include <algorithm>
 #include <utility>
 
-/// matmul through cuBLASLt.
+/// Kernels of matmul, by cuBLASLt.
 
 namespace tapegraph::cuda {
 
 namespace detail {
 
-/// Leading axes of a product with what one step along them means in A, B and C; 0 where an operand is broadcast.
+/// The leading axes of a product, with the stride of each in A, B and C; 0 where an operand is
+/// broadcast.
 struct batch_axes {
     struct axis {
         std::int64_t extent, a, b, c;
@@ -22,7 +23,8 @@ struct batch_axes {
     axis axes[max_rank]{};
     int count = 0;
 
-    /// Axes that all three walk alike become one, so that [n, 1, ...] beside [1, m, ...] is all that needs two.
+    /// Merges axes that all three operands walk alike, so that only cases like [n, 1, ...] with [1,
+    /// m, ...] need two.
     batch_axes(const buffer_view& a, const buffer_view& b, const buffer_view& c) {
         std::int64_t strides[3]{matrix(a), matrix(b), matrix(c)};
         for (int i = c.rank - 3; i >= 0; --i) { // the innermost first
@@ -44,7 +46,7 @@ struct batch_axes {
 
 private:
     static std::int64_t matrix(const buffer_view& x) { return x.extents[x.rank - 2] * x.extents[x.rank - 1]; }
-    // Axis i of a result of `rank` axes, as an operand has it.
+    // The extent of an operand along axis i of a result of `rank` axes.
     static std::int64_t extent(const buffer_view& x, int i, int rank) {
         const int own = i - (rank - x.rank);
         return own >= 0 ? x.extents[own] : 1;
@@ -59,7 +61,8 @@ struct kernel<matmul_op, T> {
                   "matmul, dot, einsum: elements must be floating-point; cast<float>(x) converts them");
 
     static void run(const kernel_call& call) { multiply(call, matmul_op::name.data(), nullptr, false); }
-    // The leading axes are batches at regular distances: one call for the longest, which the others repeat.
+    // Leading axes are batches at constant strides: the longest becomes the batch of one call,
+    // which is repeated for the others.
     static void multiply(const kernel_call& call, const char* operation, const T* bias, bool relu) {
         const auto t = runtime::attributes_of<matmul_op>(call);
         const buffer_view &a = call.in[0], &b = call.in[1], &c = call.out[0];
@@ -73,7 +76,7 @@ struct kernel<matmul_op, T> {
         g.bias = bias, g.relu = relu;
         if (g.m == 1 && g.transpose_a) g.transpose_a = false, g.lda = g.k; // a column is stored like a row
         detail::batch_axes batch(a, b, c);
-        // Matrices that all meet the same second factor are one tall matrix.
+        // Matrices that are all multiplied by the same second factor form one tall matrix.
         for (int i = 0; i < batch.count; ++i) {
             const auto& x = batch.axes[i];
             if (x.b != 0 || g.transpose_a || x.a != g.m * g.lda || x.c != g.m * g.ldc) continue;
@@ -102,7 +105,8 @@ private:
     }
 };
 
-// cuBLASLt adds the bias of floats and doubles itself; what it would not do as the CPU does follows it (gemm.cuh).
+// cuBLASLt adds the bias of floats and doubles itself; whatever it would do differently from the
+// CPU runs after it (gemm.cuh).
 template <bool Relu, class T>
 struct kernel<matmul_bias_op<Relu>, T> {
     static void run(const kernel_call& c) {

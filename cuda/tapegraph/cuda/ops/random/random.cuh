@@ -4,13 +4,13 @@
 #include <tapegraph/cuda/region.cuh>
 #include <tapegraph/ops/random/kernel.hpp>
 
-/// Random numbers on the device: those of the CPU, bit for bit.
+/// Random numbers on the device, with the same bits as on the CPU.
 
 namespace tapegraph::cuda {
 
 namespace detail {
 
-/// A law's numbers as its kernel wants them.
+/// The parameters of a distribution in the form that its kernel expects.
 template <class T>
 kernels::random_arguments<T> random_arguments_of(const random_attributes& a, const random_state* state) {
     kernels::random_arguments<T> p{state, static_cast<std::uint32_t>(a.ordinal), static_cast<distribution>(a.law)};
@@ -38,7 +38,7 @@ struct kernel<random_op<T>, T> {
         const std::int64_t count = call.out[0].elements();
         if (count == 0) return;
         auto arguments = detail::random_arguments_of<number>({a.ordinal, a.law, a.a, a.b}, call.random);
-        if constexpr (storage_type<T>) // rounding must not reach the end that the law excludes
+        if constexpr (storage_type<T>) // rounding must not reach the end that the distribution excludes
             if (arguments.law == distribution::uniform)
                 arguments.scaled.most = static_cast<float>(random::just_below(T(a.b)));
         launch(call, "random numbers", {detail::random_blocks(detail::divide_up(count, per)), kernels::random_threads},

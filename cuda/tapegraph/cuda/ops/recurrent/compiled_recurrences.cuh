@@ -3,8 +3,9 @@
 #include <tapegraph/core/component.hpp>
 #include <tapegraph/cuda/ops/recurrent/recurrence.cuh>
 
-/// The recurrences that the component (cuda/component.cuh) holds: those of the library's cells, which are declared here, so that
-/// a program of LSTMs does not read of GRUs. The component's own source includes ops/recurrent/layers_kernel.hpp first.
+/// Lists the recurrences that the component (cuda/component.cuh) holds, those of the library's
+/// cells. The cells are declared here, so that a program of LSTMs does not include GRUs. The
+/// component's own source includes ops/recurrent/layers_kernel.hpp first.
 
 #ifdef TG_CUDA_COMPONENT
 namespace tapegraph::cpu {

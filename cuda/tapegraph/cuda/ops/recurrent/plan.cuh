@@ -12,27 +12,30 @@
 #include <cstdint>
 #include <type_traits>
 
-/// How a recurrent layer's pass is run, and the scratch memory it takes.
+/// Plans how a recurrent layer's pass is run, and the scratch memory it takes.
 ///
-/// Three ways, all of which give every state: a launch a step (any shape, any device; two launches for a cell with
-/// reset_before; of floats on tensor cores where the math_mode allows it); one launch in which the whole grid runs together and meets at a counter each step; one launch of clusters
-/// that pass h through each other's shared memory (sm_90). They add in different orders, so their results differ by rounding;
-/// each alone always gives the same bits. choose_recurrence's bounds are predictions from counts of cycles, to be replaced by
-/// measurements.
+/// There are three ways, all of which compute every state:
+/// - one launch per step: any shape, any device; two launches for a cell with reset_before; for
+///   floats on tensor cores where the math_mode allows it.
+/// - one launch in which the whole grid is resident and synchronises on a counter at each step.
+/// - one launch of clusters that pass h through each other's shared memory (sm_90).
+/// They add in different orders, so their results differ by rounding; each of them alone always
+/// gives the same bits. choose_recurrence's bounds are predictions from counts of cycles, to be
+/// replaced by measurements.
 
 namespace tapegraph::cuda {
 
 enum class recurrent_stage { steps, grid, cluster };
 
-/// How a pass is run.
+/// The chosen way to run a pass, with its parameters.
 struct recurrent_plan {
     recurrent_stage stage = recurrent_stage::steps;
-    bool large_tile = false; ///< of a step's product
-    bool tensor = false;     ///< a step's product on tensor cores,
-    bool exact = false;      ///< in tf32x3
-    // Of one launch for all steps:
+    bool large_tile = false; ///< for a step's product
+    bool tensor = false;     ///< a step's product runs on tensor cores
+    bool exact = false;      ///< and in tf32x3
+    // For one launch for all steps:
     bool more_resident = false; ///< twice the weights in registers
-    int warps = 0;              ///< of a block
+    int warps = 0;              ///< per block
     int parts = 0;              ///< of the batch
     kernels::recurrent_split split{};
     std::size_t shared = 0; ///< bytes
@@ -47,7 +50,7 @@ constexpr int resident_k(bool more) {
     return (more ? 32 : 16) / static_cast<int>(sizeof(T)); // 32 or 64 registers of weights
 }
 
-/// The tile of a step's product: one thread has all gates of some units.
+/// The tile of a step's product: each thread computes all gates of some units.
 template <int Gates, bool Large>
 struct step_tile_choice {
     static constexpr bool threes = Gates % 3 == 0;
@@ -60,7 +63,7 @@ struct step_tile_choice {
 template <int Gates, bool Large>
 using step_tile_of = typename step_tile_choice<Gates, Large>::type;
 
-/// A block with at least so many units, if it can be.
+/// Plans a block with at least this many units; returns false if it does not fit.
 template <class Cell, class T>
 bool set_block(recurrent_plan& plan, int units, int block_units, recurrent_pass pass, std::size_t limit) {
     const bool backward = pass == recurrent_pass::backward;
@@ -78,8 +81,8 @@ bool set_block(recurrent_plan& plan, int units, int block_units, recurrent_pass 
 
 } // namespace recurrent_detail
 
-/// Clusters of the given size, at least 2: four samples each. What a block sends to itself where it is alone, an H200 takes for an
-/// illegal instruction.
+/// Plans clusters of the given size, at least 2, for four samples each. A cluster of one block is
+/// excluded: an H200 reports an illegal instruction when a block sends to itself.
 template <class Cell, class T>
 bool plan_recurrent_clusters(recurrent_plan& plan, const recurrent_geometry& g, std::size_t shared_limit,
                              recurrent_pass pass, int size) {
@@ -90,13 +93,13 @@ bool plan_recurrent_clusters(recurrent_plan& plan, const recurrent_geometry& g, 
     if (!recurrent_detail::set_block<Cell, T>(plan, units, recurrent_detail::quotient_up(units, size), pass,
                                               shared_limit))
         return false;
-    plan.split.unit_blocks = size; // some may be without units
+    plan.split.unit_blocks = size; // some blocks may have no units
     plan.split.rows = kernels::resident_rows;
     plan.parts = recurrent_detail::quotient_up(g.batch, kernels::resident_rows);
     return true;
 }
 
-/// A grid of at most `blocks` blocks of at least `block_units` units.
+/// Plans a grid of at most `blocks` blocks of at least `block_units` units.
 template <class Cell, class T>
 bool plan_recurrent_grid(recurrent_plan& plan, const recurrent_geometry& g, std::size_t shared_limit,
                          recurrent_pass pass, int block_units, int blocks) {
@@ -113,10 +116,11 @@ bool plan_recurrent_grid(recurrent_plan& plan, const recurrent_geometry& g, std:
     return true;
 }
 
-/// Cycles of a step of one launch for all steps. Blocks that find no room wait until others have done all their steps: clusters
-/// go in waves, a grid is one. A tile costs its multiply-adds, 128 of floats a cycle, and its cell; the blocks then wait for each
-/// other: a value takes some 200 cycles into another block of the cluster, and a counter in the second cache two ways of 260
-/// (HPMLL/NVIDIA-Hopper-Benchmark), beside what each takes to begin and to see it.
+/// Predicted cycles of a step of one launch for all steps. Blocks that are not resident wait until
+/// others have done all their steps: clusters run in waves, a grid is one wave. A tile costs its
+/// multiply-adds, 128 of floats per cycle, and its cell. Then the blocks synchronise: a value takes
+/// some 200 cycles to reach another block of the cluster, and a counter in the L2 cache takes two
+/// ways of 260 (HPMLL/NVIDIA-Hopper-Benchmark), in addition to the time to start and to notice it.
 template <class Cell, class T>
 double resident_cycles(const recurrent_plan& plan, const driver::device_properties& device, recurrent_pass pass) {
     const int per_cycle = sizeof(T) == 4 ? 128 : 64;
@@ -126,13 +130,14 @@ double resident_cycles(const recurrent_plan& plan, const driver::device_properti
     const bool cluster = plan.stage == recurrent_stage::cluster;
     const int at_once = cluster ? device.multiprocessors / plan.split.unit_blocks : plan.parts;
     const int waves = recurrent_detail::quotient_up(plan.parts, at_once > 0 ? at_once : 1);
-    // A grid's tiles come from the second cache: a block reads its samples' whole operand.
+    // A grid's tiles come from the L2 cache: a block reads the whole operand of its samples.
     const double loads = cluster ? 0 : 300;
     const int tiles = cluster ? 1 : plan.split.rows / kernels::resident_rows;
     return waves * (tiles * (sums + cell + loads) + (cluster ? 400 : 1400));
 }
 
-/// A launch a step on tensor cores, and in `cycles` what a step takes; false where the device or the math_mode has none.
+/// Plans one launch per step on tensor cores and sets `cycles` to the time of a step; returns false
+/// where the device or the math_mode does not use them.
 template <class Cell, class T>
 bool plan_tensor_steps(recurrent_plan& plan, double& cycles, const recurrent_geometry& g,
                        const driver::device_properties& device, recurrent_pass pass, math_mode mode) {
@@ -161,8 +166,9 @@ bool plan_tensor_steps(recurrent_plan& plan, double& cycles, const recurrent_geo
     }
 }
 
-/// The way for a shape on a device, none beyond `most`. Depends on nothing else but the math_mode; whether the device can really
-/// hold the grid or cluster at once is asked at the launch.
+/// Chooses the way for a shape on a device, none beyond `most`. The choice depends on nothing else
+/// but the math_mode; whether the device can hold the grid or cluster at once is checked at the
+/// launch.
 template <class Cell, class T>
 recurrent_plan choose_recurrence(const recurrent_geometry& g, const driver::device_properties& device,
                                  recurrent_pass pass, recurrent_stage most = recurrent_stage::cluster,
@@ -173,7 +179,8 @@ recurrent_plan choose_recurrence(const recurrent_geometry& g, const driver::devi
     const auto resident = [&](const recurrent_plan& way) {
         return tensor && steps_cycles < resident_cycles<Cell, T>(way, device, pass) ? steps : way;
     };
-    // A step's product with tiles of 64 samples has enough work for everyone: nothing is gained by keeping R.
+    // A step's product with tiles of 64 samples keeps the whole device busy: keeping R resident
+    // gains nothing.
     constexpr int many_tiles = 8;
     if constexpr (!kernels::runs_resident<Cell>) most = recurrent_stage::steps;
     if (most >= recurrent_stage::grid)
@@ -185,7 +192,8 @@ recurrent_plan choose_recurrence(const recurrent_geometry& g, const driver::devi
                 grid = {};
     const bool has_grid = grid.stage == recurrent_stage::grid;
     if (most >= recurrent_stage::cluster && device.major >= 9) {
-        // As few blocks as do with two warps a scheduler; else as few as it takes. Sixteen is more than every device has.
+        // The fewest blocks that need at most two warps per scheduler; else the fewest that work at
+        // all. Some devices do not support clusters of sixteen.
         int size = 0;
         for (const int c : {2, 4, 8})
             if (size == 0 && plan_recurrent_clusters<Cell, T>(plan, g, device.shared_per_block, pass, c) &&
@@ -209,8 +217,9 @@ recurrent_plan choose_recurrence(const recurrent_geometry& g, const driver::devi
     return plan;
 }
 
-/// Where the parts of scratch memory begin: counters, what products on tensor cores read (whatever the math_mode: it may change after
-/// the size was asked for), and the carried states, behind which it ends.
+/// The offsets of the parts of scratch memory: counters, the operands of products on tensor cores
+/// (for any math_mode, since it may change after the size was queried), and the carried states,
+/// which end at `end`.
 template <class Cell, class T>
 struct recurrent_scratch {
     std::size_t products, carried, end;
@@ -228,7 +237,7 @@ struct recurrent_scratch {
     }
 };
 
-/// Bytes of scratch memory, aligned to 128, for whichever way is taken.
+/// Bytes of scratch memory, aligned to 128, enough for every way.
 template <class Cell, class T>
 std::size_t recurrent_workspace(const recurrent_geometry& g, recurrent_pass pass) {
     return recurrent_scratch<Cell, T>(g, pass).end;

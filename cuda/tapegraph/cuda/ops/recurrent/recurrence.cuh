@@ -10,12 +10,13 @@
 #include <limits>
 #include <string>
 
-/// Recurrent layers on the device, of any cell: what follows x W + b forward, and what comes before the products with dz
-/// backward. recurrent_plan.cuh has the ways of running a pass.
+/// Recurrent layers on the device, for any cell: the part after x W + b of the forward pass, and
+/// the part before the products with dz of the backward pass. plan.cuh describes the ways to run a
+/// pass.
 ///
-/// Nothing here waits for the device or allocates, so all of it may be captured into a graph. The counters of one launch for
-/// all steps only ever count up; a fill in front of the launch, captured with it, sets them to zero, so the workspace may hold
-/// anything before every replay.
+/// Nothing here waits for the device or allocates, so everything may be captured into a graph. The
+/// counters of one launch for all steps only count up; a fill before the launch, captured with it,
+/// sets them to zero, so the workspace may hold anything before a replay.
 
 namespace tapegraph::cuda {
 
@@ -31,7 +32,7 @@ inline void check_geometry(const recurrent_geometry& g, const char* operation) {
     if (g.units < 0 || g.units > most / 4 - 64) refuse("units", g.units);
 }
 
-/// f(kernel) with the kernel of a plan, and how it is launched.
+/// Calls f(shape, kernel) with the kernel of a plan and the shape of its launch.
 template <class Cell, class T, recurrent_pass Pass, class F>
 auto with_resident(const recurrent_plan& plan, const F& f) {
     driver::launch_shape shape{};
@@ -56,8 +57,8 @@ auto with_resident(const recurrent_plan& plan, const F& f) {
     return plan.more_resident ? with.template operator()<more, grid>() : with.template operator()<few, grid>();
 }
 
-/// How many blocks a multiprocessor of this thread's device holds at once or, of a kernel that is not launched as a whole, how
-/// many clusters the device does.
+/// How many blocks one multiprocessor of this thread's device holds at once or, for a kernel that
+/// is not cooperative, how many clusters the whole device holds.
 template <class... P>
 int residents(void (*kernel)(P...), const driver::launch_shape& shape) {
     const detail::residency_answers::question q{driver::current_device(), reinterpret_cast<const void*>(kernel),
@@ -86,7 +87,8 @@ recurrent_plan feasible_plan(const recurrent_geometry& g, const driver::device_p
     return plan;
 }
 
-/// Whether an operand of products on tensor cores lies as copies of 16 bytes want it: what is allocated does.
+/// Whether an operand of products on tensor cores is aligned for copies of 16 bytes; allocated
+/// memory is.
 inline bool in_whole_vectors(const float* at) { return reinterpret_cast<std::uintptr_t>(at) % 16 == 0; }
 
 template <class Cell, class T, recurrent_pass Pass, class Operands>
@@ -137,7 +139,7 @@ void run_backward_steps(driver::stream s, const char* operation, const kernels::
 
 } // namespace recurrent_detail
 
-/// All states of a layer, as planned. `operation` is named in errors.
+/// Computes all states of a layer according to the plan. `operation` is named in errors.
 template <class Cell, class T>
 void run_recurrent_forward(driver::stream s, const char* operation, const recurrent_plan& plan,
                            const recurrent_geometry& g, const recurrent_forward_operands<T>& p, void* workspace) {
@@ -159,7 +161,8 @@ void run_recurrent_forward(driver::stream s, const char* operation, const recurr
                     : recurrent_detail::run_forward_steps<Cell, T, false>(s, operation, shape, p);
 }
 
-/// The gradients of all z and of the first states, as planned. The carried states of `p` are in the workspace.
+/// Computes the gradients of all z and of the initial states according to the plan. The carried
+/// states of `p` are in the workspace.
 template <class Cell, class T>
 void run_recurrent_backward(driver::stream s, const char* operation, const recurrent_plan& plan,
                             const recurrent_geometry& g, recurrent_backward_operands<T> p, void* workspace) {
@@ -183,9 +186,10 @@ void run_recurrent_backward(driver::stream s, const char* operation, const recur
                     : recurrent_detail::run_backward_steps<Cell, T, false>(s, operation, shape, p);
 }
 
-/// The states of all steps from xz = x W + b [batch, time, gates units], and what the cell keeps if a gradient is to follow.
-/// `workspace`: recurrent_workspace<Cell, T>(g, recurrent_pass::forward) bytes. Throws argument_error for extents that are
-/// negative or too large.
+/// Computes the states of all steps from xz = x W + b [batch, time, gates units], and what the cell
+/// stores if a gradient is to follow. `workspace` has recurrent_workspace<Cell, T>(g,
+/// recurrent_pass::forward) bytes. Throws argument_error for extents that are negative or too
+/// large.
 template <class Cell, class T>
 void recurrent_forward(driver::stream s, const char* operation, const driver::device_properties& device,
                        const recurrent_geometry& g, const recurrent_forward_operands<T>& p, void* workspace) {
@@ -195,9 +199,9 @@ void recurrent_forward(driver::stream s, const char* operation, const driver::de
     run_recurrent_forward<Cell, T>(s, operation, plan, g, p, workspace);
 }
 
-/// dz [batch, time, columns units], from which products give the rest: of an lstm dx = dz W^T, dW = x^T dz, dR = h[t-1]^T dz,
-/// db = sum of dz; and dh0, dc0 if they are not null. `workspace`: recurrent_workspace<Cell, T>(g, recurrent_pass::backward)
-/// bytes.
+/// Computes dz [batch, time, columns units], from which products give the rest: for an lstm dx = dz
+/// W^T, dW = x^T dz, dR = h[t-1]^T dz, db = sum of dz; and dh0, dc0 if they are not null.
+/// `workspace` has recurrent_workspace<Cell, T>(g, recurrent_pass::backward) bytes.
 template <class Cell, class T>
 void recurrent_backward(driver::stream s, const char* operation, const driver::device_properties& device,
                         const recurrent_geometry& g, const recurrent_backward_operands<T>& p, void* workspace) {

@@ -10,14 +10,15 @@
 #include <algorithm>
 #include <type_traits>
 
-/// Recurrent layers and their derivatives on a device, for the cells whose header (ops/recurrent/layers_kernel.hpp and the like) says which of
-/// the CPU's they are. Values have the CPU's layout; second derivatives and tangents are computed there.
+/// Kernels of recurrent layers and their derivatives, for cells that name their CPU twin
+/// (ops/recurrent/layers_kernel.hpp and the like). Values have the CPU's layout; second derivatives
+/// and tangents are computed on the CPU.
 
 namespace tapegraph::cuda {
 
 namespace detail {
 
-/// f(cell), as a type, for a call.
+/// Calls f with the device's cell type for a call.
 template <class Cell, class F>
 auto with_cell(const recurrent_attributes& a, const F& f) {
     return runtime::detail::cpu_cells<Cell>::call(a, f);
@@ -31,7 +32,7 @@ template <class T>
 step_rows<T> device_rows(const cpu::step_rows<T>& rows) {
     return {rows.data, rows.record};
 }
-/// The same row for every step.
+/// Uses the same row for every step.
 template <class T>
 step_rows<T> one_row(T* data, std::int64_t record) {
     return {data, record, 0};
@@ -54,7 +55,8 @@ void run_forward(const kernel_call& call, const char* operation, const cpu::recu
                             geometry_of(s), p, call.workspace);
 }
 
-/// The rows that `a` asks for, from states. `reset`: r of every step, of a cell that gives two rows for each.
+/// Copies the rows that `a` asks for from the states. `reset`: r of every step, for a cell that
+/// returns two rows per step.
 template <class Cell, class T>
 void copy_rows(const kernel_call& call, const char* operation, const recurrent_attributes& a,
                const recurrent_geometry& g, const recurrent_forward_operands<T>& p, step_rows<const T> reset = {},
@@ -69,7 +71,7 @@ void copy_rows(const kernel_call& call, const char* operation, const recurrent_a
     copy.out = call.out[0].as<T>();
     copy.rows = rows.last - rows.first;
     copy.first = static_cast<int>(rows.first), copy.cell = a.cell != 0;
-    constexpr unsigned warps = 8, most_blocks = 4096; // more than any device runs at once
+    constexpr unsigned warps = 8, most_blocks = 4096; // more than any device holds at once
     const std::int64_t blocks = divide_up(g.batch * (copy.rows + copy.cell), warps);
     launch(call, operation, {static_cast<unsigned>(std::min<std::int64_t>(blocks, most_blocks)), warps * 32},
            kernels::copy_recurrent_rows<T>, copy, kernels::recurrent_shape(g));
@@ -120,8 +122,9 @@ struct kernel<recurrent_result_op<Cell, Extras>, T> {
     }
 };
 
-/// States that are no results are kept in scratch memory: h of two steps in turn, since all units of one are read while those
-/// of the next are written, and of one step c, and what a cell with reset_before needs of its gates.
+/// States that are not results are kept in scratch memory: two alternating steps of h, since all
+/// units of one step are read while those of the next are written; one step of c; and the gates
+/// that a cell with reset_before needs.
 template <class Cell, int Extras, class T>
     requires std::is_floating_point_v<T>
 struct kernel<recurrent_op<Cell, Extras>, T> {
@@ -140,7 +143,7 @@ struct kernel<recurrent_op<Cell, Extras>, T> {
     }
 
 private:
-    /// In states of all samples.
+    /// Offsets of the parts, in states of all samples.
     template <class DeviceCell>
     struct scratch {
         static constexpr int c = 2, gates = c + (DeviceCell::states == 2 ? 1 : 0),

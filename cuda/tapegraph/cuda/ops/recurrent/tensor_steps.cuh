@@ -12,7 +12,8 @@
 #include <cstdint>
 #include <type_traits>
 
-/// A recurrent layer's pass as a launch a step on tensor cores: tiles, what a step is expected to cost, scratch memory, launches.
+/// Runs a recurrent layer's pass as one launch per step on tensor cores: tiles, predicted costs,
+/// scratch memory, launches.
 
 namespace tapegraph::cuda {
 
@@ -22,14 +23,14 @@ namespace recurrent_detail {
 
 inline int quotient_up(std::int64_t a, std::int64_t b) { return static_cast<int>((a + b - 1) / b); }
 
-/// Columns have all gates of a unit; backward a unit has one.
+/// Forward, the columns of a tile hold all gates of a unit; backward, a unit is one column.
 template <int Gates, bool Large>
 struct tensor_step_tile_choice {
     using small = kernels::tensor_tile<64, 16 * Gates, kernels::tensor_step_depth, 2, 2, 4>;
     using large = kernels::tensor_tile<128, 32 * Gates, kernels::tensor_step_depth, 2, 4, 3>;
     using type = std::conditional_t<Large, large, small>;
 };
-template <bool Large> // the fewest columns and the longest products: small tiles, so that there are enough of them
+template <bool Large> // fewest columns, longest products: small tiles, so that there are enough
 struct tensor_step_tile_choice<1, Large> {
     using type = std::conditional_t<Large, kernels::tensor_tile<64, 64, kernels::tensor_step_depth, 2, 2, 4>,
                                     kernels::tensor_tile<32, 32, kernels::tensor_step_depth, 2, 2, 6>>;
@@ -46,10 +47,11 @@ template <class Cell, recurrent_pass Pass, int Phase, bool Large>
 using tensor_parts =
     kernels::tensor_step_parts<tensor_problem<Cell, Pass, Phase>, tensor_step_tile_of<Cell, Pass, Phase, Large>>;
 
-/// Cycles of a phase of a step. Every k of a tile takes what takes longest: its operands from the second cache, which holds R and
-/// the states, at 64 bytes a cycle and multiprocessor; what warps read from shared memory, at 128; the products, at 640 of the
-/// 1,024 multiply-adds of a cycle that tensor cores do at best (mma.sync on sm_90). A launch that waits for the one before takes
-/// about 1.5 us, its first copies and the cell another.
+/// Predicted cycles of a phase of a step. Every k of a tile costs the slowest of three: fetching
+/// its operands from the L2 cache, which holds R and the states, at 64 bytes per cycle and
+/// multiprocessor; reads of the warps from shared memory, at 128; the products, at 640 of the 1,024
+/// multiply-adds per cycle that tensor cores reach at best (mma.sync on sm_90). A launch that waits
+/// for the previous one takes about 1.5 us, its first copies and the cell as much again.
 template <class Cell, recurrent_pass Pass, int Phase, bool Large>
 double tensor_phase_cycles(std::int64_t batch, std::int64_t units, int multiprocessors, bool exact) {
     using tile = tensor_step_tile_of<Cell, Pass, Phase, Large>;
@@ -72,8 +74,9 @@ double tensor_step_cycles(std::int64_t batch, std::int64_t units, int multiproce
     return cycles;
 }
 
-/// What products on tensor cores read in scratch memory: rows of A of two steps in turn, of a cell with reset_before those of its
-/// second product, and R where its rows are not of whole 16 bytes.
+/// The operands of products on tensor cores in scratch memory: rows of A of two alternating steps,
+/// for a cell with reset_before those of its second product, and a copy of R where its rows are not
+/// multiples of 16 bytes.
 template <class Cell>
 class tensor_scratch {
 public:
@@ -88,10 +91,10 @@ public:
 
     std::int64_t rows_elements() const { return batch_ * (2 * pitch_ + last_pitch_); }
     std::int64_t elements() const { return rows_elements() + (padded_ == units_ ? 0 : weights_rows() * padded_); }
-    /// Forward all rows are as wide.
+    /// Forward, all rows have the same width.
     std::int64_t forward_rows() const { return batch_ * (Cell::reset_before ? 3 : 2); }
 
-    /// R, or the copy of it that this begins to make.
+    /// Returns R, or the copy of it that this call enqueues.
     const float* weights(driver::stream s, const char* operation, const float* recurrent) const {
         if (padded_ == units_) return recurrent;
         float* const to = at_ + rows_elements();
@@ -99,7 +102,8 @@ public:
                        weights_rows(), static_cast<int>(units_), static_cast<int>(padded_));
         return to;
     }
-    /// `now`: of which step the products read what the step before (forward) or after it left.
+    /// `now` is the step whose products read what the step before it (forward) or after it
+    /// (backward) left.
     kernels::tensor_operands of(int now, const float* weights, bool exact) const {
         float* const rows[2]{at_, at_ + batch_ * pitch_};
         return {rows[now & 1],
@@ -111,9 +115,9 @@ public:
                 static_cast<int>(padded_),
                 exact};
     }
-    /// A thread for each of so many elements, or for several.
+    /// A launch with one thread per element, or per several elements.
     static driver::launch_shape spread(std::int64_t elements) {
-        constexpr unsigned threads = 256, most_blocks = 4096; // more than any device runs at once
+        constexpr unsigned threads = 256, most_blocks = 4096; // more than any device holds at once
         driver::launch_shape shape{};
         shape.grid = {static_cast<unsigned>(std::min<std::int64_t>((elements + threads - 1) / threads, most_blocks))};
         shape.block = {threads};
@@ -139,7 +143,7 @@ void launch_tensor_step(driver::stream s, const char* operation, bool exact,
     shape.block = {tile::threads};
     shape.shared = parts::bytes;
     using problem_type = tensor_problem<Cell, Pass, Phase>;
-    if constexpr (!Large) // of which there are fewer kernels to compile
+    if constexpr (!Large) // fewer kernels to compile
         if (exact)
             return driver::launch(s, operation, shape,
                                   kernels::tensor_step<problem_type, tile, kernels::tensor_precision::tf32x3>, problem);
@@ -147,7 +151,8 @@ void launch_tensor_step(driver::stream s, const char* operation, bool exact,
                    problem);
 }
 
-/// launch.template operator()<phase>(step), for the steps of a pass in its order; step -1 gives the gradients of the first states.
+/// Calls launch.template operator()<phase>(step) for the steps of a pass in order; step -1 computes
+/// the gradients of the initial states.
 template <class Cell, recurrent_pass Pass, class Operands, class Launch>
 void each_launch(int time, const Operands& p, const Launch& launch) {
     const auto both_phases = [&](int step) {

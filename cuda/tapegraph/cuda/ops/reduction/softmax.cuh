@@ -3,9 +3,10 @@
 #include <tapegraph/cuda/lines.cuh>
 #include <tapegraph/ops/reduction/softmax_kernel.hpp>
 
-/// softmax, log_softmax and their gradients on a device. Memory plan: a thread per line where lines are short or many and lie side
-/// by side; else a block per line, whose totals meet by shuffles and, of its warps, in shared memory (256 bytes). A line is read two
-/// or three times, mostly from the second-level cache.
+/// Kernels of softmax, log_softmax and their gradients. Where lines are short, or many and
+/// interleaved, a thread takes a line; otherwise a block takes a line, and its totals are folded by
+/// shuffles within warps and through shared memory (256 bytes) between them. A line is read two or
+/// three times, mostly from the L2 cache.
 
 namespace tapegraph::cuda {
 
@@ -15,7 +16,7 @@ struct softmax_lines {
     std::int64_t length, inner, first, end;
 };
 
-/// What all threads of a block have, folded: in the order of lanes, then of warps.
+/// Folds the values of all threads of a block: in the order of lanes, then of warps.
 template <bool Maximum, bool Alone>
 __device__ double of_block(double mine, double* warps) {
     if constexpr (Alone) {
@@ -26,7 +27,7 @@ __device__ double of_block(double mine, double* warps) {
         for (int away = 16; away > 0; away /= 2)
             tapegraph::detail::combine<fold>(mine, static_cast<double>(__shfl_xor_sync(0xFFFFFFFFu, mine, away)));
         const int t = static_cast<int>(threadIdx.x), count = static_cast<int>(blockDim.x) / 32;
-        __syncthreads(); // whoever still reads the totals before
+        __syncthreads(); // some threads may still read the previous totals
         if (t % 32 == 0) warps[t / 32] = mine;
         __syncthreads();
         mine = warps[0];
@@ -35,7 +36,8 @@ __device__ double of_block(double mine, double* warps) {
     }
 }
 
-/// `Gradient`: x is dy and y the result forward. Blocks of 32 to 1,024 threads; `Alone`: each thread has a line.
+/// With `Gradient`, x is dy and y the forward result. Blocks have 32 to 1,024 threads; with `Alone`
+/// each thread has a line.
 template <bool Log, bool Gradient, bool Alone, class T>
 __global__ void softmax(softmax_lines s, const T* x, const T* y, T* to) {
     __shared__ double warps[32];
